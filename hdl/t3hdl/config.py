@@ -1,0 +1,163 @@
+"""The configuration of the T3 hardware: one frozen object drives RTL, golden model and address arithmetic."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
+
+NO_LIMIT = 127
+"""Occupancy threshold that never holds communication back (occupancies are 7-bit)."""
+
+
+def _is_power_of_two(value: int) -> bool:
+    return value > 0 and value & (value - 1) == 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class T3Config:
+    """Every free choice of the hardware. Illegal combinations are refused here, before any signal exists.
+
+    Parameters
+    ----------
+    slices : memory channels of one GPU, one :class:`~t3hdl.slice.MemorySlice` each; a power of two, 1 to 64.
+    node_inputs : radix of the first level of the token network; divides ``slices``, 1 to 16.
+    ranges : output buffers that can be tracked at the same time, 1 to 4.
+    tracker_sets, tracker_ways : tile counters: sets x ways entries ([P]: 256 sets; 8 wavefronts a workgroup).
+    tracker_banks : tokens counted per cycle; a power of two, at most ``tracker_sets``, 1 to 8.
+    row_index_bits : bits of the set index that come from the tile row; the rest come from the tile column.
+    descriptors : chunks that one armed output may have, 2 to 64.
+    chunk_window : chunks that are live (matched, counted) at the same time, 2 to ``descriptors``.
+    blocks : DMA blocks per chunk, a power of two, 1 to 64.
+    wavefronts : wavefronts per workgroup, 1 to 16.
+    tile_count_bits : width of a tile counter.
+    chunk_count_bits : width of a chunk counter.
+    token_queue : depth of a slice's token queue, 2 to 64.
+    event_queue : depth of a tracker bank's event queue, 2 to 16.
+    egress_ports : store rows (up to 256 bytes each) matched per cycle at the GPU's egress, 1 to 8.
+    nmc_lanes : 16-bit lanes of the NMC ALU; a 32-byte line has 16.
+    nmc_latency : pipeline stages of the NMC ALU, 2 to 8.
+    count_on : "accepted" counts an update when the DRAM queue takes it, "performed" when the memory reports it done.
+
+    Raises
+    ------
+    TypeError
+        if a numeric parameter is not an int.
+    ValueError
+        if a value is out of range, or two values contradict each other; names parameter, rule and value.
+    """
+
+    slices: int = 64
+    node_inputs: int = 8
+    ranges: int = 2
+    tracker_sets: int = 256
+    tracker_ways: int = 8
+    tracker_banks: int = 4
+    row_index_bits: int = 3
+    descriptors: int = 64
+    chunk_window: int = 64
+    blocks: int = 64
+    wavefronts: int = 8
+    tile_count_bits: int = 16
+    chunk_count_bits: int = 32
+    token_queue: int = 4
+    event_queue: int = 4
+    egress_ports: int = 4
+    nmc_lanes: int = 16
+    nmc_latency: int = 4
+    count_on: Literal["accepted", "performed"] = "accepted"
+
+    def __post_init__(self) -> None:
+        self._check_types()
+        for name, low, high in (
+            ("slices", 1, 64), ("node_inputs", 1, 16), ("ranges", 1, 4), ("tracker_sets", 1, 4096),
+            ("tracker_ways", 1, 16), ("tracker_banks", 1, 8), ("descriptors", 2, 64), ("chunk_window", 2, 64),
+            ("blocks", 1, 64), ("wavefronts", 1, 16), ("tile_count_bits", 4, 16), ("chunk_count_bits", 8, 32),
+            ("token_queue", 2, 64), ("event_queue", 2, 16), ("egress_ports", 1, 8), ("nmc_lanes", 16, 16),
+            ("nmc_latency", 2, 8),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ValueError(f"{name} must be in {low} to {high}, not {value}")
+        for name in ("slices", "tracker_sets", "tracker_banks", "blocks"):
+            value = getattr(self, name)
+            if not _is_power_of_two(value):
+                raise ValueError(f"{name} must be a power of two, not {value}")
+        if self.slices % self.node_inputs:
+            raise ValueError(f"node_inputs must divide slices ({self.slices}), not {self.node_inputs}")
+        if self.slices // self.node_inputs > 16:
+            raise ValueError(
+                f"slices / node_inputs must be at most 16, not {self.slices} / {self.node_inputs}"
+            )
+        if self.tracker_banks > self.tracker_sets:
+            raise ValueError(
+                f"tracker_banks must be at most tracker_sets ({self.tracker_sets}), not {self.tracker_banks}"
+            )
+        if not self.bank_bits <= self.row_index_bits <= self.set_bits:
+            raise ValueError(
+                f"row_index_bits must be in {self.bank_bits} (bank bits) to {self.set_bits} (set bits), "
+                f"not {self.row_index_bits}"
+            )
+        if self.bank_bits > self.column_index_bits:
+            raise ValueError(
+                f"row_index_bits must leave {self.bank_bits} (bank bits) of {self.set_bits} set bits to the column, "
+                f"not {self.row_index_bits}"
+            )
+        if self.chunk_window > self.descriptors:
+            raise ValueError(f"chunk_window must be at most descriptors ({self.descriptors}), not {self.chunk_window}")
+        if self.count_on not in ("accepted", "performed"):
+            raise ValueError(f"count_on must be 'accepted' or 'performed', not {self.count_on!r}")
+
+    def _check_types(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name != "count_on" and (not isinstance(value, int) or isinstance(value, bool)):
+                raise TypeError(f"{field.name} must be an int, not {value!r}")
+
+    @property
+    def set_bits(self) -> int:
+        """Bits of the global set index (bank and set within the bank)."""
+        return (self.tracker_sets - 1).bit_length()
+
+    @property
+    def bank_bits(self) -> int:
+        """Bits that choose the tracker bank."""
+        return (self.tracker_banks - 1).bit_length()
+
+    @property
+    def column_index_bits(self) -> int:
+        """Bits of the set index that come from the tile column."""
+        return self.set_bits - self.row_index_bits
+
+    @property
+    def sets_per_bank(self) -> int:
+        """Rows of one bank's table."""
+        return self.tracker_sets // self.tracker_banks
+
+    @property
+    def nodes(self) -> int:
+        """First-level token merge nodes."""
+        return self.slices // self.node_inputs
+
+
+PRESETS: dict[str, T3Config] = {
+    "paper": T3Config(),
+    "paper-fit": T3Config(tracker_sets=1024, row_index_bits=4),
+    "small": T3Config(
+        slices=4, node_inputs=2, ranges=1, tracker_sets=4, tracker_ways=2, tracker_banks=2, row_index_bits=1,
+        descriptors=8, chunk_window=4, blocks=4, wavefronts=2, tile_count_bits=8, chunk_count_bits=16,
+        egress_ports=1, nmc_latency=3,
+    ),
+}  # fmt: skip
+"""Named configurations: ``paper`` (T3.md section 2), ``paper-fit`` (no overflow), ``small`` (tests, proofs)."""
+
+
+def preset(name: str, **overrides: Any) -> T3Config:
+    """The preset ``name`` with the fields in ``overrides`` replaced.
+
+    Raises ValueError for an unknown preset or parameter, naming the legal ones.
+    """
+    if name not in PRESETS:
+        raise ValueError(f"hardware preset must be one of {', '.join(PRESETS)}, not {name!r}")
+    known = {field.name for field in fields(T3Config)}
+    for key in overrides:
+        if key not in known:
+            raise ValueError(f"hardware parameter must be one of {', '.join(sorted(known))}, not {key!r}")
+    return replace(PRESETS[name], **overrides)

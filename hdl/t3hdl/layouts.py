@@ -1,0 +1,151 @@
+"""The words that travel between the parts of the hardware, and the address map.
+
+One definition serves RTL, golden model, co-simulator and testbenches. Field widths are the same in every
+configuration, so that a word means the same everywhere; tables inside a part store only the bits that they need.
+"""
+
+import enum
+
+from amaranth.lib import data
+
+LINE_BYTES = 32
+LINE_BITS = 39
+"""Bits of a line address (44-bit byte address)."""
+INTERLEAVE_LINES = 8
+"""Lines in the 256 B interleave of the channel hash [A]."""
+COUNT_BITS = 10
+"""Bits of a token's count."""
+TIME_BITS = 48
+"""Bits of the timestamp input (cycles of the unit's clock)."""
+OCCUPANCY_BITS = 7
+"""Bits of a DRAM queue occupancy; 127 as a threshold means no limit."""
+NEVER = (1 << TIME_BITS) - 1
+"""``wake_at`` of a part that does nothing by itself."""
+
+
+class Op(enum.IntEnum):
+    """What an access does to its line."""
+
+    READ = 0
+    STORE = 1
+    ADD = 2
+    MIN = 3
+    MAX = 4
+    READ_CLEAR = 5
+
+
+class Dtype(enum.IntEnum):
+    """Element type of an update."""
+
+    FP16 = 0
+    BF16 = 1
+    FP32 = 2
+    INT32 = 3
+
+
+class ChunkKind(enum.IntEnum):
+    """What the map says about a chunk of the output (T3.md section 2.1)."""
+
+    NONE = 0
+    REMOTE = 1
+    DMA = 2
+    LOCAL = 3
+
+
+class EventKind(enum.IntEnum):
+    """What a tracker bank reports."""
+
+    TILE = 0
+    OVERFLOW = 1
+
+
+MemoryRequest = data.StructLayout({
+    # first 64-bit word
+    "line": LINE_BITS,    # line address (byte address / 32)
+    "op": 3,              # Op
+    "dtype": 2,           # Dtype
+    "stream": 1,          # 0 compute, 1 communication
+    "context": 4,
+    "source": 8,          # GPU that made the access
+    "tagged": 1,          # in: carries a tile name; out of a slice: this access is tracked
+    "wf": 4,
+    "right": 1,           # edge class: tile in the last tile column
+    "bottom": 1,          # edge class: tile in the last tile row
+    # second word
+    "row": 12,            # tile row in the whole output
+    "col": 12,            # tile column in the whole output
+    "tag": 32,            # names the write data buffer or the reader; the slice never looks at it
+})  # fmt: skip
+"""A memory access without its data: write data wait in the memory controller's buffer that ``tag`` names."""
+
+Token = data.StructLayout({
+    "context": 4, "epoch": 2, "row": 12, "col": 12, "wf": 4, "right": 1, "bottom": 1, "n": COUNT_BITS,
+})  # fmt: skip
+"""``n`` counted updates of one wavefront tile."""
+
+TileDone = data.StructLayout({"slot": 6, "row": 12, "col": 12, "wf": 4})
+"""A tile reached its threshold."""
+
+ChunkDone = data.StructLayout({"slot": 6, "overflowed": 1})
+"""Every update of a chunk is counted; ``overflowed`` if some were counted without a tile entry."""
+
+DmaCommand = data.StructLayout({
+    # first word
+    "descriptor": 6, "context": 4, "epoch": 2, "peer": 8, "op": 3, "dtype": 2, "by_chunk": 1,
+    "row": 12, "col": 12, "reserved": 14,
+    # second word
+    "rows": 12, "cols": 12, "pitch": 16, "reserved2": 24,
+    # third and fourth word: line addresses of the output buffer here and at the peer
+    "base": LINE_BITS, "reserved3": 25, "peer_base": LINE_BITS,
+})  # fmt: skip
+"""One block: the rectangle of ``rows`` x ``cols`` tiles from tile (``row``, ``col``)."""
+
+Route = data.StructLayout({
+    "line": LINE_BITS, "matched": 1, "remote": 1, "descriptor": 6, "op": 3, "peer": 8,
+})  # fmt: skip
+"""Where a store row goes: stays here (``remote`` = 0), or becomes a packet for ``line`` at GPU ``peer``."""
+
+ConfigWrite = data.StructLayout({"address": 16, "data": 64})
+"""One broadcast configuration write (64-bit register at a byte address)."""
+
+SlotLoad = data.StructLayout({
+    # first word: where the tiles are
+    "row0": 12, "row1": 12, "col0": 12, "col1": 12, "addends": 8, "slot": 6, "valid": 1, "reserved": 1,
+    # second word
+    "expected": 32, "context": 4, "epoch": 2, "descriptor": 6,
+})  # fmt: skip
+"""Makes a chunk live in the tracker (``valid`` = 1) or retires it: tiles [row0, row1) x [col0, col1)."""
+
+NmcRequest = data.StructLayout({
+    "line": LINE_BITS, "op": 3, "dtype": 2, "reserved": 20,
+    "mask": 32, "tag": 32, "data": 256,
+})  # fmt: skip
+"""An op-and-store on one line, at the bank side of the DRAM scheduler."""
+
+
+def channel_bits(slices: int) -> int:
+    """Address bits that choose the channel."""
+    return (slices - 1).bit_length()
+
+
+def channel_of(line, slices: int):
+    """Channel of a line address (0 to ``slices`` - 1): XOR-fold of the address bits above the 256 B interleave [A].
+
+    Works on Python and NumPy integers and on Amaranth values. The lowest folded group is the plain interleave, the
+    higher groups permute it, so consecutive 256 B blocks visit every channel and strides do not pile up.
+    """
+    bits = channel_bits(slices)
+    if bits == 0:
+        return line & 0
+    folded = line >> 3
+    mask = slices - 1
+    result = folded & mask
+    for shift in range(bits, LINE_BITS - 3, bits):
+        result = result ^ ((folded >> shift) & mask)
+    return result
+
+
+def local_line(line, slices: int):
+    """Line number within its channel: the address without the interleave's channel bits (a bijection per channel)."""
+    bits = channel_bits(slices)
+    return ((line >> (3 + bits)) << 3) | (line & (INTERLEAVE_LINES - 1))
