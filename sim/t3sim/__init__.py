@@ -1,0 +1,1 @@
+"""The co-simulator of OpenT3: workloads, machines, policies, behavioural models, results and the command line."""

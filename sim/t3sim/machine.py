@@ -1,0 +1,149 @@
+"""Machine files: TOML in, a checked :class:`Machine` out (and back with ``Machine.to_toml``).
+
+A value is plain (``cus = 80``) or says its unit and source (``cus = { value = 80, unit = "CUs", source = "..." }``).
+A file with ``base = "paper"`` (a preset, or a path relative to the file) replaces only what it names.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from .machine_models import SECTIONS, Machine, unit_of
+
+__all__ = ["Machine", "load_machine", "parse_setting", "preset_names"]
+
+Values = dict[str, dict[str, Any]]
+"""section -> key -> plain value."""
+
+
+def preset_names() -> list[str]:
+    """Names of the machines that come with the package."""
+    folder = resources.files(__package__) / "machines"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_machine(name_or_path: str | Path = "paper", overrides: Mapping[str, Any] | None = None) -> Machine:
+    """The machine called ``name_or_path`` (preset or TOML file) with ``overrides`` ("section.key" -> value) applied.
+
+    Raises ValueError for an unknown name, an unreadable file, an unknown key, a wrong unit or an illegal value; the
+    message names the key, the rule and the value.
+    """
+    values, sources = _read(str(name_or_path), None, ())
+    for dotted, value in (overrides or {}).items():
+        section, _, key = dotted.partition(".")
+        _put(values, sources, section, key, value, "set for this run", "setting")
+    name = Path(name_or_path).stem
+    try:
+        return Machine(name=name, sources=dict(sorted(sources.items())), **values)  # type: ignore[arg-type]
+    except ValidationError as error:
+        raise ValueError(_one_line(f"machine {str(name_or_path)!r}", error)) from error
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """``section.key=value`` as typed on a command line -> ("section.key", value).
+
+    The value is read as TOML; a bare word is a string. Raises ValueError if the text has no such form.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or "." not in name:
+        raise ValueError(f"a setting must have the form section.key=value, not {text!r}")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
+
+
+def _read(name: str, relative_to: Path | None, seen: tuple[str, ...]) -> tuple[Values, dict[str, str]]:
+    """Values and sources of one file on top of its base."""
+    label, text = _text(name, relative_to)
+    if label in seen:
+        raise ValueError(f"machine file {label} is its own base: {' -> '.join((*seen, label))}")
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"machine file {label} is not TOML: {error}") from error
+    base = content.pop("base", None)
+    values: Values = {}
+    sources: dict[str, str] = {}
+    if base is not None:
+        if not isinstance(base, str):
+            raise ValueError(f"machine file {label}: base must be the name of a preset or file, not {base!r}")
+        values, sources = _read(base, Path(label).parent, (*seen, label))
+    for section, table in content.items():
+        if not isinstance(table, dict):
+            raise ValueError(f"machine file {label}: {section!r} must be a section like [gpu], not {table!r}")
+        for key, item in table.items():
+            _put(values, sources, section, key, item, f"machine file {Path(label).name}", f"machine file {label}")
+    return values, sources
+
+
+def _text(name: str, relative_to: Path | None) -> tuple[str, str]:
+    """Label and content of a preset or file."""
+    if name in preset_names():
+        return name, (resources.files(__package__) / "machines" / f"{name}.toml").read_text(encoding="utf-8")
+    path = (relative_to or Path()) / name
+    try:
+        return str(path), path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ValueError(
+            f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r} ({error.strerror})"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"machine file {path} is not UTF-8 text ({error.reason})") from error
+
+
+def _put(values: Values, sources: dict[str, str], section: str, key: str, item: Any, source: str, where: str) -> None:
+    """Stores one setting after checking that it exists and that its unit is the field's."""
+    if section not in SECTIONS:
+        raise ValueError(f"{where}: unknown section {section!r}{_suggest(section, SECTIONS)}")
+    if section == "hardware" and key == "overrides" and isinstance(item, dict):
+        for inner, value in item.items():
+            _put(values, sources, section, f"overrides.{inner}", value, source, where)
+        return
+    if section == "hardware" and key.startswith("overrides."):
+        inner = key.removeprefix("overrides.")
+        value, source = _unwrap(item, None, source, f"{where}: {section}.{key}")
+        values.setdefault(section, {}).setdefault("overrides", {})[inner] = value
+        sources[f"{section}.{key}"] = source
+        return
+    known = SECTIONS[section].model_fields
+    if key not in known:
+        raise ValueError(f"{where}: unknown key {section}.{key}{_suggest(key, known)}")
+    value, source = _unwrap(item, unit_of(section, key), source, f"{where}: {section}.{key}")
+    values.setdefault(section, {})[key] = tuple(value) if isinstance(value, list) else value
+    sources[f"{section}.{key}"] = source
+
+
+def _unwrap(item: Any, unit: str | None, source: str, where: str) -> tuple[Any, str]:
+    """Plain value and source of ``item``, which is plain or a table with value, unit and source."""
+    if not isinstance(item, dict):
+        return item, source
+    unknown = set(item) - {"value", "unit", "source"}
+    if unknown or "value" not in item:
+        raise ValueError(f"{where} must be a plain value or {{ value, unit, source }}, not {item!r}")
+    if "unit" in item and item["unit"] != unit:
+        raise ValueError(f"{where} is in {unit or 'no unit'}, not {item['unit']!r}")
+    return item["value"], str(item.get("source", source))
+
+
+def _suggest(word: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+
+
+def _one_line(where: str, error: ValidationError) -> str:
+    """The problems that pydantic found, as one message: key, rule, value."""
+    problems = []
+    for problem in error.errors():
+        if problem["type"] == "value_error":
+            problems.append(str(problem["ctx"]["error"]))
+        else:
+            name = ".".join(str(part) for part in problem["loc"])
+            given = "" if problem["type"] == "missing" else f" (given: {problem['input']!r})"
+            problems.append(f"{name}: {problem['msg'][0].lower()}{problem['msg'][1:]}{given}")
+    return f"{where}: {'; '.join(problems)}"

@@ -1,0 +1,185 @@
+"""Machine presets: every number has a unit and a source, and every illegal machine is refused with a clear message."""
+
+import re
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+import pytest
+from t3hdl.config import PRESETS, T3Config
+from t3sim.machine import Machine, load_machine, parse_setting, preset_names
+from t3sim.machine_models import SECTIONS, unit_of
+
+NUMBER_SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*")
+
+
+def test_presets_are_paper_and_toy():
+    assert preset_names() == ["paper", "toy"]
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_setting_of_a_preset_has_a_unit_and_a_source(name):
+    text = (resources.files("t3sim") / "machines" / f"{name}.toml").read_text(encoding="utf-8")
+    settings = [
+        (section, key, item)
+        for section, table in tomllib.loads(text).items()
+        if section != "base"
+        for key, item in table.items()
+    ]
+    assert settings
+    for section, key, item in settings:
+        where = f"{name}: {section}.{key}"
+        assert isinstance(item, dict), f"{where} is a plain value"
+        assert NUMBER_SOURCE.fullmatch(item["source"]), f"{where} has no proper source: {item['source']!r}"
+        assert item.get("unit") == unit_of(section, key), f"{where} has unit {item.get('unit')!r}"
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_a_resolved_machine_knows_the_source_of_every_setting(name):
+    machine = load_machine(name)
+    settings = {f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields}
+    assert set(machine.sources) == settings - {"hardware.overrides"}
+
+
+def test_every_number_has_a_unit():
+    dimensionless = {
+        f"{section}.{key}"
+        for section, model in SECTIONS.items()
+        for key in model.model_fields
+        if unit_of(section, key) is None
+    }
+    assert dimensionless == {
+        "gpu.dispatch", "gpu.store_release", "hbm.refresh", "hbm.queue", "hbm.line_order", "dma.block",
+        "hardware.preset", "hardware.overrides",
+    }  # fmt: skip
+
+
+def test_paper_machine_has_the_published_rates():
+    machine = load_machine("paper")
+    tflops = machine.gpu.cus * machine.gpu.clock_mhz * machine.gpu.flop_per_clock_per_cu / 1e6
+    assert tflops == pytest.approx(114.7, abs=0.05)
+    line_rate_gb_s = 32 / machine.hbm.nBL * machine.hbm.clock_mhz / 1e3
+    assert machine.hbm.channels * line_rate_gb_s == pytest.approx(1024)
+    assert machine.hardware.config() == PRESETS["paper"]
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_resolved_file_reads_back_to_the_same_machine(name, tmp_path: Path):
+    machine = load_machine(name, {"link.gb_s": 33.5, "hardware.overrides.tracker_ways": 4, "hardware.overrides": {
+        "token_queue": 8}, "variation.clock_scale": [1.0, 0.9]})  # fmt: skip
+    path = tmp_path / f"{name}.toml"
+    path.write_text(machine.to_toml(), encoding="utf-8")
+    assert load_machine(path) == machine
+    assert machine.hardware.config().tracker_ways == 4
+    assert machine.hardware.config().token_queue == 8
+
+
+def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "paper"\n[link]\ngb_s = 75\n', encoding="utf-8")
+    child = tmp_path / "child.toml"
+    child.write_text('base = "mine.toml"\n[link]\nlatency_ns = { value = 900, unit = "ns" }\n', encoding="utf-8")
+    paper, machine = load_machine("paper"), load_machine(child)
+    assert machine.link == paper.link.model_copy(update={"gb_s": 75.0, "latency_ns": 900})
+    assert machine.hbm == paper.hbm
+    assert machine.sources["link.gb_s"] == "machine file mine.toml"
+    assert machine.sources["link.latency_ns"] == "machine file child.toml"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("gpu.cu", 3, r"unknown key gpu\.cu; did you mean 'cus'"),
+        ("gpux.cus", 3, r"unknown section 'gpux'; did you mean 'gpu'"),
+        ("zz.cus", 3, r"unknown section 'zz'; known: gpu, llc"),
+        ("gpu.cus", "80", r"gpu\.cus: .*integer \(given: '80'\)"),
+        ("gpu.cus", True, r"gpu\.cus: .*integer \(given: True\)"),
+        ("gpu.cus", 0, r"gpu\.cus: .*greater than or equal to 1 \(given: 0\)"),
+        ("gpu.cus", {"value": 3, "unit": "MHz"}, r"gpu\.cus is in CUs, not 'MHz'"),
+        ("gpu.cus", {"amount": 3}, r"gpu\.cus must be a plain value or \{ value, unit, source \}"),
+        ("gpu.dispatch", "lockstep", r"gpu\.dispatch: .*'free' or 'stage'"),
+        ("gpu.tile_rows", 100, r"gpu\.tile_rows must be a multiple of gpu\.wavefronts \(8\), not 100"),
+        ("gpu.tile_cols", 40, r"gpu\.tile_cols must be a multiple of 16 .*not 40"),
+        ("gpu.wavefronts", 16, r"gpu\.wavefronts must be at most the hardware's wavefronts \(8\), not 16"),
+        ("llc.capacity_kib", 1023, r"llc\.capacity_kib must be whole sets"),
+        ("hbm.channels", 48, r"hbm\.channels must be a power of two, not 48"),
+        ("hbm.channels", 32, r"64 slices and hbm\.channels is 32; set hbm\.channels = 64"),
+        ("hbm.drain_low", 0.9, r"hbm\.drain_low must be below hbm\.drain_high \(0\.8\), not 0\.9"),
+        ("hbm.nRC", 47, r"hbm\.nRC must be at least nRAS \+ nRP \(48\), not 47"),
+        ("hbm.nREFI", 100, r"hbm\.nREFI must be above hbm\.nRFC \(160\), not 100"),
+        ("hardware.preset", "smal", r"hardware preset must be one of paper, paper-fit, small, not 'smal'"),
+        ("hardware.overrides.ways", 2, r"hardware parameter must be one of .*not 'ways'"),
+        ("hardware.overrides.slices", "64", r"slices must be an int, not '64'"),
+        ("variation.clock_scale", [1.0, 0.0], r"variation\.clock_scale must be above 0, not 0\.0"),
+        ("variation.start_skew_ns", [-1.0], r"variation\.start_skew_ns must be at least 0, not -1\.0"),
+    ],
+)
+def test_illegal_settings_are_refused_by_name_rule_and_value(setting, value, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        load_machine("paper", {setting: value})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("[gpu]\ncus = 4\n", r"gpu\.clock_mhz: field required"),
+        ("[gpu\n", "is not TOML"),
+        ("base = 3\n", "base must be the name of a preset or file, not 3"),
+        ("base = 'mine.toml'\n", "is its own base"),
+        ("cus = 80\n", r"'cus' must be a section like \[gpu\]"),
+        ("base = 'paper'\n[link]\ngb_s = { value = 1, unit = 'Gb/s' }\n", r"link\.gb_s is in GB/s, not 'Gb/s'"),
+    ],
+)
+def test_bad_machine_files_are_refused(tmp_path: Path, content, message):
+    path = tmp_path / "mine.toml"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        load_machine(path)
+
+
+def test_unknown_and_unreadable_machines_name_the_presets(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"machine must be one of paper, toy or a readable TOML file, not 'papr'"):
+        load_machine("papr")
+    with pytest.raises(ValueError, match="readable TOML file"):
+        load_machine(tmp_path)
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="not UTF-8"):
+        load_machine(binary)
+
+
+def test_per_gpu_lists_need_one_value_per_gpu():
+    machine = load_machine("toy", {"variation.link_gb_s": [20, 10]})
+    machine.check_gpus(2)
+    with pytest.raises(ValueError, match=r"variation\.link_gb_s must be empty or have one value for each of 4 GPUs"):
+        machine.check_gpus(4)
+
+
+def test_a_machine_cannot_be_changed():
+    machine = load_machine("toy")
+    with pytest.raises(ValueError, match="frozen"):
+        machine.gpu.cus = 5  # type: ignore[misc]
+    assert isinstance(machine, Machine)
+    assert isinstance(machine.hardware.config(), T3Config)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gpu.cus=40", ("gpu.cus", 40)),
+        ("link.gb_s = 75.5", ("link.gb_s", 75.5)),
+        ("hbm.refresh=false", ("hbm.refresh", False)),
+        ("gpu.dispatch=stage", ("gpu.dispatch", "stage")),
+        ("variation.clock_scale=[1, 0.9]", ("variation.clock_scale", [1, 0.9])),
+        ("hardware.overrides.slices=4", ("hardware.overrides.slices", 4)),
+    ],
+)
+def test_settings_are_parsed_as_toml_or_as_a_word(text, expected):
+    assert parse_setting(text) == expected
+
+
+@pytest.mark.parametrize("text", ["gpu.cus", "cus=3", "=3"])
+def test_a_setting_needs_section_key_and_value(text):
+    with pytest.raises(ValueError, match=r"section\.key=value"):
+        parse_setting(text)
