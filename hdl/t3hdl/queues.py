@@ -28,9 +28,7 @@ class InputQueue(wiring.Component):
     """
 
     def __init__(self, shape: Any) -> None:
-        super().__init__(
-            {"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))}
-        )
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
         self._shape = shape
 
     @property
@@ -79,9 +77,7 @@ class _Ring(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """``first`` and ``last`` name the oldest and the newest entry; storage is read only where it was written."""
         m = Module()
-        m.submodules.storage = storage = memory.Memory(
-            shape=self._shape, depth=self._depth, init=[]
-        )
+        m.submodules.storage = storage = memory.Memory(shape=self._shape, depth=self._depth, init=[])
         write, read = storage.write_port(), storage.read_port(domain="comb")
         first, last = (
             Signal(range(self._depth)),
