@@ -1,0 +1,112 @@
+"""What goes into a simulation and what comes out of it: the contract between the engine and everything around it."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .machine import Machine
+from .result import Result, WallSeconds
+from .workload import Workload
+
+Policy = Literal["sequential", "t3", "t3-mca", "ideal-overlap"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+"""GEMM, then reduce-scatter, then all-gather; T3 with alternating streams; T3 with the communication-aware arbiter;
+max(GEMM, reduce-scatter) + all-gather without contention."""
+
+Hardware = Literal["rtl", "golden"]
+HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
+"""The T3 hardware as compiled Verilog, or as its cycle-exact model in Python."""
+
+Cause = Literal["gemm_read", "gemm_write", "rs_read", "rs_write", "ag_read", "ag_write"]
+CAUSES: tuple[Cause, ...] = get_args(Cause)
+"""Why a byte moves between a GPU and its DRAM."""
+
+IntervalKind = Literal["gemm", "stage", "reduce_scatter", "all_gather", "exposed"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """One simulation. ``data_lines``: lines that carry data, None for the engine's choice (all, or a seeded sample).
+
+    Raises ValueError if a choice is unknown, a number is out of range, or workload and machine do not fit together.
+    """
+
+    workload: Workload
+    machine: Machine
+    policy: Policy
+    hardware: Hardware = "rtl"
+    mirror: bool = False
+    threads: int = 1
+    seed: int = 0
+    data_lines: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("policy", self.policy, POLICIES), ("hardware", self.hardware, HARDWARE)):
+            if value not in known:
+                raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+        if self.threads < 1:
+            raise ValueError(f"threads must be at least 1, not {self.threads}")
+        if not 0 <= self.seed < 1 << 64:
+            raise ValueError(f"seed must be in 0 to 2**64 - 1, not {self.seed}")
+        if self.data_lines is not None and self.data_lines < 0:
+            raise ValueError(f"data_lines must be at least 0, not {self.data_lines}")
+        self.workload.check_tiles(self.machine.gpu.tile_rows, self.machine.gpu.tile_cols)
+        self.machine.check_gpus(self.workload.tp)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """How far a simulation is. ``estimated_total_ns`` is None until the engine has an estimate."""
+
+    simulated_ns: float
+    estimated_total_ns: float | None
+    phase: str
+    wall_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """From ``start_ns`` to ``end_ns`` GPU ``gpu`` was in ``kind``."""
+
+    gpu: int
+    kind: IntervalKind
+    start_ns: float
+    end_ns: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TriggerEvent:
+    """At ``time_ns`` a block of ``chunk`` fired on GPU ``gpu``."""
+
+    gpu: int
+    chunk: int
+    time_ns: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """What happened when, in bins of ``bin_ns``. Arrays are [gpu, bin].
+
+    ``cu_busy``: mean fraction of CUs that compute. ``bytes``: DRAM bytes by cause. ``link_bytes``: bytes that left on the
+    link. ``updates``: incoming near-memory updates performed, in lines; ``local_updates``: the GPU's own.
+    """
+
+    bin_ns: float
+    cu_busy: NDArray[np.float64]
+    bytes: dict[Cause, NDArray[np.float64]]
+    link_bytes: NDArray[np.float64]
+    updates: NDArray[np.float64]
+    local_updates: NDArray[np.float64]
+    intervals: list[Interval]
+    triggers: list[TriggerEvent]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """A finished simulation: the record that ``result.json`` holds, its timeline, and real time in seconds."""
+
+    record: Result
+    timeline: Timeline
+    wall: WallSeconds

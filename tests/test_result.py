@@ -1,0 +1,102 @@
+"""The result record: its schema, its bytes, and outputs that are whole or absent."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from sample_result import sample_result
+from t3sim.output import output_folder, write_atomically
+from t3sim.result import read_result, write_result
+
+
+def test_record_has_the_documented_fields(tmp_path: Path):
+    path = tmp_path / "result.json"
+    write_result(sample_result("t3-mca"), path)
+    record = json.loads(path.read_text())
+    assert record["schema"] == 1
+    assert record["workload"] == {
+        "model": "t-nlg", "sublayer": "fc2", "tp": 8, "m": 8192, "n": 4256, "k": 2128, "k_smallest": 2128,
+        "k_total": 17024, "dtype": "fp16",
+    }  # fmt: skip
+    assert set(record) == {
+        "schema", "opent3", "policy", "hardware", "machine", "mirror", "seed", "gpus_simulated", "workload", "time_ns",
+        "traffic_bytes_per_gpu", "tracker", "blocks", "rtl", "data_check", "contention", "identities",
+    }  # fmt: skip
+    assert set(record["time_ns"]) == {"total", "gemm", "reduce_scatter", "all_gather", "exposed_communication"}
+    assert set(record["rtl"]) == {"cycles", "cycles_evaluated", "cycles_skipped"}
+    assert "wall" not in path.read_text(), "real time would make the record differ from run to run"
+
+
+def test_record_reads_back_and_is_deterministic(tmp_path: Path):
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    write_result(sample_result("t3"), first)
+    write_result(read_result(first), second)
+    assert first.read_bytes() == second.read_bytes()
+    assert read_result(second) == sample_result("t3")
+
+
+def test_fields_without_meaning_are_null():
+    record = json.loads(sample_result("ideal-overlap").to_json())
+    assert record["tracker"] is None
+    assert record["rtl"] is None
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": 2}', '{"schema": 1, "more": 0}'])
+def test_other_files_are_not_read_as_records(tmp_path: Path, content):
+    path = tmp_path / "result.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match=r"result\.json is not a result record of schema 1"):
+        read_result(path)
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch):
+    path = tmp_path / "result.json"
+    write_atomically(path, "old")
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        write_atomically(path, "new")
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["result.json"]
+
+
+def test_an_output_folder_appears_only_when_it_is_whole(tmp_path: Path):
+    target = tmp_path / "deep" / "out"
+    with output_folder(target) as folder:
+        (folder / "result.json").write_text("1")
+        assert not target.exists()
+    assert os.listdir(target) == ["result.json"]
+    assert os.listdir(target.parent) == ["out"]
+
+
+def test_an_interrupted_output_leaves_the_earlier_one(tmp_path: Path):
+    target = tmp_path / "out"
+    with output_folder(target) as folder:
+        (folder / "result.json").write_text("1")
+    with pytest.raises(KeyboardInterrupt), output_folder(target) as folder:
+        (folder / "result.json").write_text("2")
+        raise KeyboardInterrupt
+    assert (target / "result.json").read_text() == "1"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_an_earlier_output_is_replaced_whole(tmp_path: Path):
+    target = tmp_path / "out"
+    for name in ("compare.json", "result.json"):
+        with output_folder(target) as folder:
+            (folder / name).write_text(name)
+    assert os.listdir(target) == ["result.json"]
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path):
+    (tmp_path / "thesis.tex").write_text("precious")
+    with pytest.raises(ValueError, match="--out must be a new folder"), output_folder(tmp_path):
+        pass
+    with pytest.raises(ValueError, match="--out must be a new folder"), output_folder(tmp_path / "thesis.tex"):
+        pass
+    assert os.listdir(tmp_path) == ["thesis.tex"]
