@@ -1,0 +1,143 @@
+"""Golden model of a RangeMatcher: where a store row leaves the GPU to, by range and chunk."""
+
+import numpy as np
+from numba import cfunc, njit
+from t3hdl import register_map
+from t3hdl.config import T3Config
+from t3hdl.layouts import NEVER
+from t3hdl.signatures import matcher_signature
+
+from ..abi import CALL
+from .ranges import RANGE_WORDS, find_range, range_attribute, range_base, write_range
+from .words import (
+    CONTROL,
+    DESCRIPTOR,
+    KIND_NONE,
+    KIND_REMOTE,
+    RANGE,
+    REQUEST,
+    ROUTE,
+    config_address,
+    config_data,
+    int64_at,
+    place,
+    ports_of,
+    state_map,
+    take,
+)
+
+_IN, _OUT = ports_of(matcher_signature(T3Config()))
+_BOUNDS, _ATTRIBUTES, _, _PEER, _, _ = DESCRIPTOR  # the fields of each descriptor word
+_WORDS = register_map.DESCRIPTOR_WORDS
+
+_S = state_map(
+    # parameters
+    ranges=1, descriptors=1,
+    # configuration registers: kept by disarm
+    table=4 * RANGE_WORDS, chunks=64 * _WORDS,
+    # the rest; ``live``: descriptors that are looked at, 0 while not armed
+    count=1, head=2, tail=2, route_valid=1, route=1, live=1,
+)  # fmt: skip
+
+
+def init_state(config: T3Config) -> np.ndarray:
+    """State of a matcher of ``config``. Call ``reset`` before ``step``."""
+    state = np.zeros(_S.size, np.int64)
+    state[_S.ranges], state[_S.descriptors] = config.ranges, config.descriptors
+    return state
+
+
+@njit(cache=True)
+def _find_chunk(state, word0, word1):
+    """First word of the lowest live descriptor whose chunk holds the tile of a request, or -1."""
+    row, col, context = take(word1, REQUEST.row), take(word1, REQUEST.col), take(word0, REQUEST.context)
+    for i in range(state[_S.live]):
+        chunk = _S.chunks + i * _WORDS
+        bounds = state[chunk]
+        if (
+            take(bounds, _BOUNDS.row0) <= row < take(bounds, _BOUNDS.row1)
+            and take(bounds, _BOUNDS.col0) <= col < take(bounds, _BOUNDS.col1)
+            and take(bounds, _BOUNDS.kind) != KIND_NONE
+            and take(state[chunk + 1], _ATTRIBUTES.context) == context
+        ):
+            return chunk
+    return -1
+
+
+@njit(cache=True)
+def _route(state, word0, word1):
+    """The result of the match of one request."""
+    line, op = take(word0, REQUEST.line), take(word0, REQUEST.op)
+    stays = place(ROUTE.line, line) | place(ROUTE.op, op)
+    hit = find_range(state, _S.table, state[_S.ranges], line) if take(word0, REQUEST.tagged) else -1
+    if hit < 0 or range_attribute(state, _S.table, hit, RANGE.context) != take(word0, REQUEST.context):
+        return stays
+    chunk = _find_chunk(state, word0, word1)
+    if chunk < 0:
+        return stays
+    found = place(ROUTE.matched, 1) | place(ROUTE.descriptor, (chunk - _S.chunks) // _WORDS)
+    if take(state[chunk], _BOUNDS.kind) != KIND_REMOTE:
+        return stays | found
+    there = line - range_base(state, _S.table, hit) + take(state[chunk + 3], _PEER.peer_base)
+    return (
+        found
+        | place(ROUTE.remote, 1)
+        | place(ROUTE.line, there)  # cut to the bits of a line
+        | place(ROUTE.op, take(state[chunk], _BOUNDS.op))
+        | place(ROUTE.peer, take(state[chunk], _BOUNDS.peer))
+    )
+
+
+@njit(cache=True)
+def _configure(state, address, value):
+    """One configuration write; after everything else in its cycle, since it acts from the next one on."""
+    if address == register_map.CONTROL:
+        if take(value, CONTROL.disarm):
+            state[_S.count : _S.size] = 0
+        elif take(value, CONTROL.arm):
+            state[_S.live] = min(take(value, CONTROL.descriptors), state[_S.descriptors])
+    elif address >= register_map.DESCRIPTOR:
+        offset = address - register_map.DESCRIPTOR
+        number, byte = offset // register_map.DESCRIPTOR_STRIDE, offset % register_map.DESCRIPTOR_STRIDE
+        if number < state[_S.descriptors] and byte % 8 == 0 and byte // 8 < _WORDS:
+            state[_S.chunks + number * _WORDS + byte // 8] = value
+    else:
+        write_range(state, _S.table, state[_S.ranges], address, value)
+
+
+@njit(cache=True)
+def _drive(state, out):
+    """The outputs as functions of the state."""
+    out[_OUT.store_ready] = 1 if state[_S.count] < 2 else 0
+    out[_OUT.route_payload] = state[_S.route]
+    out[_OUT.route_valid] = state[_S.route_valid]
+    out[_OUT.idle] = 1 if state[_S.count] == 0 or state[_S.route_valid] else 0
+    out[_OUT.wake_at] = NEVER
+
+
+@cfunc(CALL, cache=True)
+def reset(state_at, in_at, out_at):
+    """State after reset, outputs of the first cycle."""
+    state = int64_at(state_at, _S.size)
+    state[_S.table : _S.size] = 0
+    _drive(state, int64_at(out_at, _OUT.size))
+
+
+@cfunc(CALL, cache=True)
+def step(state_at, in_at, out_at):
+    """One clock cycle."""
+    state, words = int64_at(state_at, _S.size), int64_at(in_at, _IN.size)
+    accepts = words[_IN.store_valid] & 1 and state[_S.count] < 2  # ready is a function of the state before
+    if not state[_S.route_valid] or words[_IN.route_ready] & 1:
+        state[_S.route_valid] = 1 if state[_S.count] > 0 else 0
+        if state[_S.count] > 0:
+            state[_S.route] = _route(state, state[_S.head], state[_S.head + 1])
+            state[_S.head], state[_S.head + 1] = state[_S.tail], state[_S.tail + 1]
+            state[_S.count] -= 1
+    if accepts:
+        item = _S.tail if state[_S.count] else _S.head
+        state[item], state[item + 1] = words[_IN.store_payload], words[_IN.store_payload + 1]
+        state[_S.count] += 1
+    if words[_IN.config_valid] & 1:
+        _configure(state, config_address(words, _IN.config), config_data(words, _IN.config))
+    _drive(state, int64_at(out_at, _OUT.size))
