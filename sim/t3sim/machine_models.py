@@ -17,9 +17,9 @@ STORE_ROW_BYTES = 256
 """Bytes of the widest store row that the GPU's egress matches at once (docs/hardware.md, RangeMatcher)."""
 
 
-def _quantity(unit: str, **limits: float) -> Any:
+def _quantity(unit: str, **limits: Any) -> Any:
     """A required field with a unit; ``limits`` are pydantic's ge, gt, le, lt."""
-    return Field(json_schema_extra={"unit": unit}, **limits)  # type: ignore[arg-type]
+    return Field(json_schema_extra={"unit": unit}, **limits)
 
 
 Threshold = Annotated[int, Field(json_schema_extra={"unit": "lines"}, ge=0, le=NO_LIMIT)]

@@ -1,0 +1,39 @@
+# Every target sets up .venv by itself. `make run` and `make test` are all that a new clone needs.
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(if $(shell $(p) -c \
+	'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
+BIN := .venv/bin
+READY := .venv/.ready
+SOURCES := hdl sim tests
+
+.PHONY: run test test-all lint types clean prerequisites
+
+run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
+	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
+
+test: $(READY)  ## every test but the ones that take minutes each
+	$(BIN)/python -m pytest -m "not slow"
+
+test-all: $(READY)  ## every test
+	$(BIN)/python -m pytest
+
+lint: $(READY)  ## style and format
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+
+types: $(READY)  ## static types
+	$(BIN)/mypy
+
+clean:  ## everything that the other targets made, but not results in out/
+	rm -rf .venv .cache .pytest_cache .mypy_cache .ruff_cache build *.egg-info hdl/*.egg-info sim/*.egg-info
+	find $(SOURCES) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml | prerequisites
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+prerequisites:
+	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "OpenT3 needs Python 3.11 or newer: apt install python3 python3-venv, or make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "OpenT3 needs Python's venv module: apt install python3-venv" >&2; exit 1; }
+	@for tool in g++ make perl; do command -v $$tool >/dev/null || { echo "OpenT3 needs $$tool to compile its hardware: apt install g++ make perl" >&2; exit 1; }; done
