@@ -82,7 +82,11 @@ class MemorySlice(wiring.Component):
             m.d.sync += self.dram.valid.eq(granted)
         for name, head in heads.items():
             with m.If(arbiter.grant[name]):
-                m.d.sync += [self.dram.payload.eq(head.payload.request), epoch.eq(head.payload.epoch)]
+                m.d.sync += [
+                    self.dram.payload.eq(head.payload.request),
+                    self.dram.payload.stream.eq(name.startswith("comm")),
+                    epoch.eq(head.payload.epoch),
+                ]
         with m.If(control.disarm):
             m.d.sync += [self.dram.valid.eq(0), self.dram.payload.eq(0), epoch.eq(0)]
 
@@ -115,7 +119,7 @@ class MemorySlice(wiring.Component):
         """What enters the queue of port ``name``: only write ports track."""
         matched = Signal(MatchedRequest, name=f"{name}_matched")
         request = matched.request
-        m.d.comb += [request.eq(item), request.stream.eq(name.startswith("comm")), request.tagged.eq(0)]
+        m.d.comb += [request.eq(item), request.tagged.eq(0)]
         if name.endswith("write"):
             place = find_range(m, ranges, item.line)
             attributes = place.attributes
