@@ -27,21 +27,22 @@ SPECIALS = [
 class Lanes(wiring.Component):
     """Adders side by side, so that one simulated cycle gives many sums."""
 
-    def __init__(self, latency: int) -> None:
-        self.latency = latency
+    def __init__(self, latency: int, form: FloatFormat) -> None:
+        self.latency, self.form = latency, form
         super().__init__({
-            "enable": In(1), "a": In(16 * LANES), "b": In(16 * LANES), "sum": Out(16 * LANES), "flags": Out(5 * LANES),
+            "enable": In(1), "a": In(form.bits * LANES), "b": In(form.bits * LANES),
+            "sum": Out(form.bits * LANES), "flags": Out(5 * LANES),
         })  # fmt: skip
 
     def elaborate(self, platform):
         m = Module()
-        adders = [FloatAdder(FP16, latency=self.latency) for _ in range(LANES)]
+        adders = [FloatAdder(self.form, latency=self.latency) for _ in range(LANES)]
         m.submodules += adders
         for lane, adder in enumerate(adders):
             m.d.comb += [
                 adder.advance.eq(self.enable.replicate(self.latency)),
-                adder.a.eq(self.a.word_select(lane, 16)),
-                adder.b.eq(self.b.word_select(lane, 16)),
+                adder.a.eq(self.a.word_select(lane, self.form.bits)),
+                adder.b.eq(self.b.word_select(lane, self.form.bits)),
             ]
         m.d.comb += [
             self.sum.eq(Cat(adder.sum for adder in adders)),
@@ -54,9 +55,9 @@ def pack(values, width: int) -> int:
     return sum(value << (width * lane) for lane, value in enumerate(values))
 
 
-def sums(pairs: list[tuple[int, int]], latency: int) -> list[tuple[int, int]]:
+def sums(pairs: list[tuple[int, int]], latency: int, form: FloatFormat = FP16) -> list[tuple[int, int]]:
     """(bits, flags) of every pair from the hardware, one row of lanes per cycle, results taken ``latency`` later."""
-    dut = Lanes(latency)
+    dut = Lanes(latency, form)
     rows = [pairs[start : start + LANES] for start in range(0, len(pairs), LANES)]
     results: list[tuple[int, int]] = []
 
@@ -64,12 +65,12 @@ def sums(pairs: list[tuple[int, int]], latency: int) -> list[tuple[int, int]]:
         ctx.set(dut.enable, 1)
         for cycle in range(len(rows) + latency):
             if cycle < len(rows):
-                ctx.set(dut.a, pack((a for a, _ in rows[cycle]), 16))
-                ctx.set(dut.b, pack((b for _, b in rows[cycle]), 16))
+                ctx.set(dut.a, pack((a for a, _ in rows[cycle]), form.bits))
+                ctx.set(dut.b, pack((b for _, b in rows[cycle]), form.bits))
             if cycle >= latency:
                 total, flags = ctx.get(dut.sum), ctx.get(dut.flags)
                 results.extend(
-                    (total >> (16 * lane) & 0xFFFF, flags >> (5 * lane) & 31)
+                    (total >> (form.bits * lane) & (1 << form.bits) - 1, flags >> (5 * lane) & 31)
                     for lane in range(len(rows[cycle - latency]))
                 )
             await ctx.tick()
@@ -124,6 +125,22 @@ def test_random_pairs(latency):
     check(random_pairs(random.Random(seed), 24000 if latency == 4 else 1600), latency)
 
 
+def test_another_format():
+    """The adder is written for any format: FP32 against NumPy, for finite operands with close exponents."""
+    seed = 32
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    pairs = []
+    for _ in range(1500):
+        exponent = rng.randrange(255)
+        operands = [min(max(exponent + rng.randint(-3, 3) * rng.randint(0, 9), 0), 254) << 23 for _ in range(2)]
+        pairs.append(tuple(rng.getrandbits(1) << 31 | bits | rng.getrandbits(23) for bits in operands))
+    got = [total for total, _ in sums(pairs, 4, FloatFormat(exponent_bits=8, mantissa_bits=23))]
+    a, b = (np.array(column, dtype=np.uint32).view(np.float32) for column in zip(*pairs, strict=True))
+    with np.errstate(all="ignore"):
+        assert got == (a + b).view(np.uint32).tolist()
+
+
 def test_registers_hold_without_advance():
     """A register whose advance bit is 0 keeps its value, so a bubble never disturbs what is behind it."""
     dut = FloatAdder(FP16, latency=3)
@@ -150,5 +167,11 @@ def test_format():
     assert (FP16.bits, FP16.infinity, FP16.canonical_nan) == (16, 0x7C00, 0x7E00)
     bf16 = FloatFormat(exponent_bits=8, mantissa_bits=7)
     assert (bf16.bits, bf16.infinity, bf16.canonical_nan) == (16, 0x7F80, 0x7FC0)
+
+
+def test_no_latency_is_refused():
+    class Refused(FloatAdder):
+        _MustUse__silence = True  # it is never elaborated
+
     with pytest.raises(ValueError, match="at least 1, not 0"):
-        FloatAdder(FP16, latency=0)
+        Refused(FP16, latency=0)
