@@ -48,9 +48,7 @@ _S = state_map(
     marks=0,  # tables: a word of mark bits per row, banks one after the other; then ways entries per row
 )  # fmt: skip
 
-_KEY_MASK = sum(
-    field.mask << field.shift for field in (TOKEN.context, TOKEN.epoch, TOKEN.row, TOKEN.col, TOKEN.wf)
-)
+_KEY_MASK = sum(field.mask << field.shift for field in (TOKEN.context, TOKEN.epoch, TOKEN.row, TOKEN.col, TOKEN.wf))
 _TOKEN_MASK = sum(field.mask << field.shift for field in TOKEN)
 # A table entry in one word: the key where a token has it, above it the count and the valid bit.
 _COUNT_SHIFT = _TOKEN_MASK.bit_length()
