@@ -59,12 +59,15 @@ class InputQueue(wiring.Component):
         return m
 
 
+def _check_depth(depth: int) -> None:
+    if depth < 2:
+        raise ValueError(f"depth of a queue must be at least 2, not {depth}")
+
+
 class _Ring(wiring.Component):
     """A ring of ``depth`` entries: append at the tail, or rewrite the entry at the tail, and pop at the head."""
 
     def __init__(self, shape: Any, depth: int) -> None:
-        if depth < 2:
-            raise ValueError(f"depth of a queue must be at least 2, not {depth}")
         super().__init__({
             "append": In(1), "rewrite": In(1), "item": In(shape), "pop": In(1),
             "head": Out(shape), "level": Out(range(depth + 1)),
@@ -122,10 +125,11 @@ class Fifo(wiring.Component):
     """
 
     def __init__(self, shape: Any, *, depth: int) -> None:
+        _check_depth(depth)
         super().__init__({
             "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "level": Out(range(depth + 1)),
         })  # fmt: skip
-        self._ring, self._depth = _Ring(shape, depth), depth
+        self._shape, self._depth = shape, depth
 
     @property
     def latency(self) -> int:
@@ -135,7 +139,7 @@ class Fifo(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Stream rules around a ring."""
         m = Module()
-        m.submodules.ring = ring = self._ring
+        m.submodules.ring = ring = _Ring(self._shape, self._depth)
         m.d.comb += [
             self.i.ready.eq(ring.level != self._depth),
             ring.append.eq(self.i.valid & self.i.ready),
@@ -174,10 +178,11 @@ class TokenQueue(wiring.Component):
     """
 
     def __init__(self, *, depth: int) -> None:
+        _check_depth(depth)
         super().__init__({
             "push": In(1), "item": In(Token), "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)),
         })  # fmt: skip
-        self._ring = _Ring(Token, depth)
+        self._depth = depth
 
     @property
     def latency(self) -> int:
@@ -187,7 +192,7 @@ class TokenQueue(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """``newest`` is a copy of the last entry, so that the ring needs no second read port."""
         m = Module()
-        m.submodules.ring = ring = self._ring
+        m.submodules.ring = ring = _Ring(Token, self._depth)
         newest = Signal(Token)
         n = Signal(COUNT_BITS + 1)
         merge = Signal()

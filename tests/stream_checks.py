@@ -1,0 +1,179 @@
+"""A bench for one part in Amaranth's simulator, which checks in every cycle what holds for every part.
+
+That is: outputs depend on registers only; a valid output stays, with its payload, until its transfer; and a part
+that says ``idle`` keeps its promise (docs/hardware.md, rules 1 and 5).
+"""
+
+import random
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+from amaranth.hdl import Fragment, Signal, Value
+from amaranth.lib import data
+from amaranth.lib.memory import MemoryData
+from amaranth.lib.wiring import In
+from amaranth.sim import Simulator
+from t3hdl import register_map as regs
+
+
+def _registers(fragment: Any) -> Iterator[Any]:
+    """Every register bit and every memory row of an elaborated design."""
+    for domain, statements in fragment.statements.items():
+        if domain != "comb":
+            yield from statements._lhs_signals()
+    memory = getattr(fragment, "_data", None)
+    if isinstance(memory, MemoryData):
+        yield from (memory[row] for row in range(memory.depth))
+    for sub, *_ in fragment.subfragments:
+        yield from _registers(sub)
+
+
+def _plain(value: Any) -> Any:
+    """A payload as a dictionary of integers."""
+    return {name: value[name] for name in value.shape().members} if isinstance(value, data.Const) else value
+
+
+class Bench:
+    """Steps ``part`` cycle by cycle and checks the rules.
+
+    ``send[port]`` holds the items to offer (random gaps with probability ``gap``), ``accept[port]`` is the
+    probability of ready, ``got[port]`` lists the items that left as (cycle, payload). ``now`` counts the cycles.
+    """
+
+    def __init__(self, ctx: Any, part: Any, fragment: Any, *, seed: int, pulses: tuple[str, ...] = ()) -> None:
+        self.ctx, self.part, self.random = ctx, part, random.Random(seed)
+        self.now = self.idle_checks = 0
+        self.gap = 0.0
+        members = part.signature.members
+        streams = {name: m for name, m in members.items() if m.is_signature}
+        self._sources = {name: getattr(part, name) for name, m in streams.items() if m.flow == In}
+        self._sinks = {name: getattr(part, name) for name, m in streams.items() if m.flow != In}
+        ports = {name: getattr(part, name) for name, m in members.items() if m.is_port and m.flow == In}
+        self._outputs = {
+            ".".join(str(step) for step in path): Value.cast(value)
+            for path, member, value in part.signature.flatten(part)
+            if member.flow != In
+        }
+        self._pulses = [name for name in ports if name.endswith("_valid") or name in pulses]
+        self._inputs = [Value.cast(port) for name, port in ports.items() if name != "now"]
+        self._registers = list(dict.fromkeys(_registers(fragment))) if hasattr(part, "idle") else []
+        self.send: dict[str, deque] = {name: deque() for name in self._sources}
+        self.got: dict[str, list] = {name: [] for name in self._sinks}
+        self.sent: dict[str, list] = {name: [] for name in self._sources}
+        self.accept = dict.fromkeys(self._sinks, 1.0)
+        self._held: dict[str, int] = {}
+        self._last_inputs: list[int] | None = None
+
+    async def step(self, count: int = 1, **inputs: Any) -> None:
+        """``count`` cycles with these values at the ports that are no streams (a pulse lasts one cycle)."""
+        for _ in range(count):
+            await self._cycle(inputs)
+            for name in inputs:
+                if name in self._pulses:
+                    inputs = {**inputs, name: 0}
+
+    async def write(self, address: int, value: Any, layout: Any = None) -> None:
+        """One configuration write; ``value`` is an integer or the fields of ``layout``."""
+        word = value if layout is None else layout.const(value).as_bits()
+        await self.step(config_valid=1, config={"address": address, "data": word})
+        self.ctx.set(self.part.config_valid, 0)
+
+    def __getitem__(self, name: str) -> int:
+        """The value of an output now."""
+        return self.ctx.get(self._outputs[name])
+
+    async def _cycle(self, inputs: dict[str, Any]) -> None:
+        before = self._sample()
+        self._drive(inputs)
+        outputs = self._sample()
+        assert outputs == before, "rule 1: an output follows an input in the same cycle"
+        self._check_held(outputs)
+        moved = self._transfer(outputs)
+        registers = self._promised(outputs, moved)
+        await self.ctx.tick()
+        if registers is not None:
+            self.idle_checks += 1
+            changed = [str(r) for r, value in zip(self._registers, registers, strict=True) if self._get(r) != value]
+            assert not changed, f"rule 5: idle in cycle {self.now}, but these changed: {changed}"
+        self.now += 1
+
+    def _get(self, register: Any) -> int:
+        return self.ctx.get(Value.cast(register) if isinstance(register, Signal) else register)
+
+    def _sample(self) -> dict[str, int]:
+        return {name: self.ctx.get(value) for name, value in self._outputs.items()}
+
+    def _drive(self, inputs: dict[str, Any]) -> None:
+        for name, value in inputs.items():
+            self.ctx.set(getattr(self.part, name), value)
+        if hasattr(self.part, "now"):
+            self.ctx.set(self.part.now, self.now)
+        for name, port in self._sources.items():
+            items = self.send[name]
+            # An item once offered stays until it is taken.
+            offered = bool(items) and (name in self._held or self.random.random() >= self.gap)
+            self.ctx.set(port.valid, offered)
+            if offered:
+                self.ctx.set(port.payload, items[0])
+                self._held[name] = 1
+        for name, port in self._sinks.items():
+            self.ctx.set(port.ready, self.random.random() < self.accept[name])
+
+    def _check_held(self, outputs: dict[str, int]) -> None:
+        for name in self._sinks:
+            if name in self._held:
+                assert outputs[f"{name}.valid"], f"rule 1: {name}.valid fell before the transfer"
+                assert outputs[f"{name}.payload"] == self._held[name], f"rule 1: {name}.payload changed while it waited"
+
+    def _transfer(self, outputs: dict[str, int]) -> bool:
+        moved = False
+        for name, port in self._sources.items():
+            if self.ctx.get(port.valid) and outputs[f"{name}.ready"]:
+                self.sent[name].append((self.now, self.send[name].popleft()))
+                self._held.pop(name)
+                moved = True
+        for name, port in self._sinks.items():
+            self._held.pop(name, None)
+            if outputs[f"{name}.valid"] and self.ctx.get(port.ready):
+                self.got[name].append((self.now, _plain(self.ctx.get(port.payload))))
+                moved = True
+            elif outputs[f"{name}.valid"] and not self._disarming():
+                self._held[name] = outputs[f"{name}.payload"]
+        return moved
+
+    def _disarming(self) -> bool:
+        if not hasattr(self.part, "config_valid") or not self.ctx.get(self.part.config_valid):
+            return False
+        write = self.ctx.get(self.part.config)
+        return write.address == regs.CONTROL and bool(regs.Control.from_bits(write.data & 0x1FF).disarm)
+
+    def _promised(self, outputs: dict[str, int], moved: bool) -> list[int] | None:
+        """The registers before this cycle, if the part promises to keep them."""
+        if not self._registers:
+            return None
+        inputs = [self.ctx.get(port) for port in self._inputs]
+        inputs += [self.ctx.get(Value.cast(port.payload)) for port in self._sources.values()]
+        inputs += [self.ctx.get(port.valid) for port in self._sources.values()]
+        inputs += [self.ctx.get(port.ready) for port in self._sinks.values()]
+        same, self._last_inputs = inputs == self._last_inputs, inputs
+        pulse = any(self.ctx.get(getattr(self.part, name)) for name in self._pulses)
+        if same and not pulse and not moved and outputs["idle"] and self.now < outputs["wake_at"]:
+            return [self._get(register) for register in self._registers]
+        return None
+
+
+def run(
+    part: Any, scenario: Callable[[Bench], Awaitable[None]], *, seed: int = 1, pulses: tuple[str, ...] = ()
+) -> None:
+    """Runs ``scenario`` with a fresh bench around ``part``."""
+    print(f"seed {seed}")
+    fragment = Fragment.get(part, None)
+
+    async def testbench(ctx: Any) -> None:
+        await scenario(Bench(ctx, part, fragment, seed=seed, pulses=pulses))
+
+    simulator = Simulator(fragment)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(testbench)
+    simulator.run()
