@@ -2,7 +2,7 @@
 
 import random
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from amaranth.sim import Simulator
@@ -48,6 +48,13 @@ def combine(request: Request, old: int) -> tuple[int, int]:
     return result, flags
 
 
+def after(request: Request, old: int) -> int:
+    """The memory's line after the request."""
+    if request.op == Op.READ_CLEAR:
+        return combine(replace(request, op=Op.STORE, new=0), old)[0]
+    return combine(request, old)[0]
+
+
 def byte_mask(mask: int) -> int:
     return sum(0xFF << (8 * byte) for byte in range(32) if mask >> byte & 1)
 
@@ -70,7 +77,7 @@ def test_alu(latency):
     seed = 500 + latency
     print(f"seed {seed}")
     rng = random.Random(seed)
-    dut = NmcAlu(preset("small", nmc_latency=latency))
+    dut = NmcAlu(config=preset("small", nmc_latency=latency))
     assert dut.latency == latency
     expected = deque([None] * latency)
 
@@ -111,7 +118,7 @@ class Trace:
 
 def run_unit(config, requests: list[tuple[int, Request]], memory: dict[int, int], cycles: int) -> Trace:
     """Offers each request from its earliest cycle on, serves the memory port, and checks the promise of ``idle``."""
-    dut = NmcUnit(config)
+    dut = NmcUnit(config=config)
     trace = Trace([], [], [], dut.latency)
     waiting = deque(requests)
 
@@ -160,7 +167,9 @@ def check_unit(config, requests, cycles, memory=None):
     reference = dict(memory)
     trace = run_unit(config, requests, memory, cycles)
     assert len(trace.done) == len(requests), "a request was lost, or the run is too short"
-    for (_, request), (_, line, _, mask), (_, tag, word, flags) in zip(requests, trace.writes, trace.done, strict=True):
+    for (_, request), (_, line, written, mask), (_, tag, word, flags) in zip(
+        requests, trace.writes, trace.done, strict=True
+    ):
         old = reference.get(request.line, 0)
         new, raised = combine(request, old)
         cleared = request.op == Op.READ_CLEAR
@@ -168,7 +177,8 @@ def check_unit(config, requests, cycles, memory=None):
         assert (line, tag) == (request.line, request.tag)
         assert (word, flags) == (new, raised)  # READ and READ_CLEAR: the old line
         assert mask == (request.mask if supported or cleared else 0)
-        reference[request.line] = old & ~byte_mask(request.mask) if cleared else new
+        assert written == after(request, old)
+        reference[request.line] = after(request, old)
     assert {k: v for k, v in memory.items() if v} == {k: v for k, v in reference.items() if v}
     return trace
 

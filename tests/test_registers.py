@@ -55,7 +55,7 @@ def writable_addresses(config: T3Config) -> set[int]:
 def test_every_address(name):
     """All aligned addresses up to 0x2400, some unaligned, and high ones, for reading and writing."""
     config = preset(name)
-    dut = ControlRegisters(config)
+    dut = ControlRegisters(config=config)
     tables = writable_addresses(config)
     seed = 11
     print(f"seed {seed}")
@@ -81,7 +81,7 @@ def test_every_address(name):
 
 def test_reads():
     """Each readable register shows its fields in their places."""
-    dut = ControlRegisters(preset("small"))
+    dut = ControlRegisters(config=preset("small"))
 
     async def testbench(ctx):
         inputs = {
@@ -103,7 +103,7 @@ def test_reads():
 def test_lock_and_arm_rules():
     """Tables are locked while armed, with a sticky error; arm is refused when the contract says so."""
     config = preset("small")
-    dut = ControlRegisters(config)
+    dut = ControlRegisters(config=config)
     arm, disarm = 1, 2
     locked_bit = 1 << 19
 
@@ -145,7 +145,7 @@ def test_lock_and_arm_rules():
 
 def test_back_to_back_requests():
     """A held bus is served every second cycle, in order."""
-    dut = ControlRegisters(preset("small"))
+    dut = ControlRegisters(config=preset("small"))
 
     async def testbench(ctx):
         ctx.set(dut.bus_valid, 1)

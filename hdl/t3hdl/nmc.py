@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,8 +31,8 @@ class NmcAlu(wiring.Component):
     Latency: ``latency`` cycles, ``nmc_latency`` of the configuration. Registers without an operation hold.
     """
 
-    def __init__(self, config: T3Config) -> None:
-        self._lanes, self._latency = config.nmc_lanes, config.nmc_latency
+    def __init__(self, *, config: T3Config) -> None:
+        self._latency = config.nmc_latency
         super().__init__({
             "valid": In(1), "op": In(3), "dtype": In(2), "mask": In(LINE_BYTES), "old": In(_LINE), "new": In(_LINE),
             "result_valid": Out(1), "result": Out(_LINE), "flags": Out(Flags),
@@ -46,19 +46,12 @@ class NmcAlu(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """The adders run in every lane; beside them travels what the lanes that do not add return."""
         m = Module()
-        width = _LINE // self._lanes
-        is_add = (self.op == Op.ADD) & (self.dtype == Dtype.FP16)
-        whole = Cat(self.mask.word_select(lane, width // 8).all() for lane in range(self._lanes))
-        stored = whole & (self.op == Op.STORE).replicate(self._lanes)
-        entering = Signal(data.StructLayout({"adds": self._lanes, "other": _LINE}))
+        is_store, is_add = self.op == Op.STORE, (self.op == Op.ADD) & (self.dtype == Dtype.FP16)
+        lanes = list(zip(_whole_lanes(self.mask), _lanes(self.old), _lanes(self.new), strict=True))
+        entering = Signal(data.StructLayout({"adds": len(lanes), "other": _LINE}))
         m.d.comb += [
-            entering.adds.eq(whole & is_add.replicate(self._lanes)),
-            entering.other.eq(
-                Cat(
-                    Mux(stored[lane], self.new.word_select(lane, width), self.old.word_select(lane, width))
-                    for lane in range(self._lanes)
-                )
-            ),
+            entering.adds.eq(Cat(whole & is_add for whole, _, _ in lanes)),
+            entering.other.eq(Cat(Mux(whole & is_store, new, old) for whole, old, new in lanes)),
         ]
 
         valid = Signal(self._latency)  # bit i: pipeline register i holds an operation
@@ -68,18 +61,14 @@ class NmcAlu(wiring.Component):
         _shift(m, advance, entering, registers)
         beside = registers[-1]
 
-        sums, flags = [], []
-        for lane in range(self._lanes):
-            m.submodules[f"adder_{lane}"] = adder = FloatAdder(FP16, latency=self._latency)
-            m.d.comb += [
-                adder.advance.eq(advance),
-                adder.a.eq(self.old.word_select(lane, width)),
-                adder.b.eq(self.new.word_select(lane, width)),
-            ]
-            adds = beside.adds[lane]
-            sums.append(Mux(adds, adder.sum, beside.other.word_select(lane, width)))
-            flags.append(Mux(adds, adder.flags.as_value(), 0))
-        m.d.comb += [self.result_valid.eq(valid[-1]), self.result.eq(Cat(sums)), self.flags.eq(_any_of(flags))]
+        sums, flags = [], Const(0, Flags.size)
+        for number, ((_, old, new), other) in enumerate(zip(lanes, _lanes(beside.other), strict=True)):
+            m.submodules[f"adder_{number}"] = adder = FloatAdder(FP16, latency=self._latency)
+            m.d.comb += [adder.advance.eq(advance), adder.a.eq(old), adder.b.eq(new)]
+            adds = beside.adds[number]
+            sums.append(Mux(adds, adder.sum, other))
+            flags = flags | Mux(adds, adder.flags.as_value(), 0)
+        m.d.comb += [self.result_valid.eq(valid[-1]), self.result.eq(Cat(sums)), self.flags.eq(flags)]
         return m
 
 
@@ -87,14 +76,14 @@ class NmcUnit(wiring.Component):
     """Reads, combines and writes lines of one bank group, in request order.
 
     A request waits at the head while an older one with the same line is in flight: at most ``latency`` cycles, so
-    the memory has the new word when it is read again. READ_CLEAR writes zeros, READ writes nothing (its write pulse
-    has an empty mask); both return the old line. STORE and ADD return the new line.
+    the memory has the new word when it is read again. READ_CLEAR writes zeros into whole lanes, READ nothing (its
+    write pulse has an empty mask); both return the old line. STORE and ADD return the new line.
 
     Latency: ``latency`` = 2 + ``nmc_latency`` cycles from the issue of the head to the write and done pulses; one more
     from the request's transfer into an empty queue. Throughput: one request per cycle on distinct lines.
     """
 
-    def __init__(self, config: T3Config) -> None:
+    def __init__(self, *, config: T3Config) -> None:
         self._config = config
         super().__init__(nmc_signature(config))
 
@@ -107,7 +96,7 @@ class NmcUnit(wiring.Component):
         """Queue, issue, a shift register of what is in flight, and the ALU that ends together with it."""
         m = Module()
         m.submodules.queue = queue = InputQueue(NmcRequest)
-        m.submodules.alu = alu = NmcAlu(self._config)
+        m.submodules.alu = alu = NmcAlu(config=self._config)
         wiring.connect(m, wiring.flipped(self.request), queue.i)
         head = queue.o.payload
 
@@ -137,7 +126,7 @@ class NmcUnit(wiring.Component):
             self.write_valid.eq(alu.result_valid),
             self.write_line.eq(done.line),
             self.write_mask.eq(done.mask),
-            self.write_data.eq(Mux(done.clear, 0, alu.result)),
+            self.write_data.eq(_cleared(alu.result, done)),
             self.done_valid.eq(alu.result_valid),
             self.done_tag.eq(done.tag),
             self.done_data.eq(alu.result),
@@ -179,9 +168,19 @@ def _writes(request: Any) -> Value:
     return is_add | (request.op == Op.STORE) | (request.op == Op.READ_CLEAR)
 
 
-def _any_of(words: list[Value]) -> Value:
-    """Bitwise OR."""
-    result = words[0]
-    for word in words[1:]:
-        result = result | word
-    return result
+def _lanes(line: Value) -> list[Value]:
+    """The 16-bit lanes of a line."""
+    return [line.word_select(lane, FP16.bits) for lane in range(_LINE // FP16.bits)]
+
+
+def _whole_lanes(mask: Value) -> list[Value]:
+    """For each lane, whether all its bytes are enabled."""
+    width = FP16.bits // 8
+    return [mask.word_select(lane, width).all() for lane in range(LINE_BYTES // width)]
+
+
+def _cleared(line: Value, flight: Any) -> Value:
+    """What a request in flight writes: the ALU's line, with zeros in the whole lanes of a READ_CLEAR."""
+    return Cat(
+        Mux(flight.clear & whole, 0, lane) for whole, lane in zip(_whole_lanes(flight.mask), _lanes(line), strict=True)
+    )

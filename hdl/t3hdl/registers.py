@@ -20,7 +20,7 @@ class ControlRegisters(wiring.Component):
     Which requests are errors: docs/hardware.md, "ControlRegisters".
     """
 
-    def __init__(self, config: T3Config) -> None:
+    def __init__(self, *, config: T3Config) -> None:
         self._config = config
         super().__init__(registers_signature(config))
 
