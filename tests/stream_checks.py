@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-from amaranth.hdl import Fragment, Signal, Value
+from amaranth.hdl import Fragment, Value
 from amaranth.lib import data
 from amaranth.lib.memory import MemoryData
 from amaranth.lib.wiring import In
@@ -21,10 +21,10 @@ def _registers(fragment: Any) -> Iterator[Any]:
     """Every register bit and every memory row of an elaborated design."""
     for domain, statements in fragment.statements.items():
         if domain != "comb":
-            yield from statements._lhs_signals()
+            yield from {id(signal): signal for signal in statements._lhs_signals()}.values()
     memory = getattr(fragment, "_data", None)
     if isinstance(memory, MemoryData):
-        yield from (memory[row] for row in range(memory.depth))
+        yield from (Value.cast(memory[row]) for row in range(memory.depth))
     for sub, *_ in fragment.subfragments:
         yield from _registers(sub)
 
@@ -57,7 +57,7 @@ class Bench:
         }
         self._pulses = [name for name in ports if name.endswith("_valid") or name in pulses]
         self._inputs = [Value.cast(port) for name, port in ports.items() if name != "now"]
-        self._registers = list(dict.fromkeys(_registers(fragment))) if hasattr(part, "idle") else []
+        self._registers = list(_registers(fragment)) if hasattr(part, "idle") else []
         self.send: dict[str, deque] = {name: deque() for name in self._sources}
         self.got: dict[str, list] = {name: [] for name in self._sinks}
         self.sent: dict[str, list] = {name: [] for name in self._sources}
@@ -94,12 +94,9 @@ class Bench:
         await self.ctx.tick()
         if registers is not None:
             self.idle_checks += 1
-            changed = [str(r) for r, value in zip(self._registers, registers, strict=True) if self._get(r) != value]
+            changed = [r for r, value in zip(self._registers, registers, strict=True) if self.ctx.get(r) != value]
             assert not changed, f"rule 5: idle in cycle {self.now}, but these changed: {changed}"
         self.now += 1
-
-    def _get(self, register: Any) -> int:
-        return self.ctx.get(Value.cast(register) if isinstance(register, Signal) else register)
 
     def _sample(self) -> dict[str, int]:
         return {name: self.ctx.get(value) for name, value in self._outputs.items()}
@@ -159,7 +156,7 @@ class Bench:
         same, self._last_inputs = inputs == self._last_inputs, inputs
         pulse = any(self.ctx.get(getattr(self.part, name)) for name in self._pulses)
         if same and not pulse and not moved and outputs["idle"] and self.now < outputs["wake_at"]:
-            return [self._get(register) for register in self._registers]
+            return [self.ctx.get(register) for register in self._registers]
         return None
 
 

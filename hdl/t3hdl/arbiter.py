@@ -177,9 +177,8 @@ class OccupancyMonitor(wiring.Component):
         first_stage_over = self.tile_done_valid | self.comm_seen
 
         with m.Switch(state):
-            with m.Case(MonitorState.MEASURE):
-                with m.If(first_stage_over):
-                    m.d.sync += [state.eq(MonitorState.SETTLE), settle.eq(0), elapsed.eq(self.now - start)]
+            with m.Case(MonitorState.MEASURE), m.If(first_stage_over):
+                m.d.sync += [state.eq(MonitorState.SETTLE), settle.eq(0), elapsed.eq(self.now - start)]
             with m.Case(MonitorState.SETTLE):  # 4 cycles
                 m.d.sync += settle.eq(settle + 1)
                 with m.If(settle == 3):
