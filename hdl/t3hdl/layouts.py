@@ -149,3 +149,32 @@ def local_line(line, slices: int):
     """Line number within its channel: the address without the interleave's channel bits (a bijection per channel)."""
     bits = channel_bits(slices)
     return ((line >> (3 + bits)) << 3) | (line & (INTERLEAVE_LINES - 1))
+
+
+class LineOrder(enum.IntEnum):
+    """How consecutive lines of a channel lie in its banks."""
+
+    ROTATE = 0
+    """One line in each bank group in turn: column commands need not wait for a bank group [A]."""
+    BANK_LOCAL = 1
+    """A whole row in one bank: the named alternative."""
+
+
+BANK_GROUPS = 4
+BANKS_PER_GROUP = 4
+ROW_LINES = 32
+"""Lines in a row of a bank (1 KB page of an HBM2 pseudo-channel)."""
+
+
+def dram_address(local, order: int):
+    """(bank group, bank in the group, row, column) of line ``local`` of a channel (see :func:`local_line`).
+
+    Fields from the lowest bit: ROTATE bank group 2, column 5, bank 2, row; BANK_LOCAL column 5, bank group 2, bank 2,
+    row. A stream opens a row in every bank group before it needs the second bank. Works on Python and NumPy integers,
+    and compiled by Numba.
+    """
+    if order == LineOrder.ROTATE:
+        bank_group, column = local & 3, (local >> 2) & 31
+    else:
+        bank_group, column = (local >> 5) & 3, local & 31
+    return bank_group, (local >> 7) & 3, local >> 9, column
