@@ -19,6 +19,8 @@ from t3hdl.registers import ControlRegisters
 from t3hdl.signatures import WordMap
 from t3hdl.slice import MemorySlice
 from t3hdl.token_network import TokenNode
+from t3hdl.tracker import Tracker
+from t3hdl.trigger import Trigger
 
 from .abi import Hardware, NativeFunction, PartType, part_words
 from .rtl_build import cached, library
@@ -38,6 +40,8 @@ def components(config: T3Config) -> dict[str, Callable[[], Component]]:
         "matcher": lambda: RangeMatcher(config=config),
         "leaf": lambda: TokenNode(inputs=config.node_inputs, outputs=1),
         "root": lambda: TokenNode(inputs=config.nodes, outputs=config.tracker_banks),
+        "tracker": lambda: Tracker(config=config),
+        "trigger": lambda: Trigger(config=config),
         "monitor": lambda: OccupancyMonitor(config=config),
         "registers": lambda: ControlRegisters(config=config),
         "nmc": lambda: NmcUnit(config=config),

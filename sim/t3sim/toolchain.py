@@ -92,7 +92,13 @@ def _run(command: list[str], folder: Path, **variables: str) -> None:
     """Run ``command`` in ``folder``. Raises BuildError with the end of its output if it fails."""
     try:
         result = subprocess.run(
-            command, cwd=folder, env={**os.environ, **variables}, capture_output=True, text=True, errors="replace"
+            command,
+            check=False,
+            cwd=folder,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            errors="replace",
         )
     except FileNotFoundError as error:
         raise BuildError(f"{command[0]} has disappeared while the hardware was built: install it again") from error
