@@ -149,7 +149,8 @@ def step(state_at, in_at, out_at):
     if state[arriving + _ENTRY.valid]:
         _compute(state, arriving, words, _IN.read_data)
     _issue(state)
-    state[_S.now] = state[_S.now] + 1 if state[_S.now] + 1 < state[_S.cycles] else 0
+    if state[_S.in_flight] > 0:  # an empty ring may rest anywhere
+        state[_S.now] = state[_S.now] + 1 if state[_S.now] + 1 < state[_S.cycles] else 0
     if accepts:
         first = _S.queue + state[_S.queued] * _REQUEST_WORDS
         for word in range(_REQUEST_WORDS):

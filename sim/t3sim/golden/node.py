@@ -17,7 +17,7 @@ _S = state_map(
     count=_LIMIT, head=_LIMIT, tail=_LIMIT,  # input queues of depth 2: entries, first and second entry
     level=_LIMIT, front=_LIMIT, back=_LIMIT,  # outputs: tokens held (0 to 2), the visible one, the waiting one
     pointer=_LIMIT,  # round-robin
-    requests=_LIMIT,  # within a step: inputs whose head, before this cycle, goes to that output
+    requests=_LIMIT,  # within a step (else 0): inputs whose head goes to that output
 )  # fmt: skip
 
 # Words of each port, equal for every node: the strides of token_in.i and token_out.o.
@@ -65,12 +65,9 @@ def _pop(state, i):
 @njit(cache=True)
 def _request(state):
     """Fill ``requests``: all heads at once, since a pop for one output must not show the next head to another."""
-    outputs = state[_S.outputs]
-    for o in range(outputs):
-        state[_S.requests + o] = 0
     for i in range(state[_S.inputs]):
         if state[_S.count + i] > 0:
-            state[_S.requests + _target(state[_S.head + i], outputs)] |= 1 << i
+            state[_S.requests + _target(state[_S.head + i], state[_S.outputs])] |= 1 << i
 
 
 @njit(cache=True)
@@ -107,6 +104,7 @@ def _output(state, o, ready):
     mask = state[_S.requests + o]
     if mask == 0:
         return
+    state[_S.requests + o] = 0
     if state[_S.level + o] < 2:
         _grant(state, o, mask)
     else:
