@@ -1,0 +1,389 @@
+"""The arbiter of one channel, sentence by sentence and against a plain model; the occupancy monitor's choice."""
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+from stream_checks import Bench, run
+from t3hdl import register_map as regs
+from t3hdl.arbiter import OccupancyMonitor, StreamArbiter
+from t3hdl.config import NO_LIMIT, preset
+from t3hdl.layouts import NEVER
+
+_MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 100, "burst": 0}
+_PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")
+
+
+class _Arbiter:
+    """Steps a StreamArbiter; ``now`` counts the cycles."""
+
+    def __init__(self, ctx: Any, part: StreamArbiter) -> None:
+        self.ctx, self.part, self.now = ctx, part, 0
+
+    def set(self, **inputs: Any) -> None:
+        for name, value in inputs.items():
+            self.ctx.set(getattr(self.part, name), value)
+
+    async def step(self, *eligible: str, **inputs: Any) -> str | None:
+        """One cycle with these heads; the granted port, or None."""
+        self.set(eligible={name: 1 for name in eligible}, now=self.now, **inputs)
+        grant = self.ctx.get(self.part.grant)
+        await self.ctx.tick()
+        self.now += 1
+        granted = [name for name in _PORTS if grant[name]]
+        assert len(granted) <= 1 and set(granted) <= set(eligible)
+        return granted[0] if granted else None
+
+    async def steps(self, count: int, *eligible: str, **inputs: Any) -> list[str | None]:
+        return [await self.step(*eligible, **inputs) for _ in range(count)]
+
+
+def _run(scenario: Callable[[_Arbiter], Awaitable[None]], **settings: int) -> None:
+    part = StreamArbiter()
+
+    async def testbench(ctx: Any) -> None:
+        bench = _Arbiter(ctx, part)
+        bench.set(settings=settings, out_ready=1)
+        await scenario(bench)
+
+    simulator = Simulator(part)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(testbench)
+    simulator.run()
+
+
+def test_round_robin_alternates_the_streams_compute_first() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        assert await arbiter.steps(4, "compute_read", "comm_read") == ["compute_read", "comm_read"] * 2
+        assert await arbiter.steps(2, "comm_read") == ["comm_read"] * 2
+        assert await arbiter.step("compute_read", "comm_read") == "compute_read"
+        assert await arbiter.step() is None
+        assert await arbiter.step("compute_read", "comm_read") == "comm_read", "an empty cycle is no turn"
+
+    _run(scenario, mca=0)
+
+
+@pytest.mark.parametrize("stream", ["compute", "comm"])
+def test_a_stream_alternates_write_and_read_write_first(stream: str) -> None:
+    read, write = f"{stream}_read", f"{stream}_write"
+
+    async def scenario(arbiter: _Arbiter) -> None:
+        assert await arbiter.steps(4, read, write) == [write, read] * 2
+        assert await arbiter.steps(2, write) == [write] * 2
+        assert await arbiter.step(read, write) == read, "after a write the read, whoever was alone"
+        assert await arbiter.step(read) == read
+        assert await arbiter.step(read, write) == write
+
+    _run(scenario, mca=0)
+
+
+def test_the_streams_alternate_their_kinds_apart() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        grants = await arbiter.steps(8, *_PORTS)
+        assert grants == ["compute_write", "comm_write", "compute_read", "comm_read"] * 2
+
+    _run(scenario, mca=0)
+
+
+@pytest.mark.parametrize("mca", [0, 1])
+def test_grant_only_when_the_output_register_is_empty_or_leaves(mca: int) -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        assert await arbiter.step("compute_read", out_valid=1, out_ready=0) is None
+        assert await arbiter.step("compute_read", out_valid=1, out_ready=1) == "compute_read"
+        assert await arbiter.step("compute_read", out_valid=0, out_ready=0) == "compute_read"
+
+    _run(scenario, mca=mca)
+
+
+def test_mca_compute_goes_first_and_communication_fills_the_gaps() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=10)
+        assert await arbiter.steps(3, "compute_read", "comm_read") == ["compute_read"] * 3
+        assert await arbiter.step("comm_read") == "comm_read"
+
+    _run(scenario, **_MCA)
+
+
+@pytest.mark.parametrize("fixed", [0, 1])
+@pytest.mark.parametrize("out_valid", [0, 1])
+def test_mca_threshold_is_compared_with_occupancy_and_output_register(fixed: int, out_valid: int) -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0 if fixed else 10, out_valid=out_valid)
+        assert await arbiter.step("comm_read", occupancy=10 - out_valid) is None
+        assert await arbiter.step("comm_read", occupancy=9 - out_valid) == "comm_read"
+        arbiter.set(threshold=NO_LIMIT, settings={**_MCA, "fixed": fixed, "threshold": NO_LIMIT})
+        assert await arbiter.step("comm_read", occupancy=127) == "comm_read", "127 is no limit"
+
+    _run(scenario, **{**_MCA, "fixed": fixed, "threshold": 10 if fixed else NO_LIMIT})
+
+
+@pytest.mark.parametrize("starvation", [0, 1, 5, 64])
+@pytest.mark.parametrize("burst", [0, 1, 2, 4])
+def test_mca_starvation_lets_a_burst_through_after_exactly_s_cycles(starvation: int, burst: int) -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0)
+        await arbiter.steps(3, "compute_read")
+        for _ in range(2):
+            # The head is seen at t and the wait starts there: it goes at t + S, and not in the cycle of its arrival.
+            grants = await arbiter.steps(max(1, starvation), "compute_read", "comm_read")
+            assert grants == ["compute_read"] * max(1, starvation)
+            let_through = max(1, burst)
+            assert await arbiter.steps(let_through, "compute_read", "comm_read") == ["comm_read"] * let_through
+
+    _run(scenario, **{**_MCA, "starvation": starvation, "burst": burst})
+
+
+def test_mca_burst_ends_when_communication_has_no_head() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0)
+        await arbiter.steps(5, "compute_read", "comm_read")
+        assert await arbiter.steps(2, "compute_read", "comm_read") == ["comm_read"] * 2
+        assert await arbiter.step("compute_read") == "compute_read"
+        assert await arbiter.step("compute_read", "comm_read") == "compute_read"
+
+    _run(scenario, **{**_MCA, "starvation": 5, "burst": 8})
+
+
+def test_mca_burst_waits_for_a_full_output() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0)
+        await arbiter.steps(5, "compute_read", "comm_read")
+        assert await arbiter.step("compute_read", "comm_read") == "comm_read"
+        assert await arbiter.steps(20, "compute_read", "comm_read", out_valid=1, out_ready=0) == [None] * 20
+        grants = await arbiter.steps(3, "compute_read", "comm_read", out_valid=0)
+        assert grants == ["comm_read", "comm_read", "compute_read"]
+
+    _run(scenario, **{**_MCA, "starvation": 5, "burst": 3})
+
+
+def test_mca_a_grant_restarts_the_wait_and_a_lost_head_does_not() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0)
+        await arbiter.steps(3, "compute_read", "comm_read")
+        await arbiter.steps(2, "compute_read")  # the head is not eligible for a while (no place for its token)
+        assert await arbiter.step("compute_read", "comm_read") == "comm_read"
+        arbiter.set(threshold=10)
+        await arbiter.steps(3, "compute_read", "comm_read")
+        assert await arbiter.step("comm_read") == "comm_read"
+        arbiter.set(threshold=0)
+        grants = await arbiter.steps(6, "compute_read", "comm_read")
+        assert grants == ["compute_read"] * 5 + ["comm_read"]
+
+    _run(scenario, **{**_MCA, "starvation": 5})
+
+
+def test_leaving_mca_forgets_wait_and_burst() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0)
+        await arbiter.steps(6, "compute_read", "comm_read")
+        await arbiter.step(settings={**_MCA, "mca": 0})
+        arbiter.set(settings={**_MCA, "starvation": 5, "burst": 8})
+        assert await arbiter.steps(5, "compute_read", "comm_read") == ["compute_read"] * 5
+
+    _run(scenario, **{**_MCA, "starvation": 5, "burst": 8})
+
+
+def test_wake_at_is_the_deadline_of_a_head_that_could_go() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        wake_at = arbiter.part.wake_at
+        arbiter.set(threshold=0)
+        assert arbiter.ctx.get(wake_at) == NEVER
+        await arbiter.steps(3, "compute_read")
+        await arbiter.steps(2, "comm_read")
+        assert arbiter.ctx.get(wake_at) == 3 + 100
+        arbiter.set(out_valid=1)
+        assert arbiter.ctx.get(wake_at) == NEVER
+        arbiter.set(out_valid=0, eligible={"compute_read": 1})
+        assert arbiter.ctx.get(wake_at) == NEVER
+
+    _run(scenario, **_MCA)
+
+
+class _Model:
+    """The contract's arbiter, written down as it reads."""
+
+    def __init__(self) -> None:
+        self.last_kind, self.last_stream = [0, 0], 1
+        self.waiting, self.since, self.burst = 0, 0, 0
+
+    def step(self, now: int, heads: list[int], settings: dict, level: int, threshold: int, free: bool) -> int | None:
+        offers: list[int | None] = []
+        for stream in (0, 1):
+            read, write = heads[2 * stream : 2 * stream + 2]
+            kind = (1 - self.last_kind[stream]) if read and write else write
+            offers.append(kind if read or write else None)
+        compute, comm = (offer is not None for offer in offers)
+        stream = self._choose(now, compute, comm, settings, level, threshold) if free else None
+        if stream is not None:
+            self.last_stream, self.last_kind[stream] = stream, offers[stream]
+        if not (settings["mca"] and comm):
+            self.burst = 0
+        if not settings["mca"] or stream == 1:
+            self.waiting = 0
+        elif comm and not self.waiting:
+            self.waiting, self.since = 1, now
+        return None if stream is None else 2 * stream + offers[stream]
+
+    def _choose(self, now: int, compute: bool, comm: bool, settings: dict, level: int, threshold: int) -> int | None:
+        if not settings["mca"]:
+            return 1 - self.last_stream if compute and comm else 0 if compute else 1 if comm else None
+        limit = settings["threshold"] if settings["fixed"] else threshold
+        if comm and self.burst > 0:
+            self.burst -= 1
+            return 1
+        if comm and self.waiting and now - self.since >= settings["starvation"]:
+            self.burst = max(0, settings["burst"] - 1)
+            return 1
+        if compute:
+            return 0
+        return 1 if comm and (level < limit or limit == NO_LIMIT) else None
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arbiter_equals_the_model_under_random_inputs(seed: int) -> None:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+
+    async def scenario(arbiter: _Arbiter) -> None:
+        model, seen = _Model(), set()
+        settings: dict[str, int] = {}
+        density = 0.5
+        for cycle in range(2500):
+            if cycle % 50 == 0:
+                density = rng.choice([0.1, 0.5, 0.9, 1.0])
+                settings = {
+                    "mca": rng.random() < 0.8, "fixed": rng.random() < 0.3, "threshold": rng.choice([0, 5, 127]),
+                    "starvation": rng.choice([0, 1, 4, 12]), "burst": rng.choice([0, 1, 2, 5]),
+                }  # fmt: skip
+                arbiter.set(settings=settings)
+            heads = [int(rng.random() < density) for _ in _PORTS]
+            inputs = {
+                "occupancy": rng.choice([0, 4, 5, 6, 100]), "threshold": rng.choice([0, 5, 6, 127]),
+                "out_valid": rng.random() < 0.7, "out_ready": rng.random() < 0.7,
+            }  # fmt: skip
+            level = inputs["occupancy"] + inputs["out_valid"]
+            free = not inputs["out_valid"] or bool(inputs["out_ready"])
+            expected = model.step(arbiter.now, heads, settings, level, inputs["threshold"], free)
+            eligible = [name for name, head in zip(_PORTS, heads, strict=True) if head]
+            granted = await arbiter.step(*eligible, **inputs)
+            assert granted == (None if expected is None else _PORTS[expected]), f"cycle {cycle}"
+            seen.add((settings["mca"], granted))
+        assert len(seen) == 10, "both modes granted every port, and nothing"
+
+    _run(scenario)
+
+
+# The occupancy monitor: 4 slices, a first stage of 1000 cycles, so 4000 data-bus cycles; a grant takes 2 of them.
+
+
+def _monitor() -> OccupancyMonitor:
+    return OccupancyMonitor(config=preset("small"))
+
+
+async def _measure(bench: Bench, served: list[int], *, cycles: int = 1000, by: str = "tile_done_valid") -> int:
+    """Arms, ends the first stage after ``cycles`` and answers ``select``; the cycle of the stage's end."""
+    await bench.write(regs.CONTROL, {"arm": 1, "descriptors": 1}, regs.Control)
+    armed = bench.now - 1
+    assert (bench["measure"], bench["threshold"], bench["chosen"]) == (1, NO_LIMIT, 0)
+    bench.now = armed + cycles  # nothing happens in between: idle, and it says so
+    await bench.step(**{by: 1})
+    bench.ctx.set(getattr(bench.part, by), 0)
+    assert bench["measure"] == 0
+    for _ in range(40):
+        await bench.step(served=served[bench["select"] % 4])
+        if bench["chosen"]:
+            break
+    return armed + cycles
+
+
+@pytest.mark.parametrize(
+    ("grants", "threshold"),
+    [
+        (0, 127), (499, 127), (500, 30), (501, 30), (999, 30), (1000, 10), (1001, 10), (1499, 10), (1500, 5),
+        (1501, 5), (2000, 5),
+    ],
+)  # fmt: skip
+def test_monitor_threshold_at_the_class_boundaries(grants: int, threshold: int) -> None:
+    async def scenario(bench: Bench) -> None:
+        served = [grants // 2, grants - grants // 2 - 3 * (grants // 10), grants // 10, 2 * (grants // 10)]
+        await _measure(bench, served)
+        assert (bench["threshold"], bench["chosen"]) == (threshold, 1)
+
+    run(_monitor(), scenario)
+
+
+def test_monitor_sums_the_largest_counts_without_loss() -> None:
+    async def scenario(bench: Bench) -> None:
+        largest = (1 << 24) - 1
+        await _measure(bench, [largest] * 4, cycles=3 * largest)  # 67 %
+        assert bench["threshold"] == 10
+        await _measure(bench, [largest] * 4, cycles=(1 << 40))
+        assert bench["threshold"] == NO_LIMIT
+
+    run(_monitor(), scenario)
+
+
+@pytest.mark.parametrize("by", ["tile_done_valid", "comm_seen"])
+@pytest.mark.parametrize("slices", [1, 4, 64])
+def test_monitor_latency(by: str, slices: int) -> None:
+    part = OccupancyMonitor(config=preset("paper", slices=slices, node_inputs=min(8, slices)))
+
+    async def scenario(bench: Bench) -> None:
+        await bench.write(regs.CONTROL, {"arm": 1, "descriptors": 1}, regs.Control)
+        await bench.step(10)
+        end = bench.now
+        await bench.step(**{by: 1})
+        selected = []
+        while not bench["chosen"]:
+            selected.append(bench["select"])
+            await bench.step(**{by: 0})
+        assert bench.now == end + part.latency
+        assert selected == [0] * 4 + list(range(slices)) + [slices % 64], "4 to settle, a slice each, 1 to decide"
+
+    run(part, scenario)
+
+
+def test_monitor_uses_the_written_thresholds_and_disarm_keeps_them() -> None:
+    async def scenario(bench: Bench) -> None:
+        values = {"under_25": 100, "under_50": 90, "under_75": 80, "above": 70}
+        await bench.write(regs.THRESHOLDS, values, regs.Thresholds)
+        await _measure(bench, [0] * 4)
+        assert (bench["threshold"], bench["chosen"]) == (100, 1)
+        await bench.write(regs.CONTROL, {"disarm": 1}, regs.Control)
+        assert (bench["threshold"], bench["chosen"], bench["measure"]) == (NO_LIMIT, 0, 0)
+        await _measure(bench, [499] * 4)
+        assert bench["threshold"] == 70
+        await _measure(bench, [300] * 4)
+        assert bench["threshold"] == 80, "arm starts over in any state"
+
+    run(_monitor(), scenario)
+
+
+def test_monitor_off_ignores_tiles_and_a_choice_is_final() -> None:
+    async def scenario(bench: Bench) -> None:
+        await bench.step(20, tile_done_valid=1, comm_seen=1, served=100)
+        assert (bench["threshold"], bench["chosen"], bench["measure"]) == (NO_LIMIT, 0, 0)
+        await bench.step(comm_seen=0)
+        await _measure(bench, [250] * 4)
+        assert bench["threshold"] == 10
+        await bench.step(30, tile_done_valid=1, comm_seen=1, served=0)
+        assert bench["threshold"] == 10
+
+    run(_monitor(), scenario)
+
+
+def test_monitor_keeps_the_idle_promise() -> None:
+    async def scenario(bench: Bench) -> None:
+        rng = bench.random
+        for _ in range(20):
+            if rng.random() < 0.7:
+                await bench.write(regs.CONTROL, {"arm": 1, "descriptors": 1}, regs.Control)
+            await bench.step(rng.randrange(8), comm_seen=0, served=rng.randrange(100))
+            await bench.step(tile_done_valid=int(rng.random() < 0.3), comm_seen=int(rng.random() < 0.3))
+            await bench.step(rng.randrange(20), tile_done_valid=0)
+        assert bench["wake_at"] == NEVER
+        assert bench.idle_checks > 50
+
+    run(_monitor(), scenario, seed=5)
