@@ -29,6 +29,16 @@ def _registers(fragment: Any) -> Iterator[Any]:
         yield from _registers(sub)
 
 
+def _members(part: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Name, member and object of every port and stream; those of an array are called ``name.0`` and so on."""
+    for name, member in part.signature.members.items():
+        value = getattr(part, name)
+        if not member.dimensions:
+            yield name, member, value
+        for index in range(member.dimensions[0] if member.dimensions else 0):
+            yield f"{name}.{index}", member, value[index]
+
+
 def _plain(value: Any) -> Any:
     """A payload as a dictionary of integers."""
     return {name: value[name] for name in value.shape().members} if isinstance(value, data.Const) else value
@@ -45,18 +55,17 @@ class Bench:
         self.ctx, self.part, self.random = ctx, part, random.Random(seed)
         self.now = self.idle_checks = 0
         self.gap = 0.0
-        members = part.signature.members
-        streams = {name: m for name, m in members.items() if m.is_signature}
-        self._sources = {name: getattr(part, name) for name, m in streams.items() if m.flow == In}
-        self._sinks = {name: getattr(part, name) for name, m in streams.items() if m.flow != In}
-        ports = {name: getattr(part, name) for name, m in members.items() if m.is_port and m.flow == In}
+        members = list(_members(part))
+        self._sources = {name: value for name, m, value in members if m.is_signature and m.flow == In}
+        self._sinks = {name: value for name, m, value in members if m.is_signature and m.flow != In}
+        self._ports = {name: value for name, m, value in members if m.is_port and m.flow == In}
         self._outputs = {
             ".".join(str(step) for step in path): Value.cast(value)
             for path, member, value in part.signature.flatten(part)
             if member.flow != In
         }
-        self._pulses = [name for name in ports if name.endswith("_valid") or name in pulses]
-        self._inputs = [Value.cast(port) for name, port in ports.items() if name != "now"]
+        self._pulses = [name for name in self._ports if "_valid" in name or name in pulses]
+        self._inputs = [Value.cast(port) for name, port in self._ports.items() if name != "now"]
         self._registers = list(_registers(fragment)) if hasattr(part, "idle") else []
         self.send: dict[str, deque] = {name: deque() for name in self._sources}
         self.got: dict[str, list] = {name: [] for name in self._sinks}
@@ -103,9 +112,9 @@ class Bench:
 
     def _drive(self, inputs: dict[str, Any]) -> None:
         for name, value in inputs.items():
-            self.ctx.set(getattr(self.part, name), value)
-        if hasattr(self.part, "now"):
-            self.ctx.set(self.part.now, self.now)
+            self.ctx.set(self._ports[name], value)
+        if "now" in self._ports:
+            self.ctx.set(self._ports["now"], self.now)
         for name, port in self._sources.items():
             items = self.send[name]
             # An item once offered stays until it is taken.
@@ -154,7 +163,7 @@ class Bench:
         inputs += [self.ctx.get(port.valid) for port in self._sources.values()]
         inputs += [self.ctx.get(port.ready) for port in self._sinks.values()]
         same, self._last_inputs = inputs == self._last_inputs, inputs
-        pulse = any(self.ctx.get(getattr(self.part, name)) for name in self._pulses)
+        pulse = any(self.ctx.get(self._ports[name]) for name in self._pulses)
         if same and not pulse and not moved and outputs["idle"] and self.now < outputs["wake_at"]:
             return [self.ctx.get(register) for register in self._registers]
         return None

@@ -54,21 +54,25 @@ def slice_signature(config: T3Config) -> Signature:
 
 def matcher_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.range_matcher.RangeMatcher` (the GPU's egress)."""
-    return Signature({
-        "store": In(stream.Signature(MemoryRequest)),
-        "route": Out(stream.Signature(Route)),
-        **_CONFIG,
-        **_IDLE,
-    })
+    return Signature(
+        {
+            "store": In(stream.Signature(MemoryRequest)),
+            "route": Out(stream.Signature(Route)),
+            **_CONFIG,
+            **_IDLE,
+        }
+    )
 
 
 def node_signature(inputs: int, outputs: int) -> Signature:
     """Ports of :class:`t3hdl.token_network.TokenNode`."""
-    return Signature({
-        "token_in": In(stream.Signature(Token)).array(inputs),
-        "token_out": Out(stream.Signature(Token)).array(outputs),
-        **_IDLE,
-    })
+    return Signature(
+        {
+            "token_in": In(stream.Signature(Token)).array(inputs),
+            "token_out": Out(stream.Signature(Token)).array(outputs),
+            **_IDLE,
+        }
+    )
 
 
 def tracker_signature(config: T3Config) -> Signature:
@@ -107,18 +111,20 @@ def trigger_signature(config: T3Config) -> Signature:
 
 def monitor_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.arbiter.OccupancyMonitor`."""
-    return Signature({
-        **_CONFIG,
-        "tile_done_valid": In(1),
-        "comm_seen": In(1),
-        "served": In(24),
-        "now": In(TIME_BITS),
-        "select": Out(6),
-        "measure": Out(1),
-        "threshold": Out(OCCUPANCY_BITS),
-        "chosen": Out(1),
-        **_IDLE,
-    })
+    return Signature(
+        {
+            **_CONFIG,
+            "tile_done_valid": In(1),
+            "comm_seen": In(1),
+            "served": In(24),
+            "now": In(TIME_BITS),
+            "select": Out(6),
+            "measure": Out(1),
+            "threshold": Out(OCCUPANCY_BITS),
+            "chosen": Out(1),
+            **_IDLE,
+        }
+    )
 
 
 def registers_signature(config: T3Config) -> Signature:
@@ -141,6 +147,31 @@ def nmc_signature(config: T3Config) -> Signature:
         "read_valid": Out(1), "read_line": Out(LINE_BITS), "read_data": In(256),
         "write_valid": Out(1), "write_line": Out(LINE_BITS), "write_data": Out(256), "write_mask": Out(32),
         "done_valid": Out(1), "done_tag": Out(32), "done_data": Out(256), "done_flags": Out(5),
+        **_IDLE,
+    })  # fmt: skip
+
+
+def unit_signature(config: T3Config) -> Signature:
+    """Ports of :class:`t3hdl.unit.T3Unit`: those of one GPU's slices, egress and DMA engine, bus, and status."""
+    requests = stream.Signature(MemoryRequest)
+    return Signature({
+        "compute_read": In(requests).array(config.slices),
+        "compute_write": In(requests).array(config.slices),
+        "comm_read": In(requests).array(config.slices),
+        "comm_write": In(requests).array(config.slices),
+        "dram": Out(requests).array(config.slices),
+        "update_done_valid": In(1).array(config.slices), "update_done": In(MemoryRequest).array(config.slices),
+        "occupancy": In(OCCUPANCY_BITS).array(config.slices),
+        "now": In(TIME_BITS),
+        "store": In(requests).array(config.egress_ports),
+        "route": Out(stream.Signature(Route)).array(config.egress_ports),
+        "command": Out(stream.Signature(DmaCommand)),
+        "bus_valid": In(1), "bus_write": In(1), "bus_address": In(16), "bus_data": In(64), "bus_ready": Out(1),
+        "response_valid": Out(1), "response_error": Out(1), "response_data": Out(64),
+        "init_done": Out(1), "armed": Out(1), "live": Out(7), "chunks_done": Out(7), "done_mask": Out(64),
+        "unmatched": Out(1), "over_count": Out(1), "over_total": Out(1),
+        "entries": Out(16), "peak_entries": Out(16), "overflowed": Out(7),
+        "threshold": Out(OCCUPANCY_BITS), "chosen": Out(1),
         **_IDLE,
     })  # fmt: skip
 

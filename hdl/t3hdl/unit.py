@@ -1,0 +1,189 @@
+"""The T3 hardware of one GPU: all parts, connected by direct wires."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal, Value
+from amaranth.lib import wiring
+
+from .arbiter import OccupancyMonitor
+from .broadcast import control_pulses
+from .config import T3Config
+from .layouts import TIME_BITS
+from .range_matcher import RangeMatcher
+from .registers import ControlRegisters
+from .signatures import unit_signature
+from .slice import MemorySlice
+from .token_network import TokenNetwork
+from .tracker import Tracker
+from .trigger import Trigger
+
+_STREAMS = ("compute_read", "compute_write", "comm_read", "comm_write", "dram")
+_BUS = (
+    "bus_valid", "bus_write", "bus_address", "bus_data", "bus_ready",
+    "response_valid", "response_error", "response_data",
+)  # fmt: skip
+_TRACKER_STATUS = ("unmatched", "over_count", "over_total", "peak_entries", "overflowed")
+_TRIGGER_STATUS = ("armed", "live", "chunks_done")
+_MONITOR_STATUS = ("threshold", "chosen")
+
+
+class T3Unit(wiring.Component):
+    """Slices, token network, tracker, trigger, occupancy monitor, egress matchers and registers of one GPU.
+
+    NMC units sit at the memory's banks and are not in here.
+
+    Parameters
+    ----------
+    config : the hardware configuration.
+
+    Members
+    -------
+    compute_read, compute_write, comm_read, comm_write, dram, update_done, occupancy : the ports of each slice.
+    now : In : cycles of this clock, for the starvation limit and the measurement.
+    store, route : the ports of each egress matcher.
+    command : Out(stream(DmaCommand)) : blocks for the DMA engine.
+    bus_*, response_* : the register file.
+    init_done, armed, live, chunks_done, done_mask, ... : Out : what a driver may also read over the bus.
+    idle, wake_at : Out : rule 5 of docs/hardware.md, for the unit as a whole.
+
+    Latency: ``latency`` cycles from an update's transfer on ``dram`` to the command that it triggers. Throughput: one
+    request per slice and cycle. Reset: ``init_done`` after the tracker's walker.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__(unit_signature(config))
+        self._parameters = config
+        self._slices = [MemorySlice(config=config) for _ in range(config.slices)]
+        self._matchers = [RangeMatcher(config=config) for _ in range(config.egress_ports)]
+        self._network = TokenNetwork(config=config)
+        self._tracker = Tracker(config=config)
+        self._trigger = Trigger(config=config)
+        self._monitor = OccupancyMonitor(config=config)
+        self._registers = ControlRegisters(config=config)
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the last counted transfer on ``dram`` to its command, everything empty (count_on = accepted)."""
+        parts = self._slices[0].token_latency, self._network.latency, self._tracker.latency, self._trigger.latency
+        return sum(parts)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Wires only."""
+        m = Module()
+        for number, part in enumerate(self._slices):
+            m.submodules[f"slice_{number}"] = part
+        for number, part in enumerate(self._matchers):
+            m.submodules[f"matcher_{number}"] = part
+        disarm = control_pulses(m, self._registers.config_valid, self._registers.config).disarm
+        m.submodules.network = ResetInserter(disarm)(self._network)  # it has no configuration port
+        m.submodules.tracker = self._tracker
+        m.submodules.trigger = self._trigger
+        m.submodules.monitor = self._monitor
+        m.submodules.registers = self._registers
+
+        self._connect_slices(m)
+        self._connect_matchers(m)
+        self._connect_completion(m)
+        self._connect_monitor(m)
+        self._connect_registers(m)
+        self._connect_idle(m)
+        return m
+
+    def _connect_slices(self, m: Module) -> None:
+        for number, part in enumerate(self._slices):
+            for name in _STREAMS:
+                wiring.connect(m, wiring.flipped(getattr(self, name)[number]), getattr(part, name))
+            wiring.connect(m, part.token, self._network.token_in[number])
+            m.d.comb += [
+                part.update_done_valid.eq(self.update_done_valid[number]),
+                part.update_done.eq(self.update_done[number]),
+                part.occupancy.eq(self.occupancy[number]),
+                part.now.eq(self.now),
+            ]
+
+    def _connect_matchers(self, m: Module) -> None:
+        for number, part in enumerate(self._matchers):
+            wiring.connect(m, wiring.flipped(self.store[number]), part.store)
+            wiring.connect(m, part.route, wiring.flipped(self.route[number]))
+
+    def _connect_completion(self, m: Module) -> None:
+        """Tokens to the tracker, finished tiles and chunks to the trigger, live chunks back, commands out."""
+        tracker, trigger = self._tracker, self._trigger
+        for source, bank in zip(self._network.token_out, tracker.token, strict=True):
+            wiring.connect(m, source, bank)
+        wiring.connect(m, trigger.command, wiring.flipped(self.command))
+        m.d.comb += [
+            trigger.tile_done_valid.eq(tracker.tile_done_valid),
+            trigger.tile_done.eq(tracker.tile_done),
+            trigger.chunk_done_valid.eq(tracker.chunk_done_valid),
+            trigger.chunk_done.eq(tracker.chunk_done),
+            tracker.load_valid.eq(trigger.load_valid),
+            tracker.load.eq(trigger.load),
+            self.entries.eq(tracker.entries),
+            self.done_mask.eq(trigger.done_mask),
+        ]
+
+    def _connect_monitor(self, m: Module) -> None:
+        monitor = self._monitor
+        m.d.comb += [
+            monitor.tile_done_valid.eq(self._tracker.tile_done_valid),
+            monitor.comm_seen.eq(Cat(part.comm_seen for part in self._slices).any()),
+            monitor.served.eq(Array(part.served for part in self._slices)[monitor.select]),
+            monitor.now.eq(self.now),
+        ]
+        for part in self._slices:
+            m.d.comb += [part.threshold.eq(monitor.threshold), part.measure.eq(monitor.measure)]
+
+    def _connect_registers(self, m: Module) -> None:
+        """The bus, the broadcast of configuration writes, and the status that registers and driver see."""
+        registers = self._registers
+        for name in _BUS:
+            inner, outer = getattr(registers, name), getattr(self, name)
+            m.d.comb += inner.eq(outer) if name in _BUS[:4] else outer.eq(inner)
+        listeners: list[Any] = [*self._slices, *self._matchers, self._tracker, self._trigger, self._monitor]
+        for part in listeners:
+            m.d.comb += [part.config_valid.eq(registers.config_valid), part.config.eq(registers.config)]
+        m.d.comb += self.init_done.eq(self._tracker.init_done & self._trigger.init_done)
+        m.d.comb += registers.init_done.eq(self.init_done)
+        for source, names in (
+            (self._tracker, _TRACKER_STATUS),
+            (self._trigger, _TRIGGER_STATUS),
+            (self._monitor, _MONITOR_STATUS),
+        ):
+            for name in names:
+                m.d.comb += [
+                    getattr(self, name).eq(getattr(source, name)),
+                    getattr(registers, name).eq(getattr(source, name)),
+                ]
+
+    def _connect_idle(self, m: Module) -> None:
+        """A part says idle on the condition that nothing comes or goes; between two parts that is seen here."""
+        tracker, trigger = self._tracker, self._trigger
+        parts: list[Any] = [*self._slices, *self._matchers, self._network, tracker, trigger, self._monitor]
+        parts.append(self._registers)
+        moving = [
+            *(part.token.valid & part.token.ready for part in self._slices),
+            *(bank.valid & bank.ready for bank in tracker.token),
+            tracker.tile_done_valid,
+            tracker.chunk_done_valid,
+            trigger.load_valid,
+            self._registers.config_valid,
+        ]
+        m.d.comb += [
+            self.idle.eq(Cat(part.idle for part in parts).all() & ~Cat(moving).any()),
+            self.wake_at.eq(_earliest(m, (part.wake_at for part in parts))),
+        ]
+
+
+def _earliest(m: Module, times: Iterable[Value]) -> Value:
+    """The smallest of the times, by a tree."""
+    times = list(times)
+    while len(times) > 1:
+        pairs = [times[i : i + 2] for i in range(0, len(times), 2)]
+        times = []
+        for pair in pairs:
+            earlier = Signal(TIME_BITS, name="earlier")
+            m.d.comb += earlier.eq(Mux(pair[0] < pair[-1], pair[0], pair[-1]))
+            times.append(earlier)
+    return times[0]
