@@ -1,0 +1,149 @@
+"""The ring link: rows leave as packets one after another, arrive after the latency, and give their room back as credits.
+
+GPUs meet only here. A GPU writes packets and credits into rings that its neighbours read; both take at least the link's
+latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
+"""
+
+from numba import njit
+
+from .mover import row_gone
+from .rows import communicated, row_bytes, write_packet
+from .state import BINS, CAUSES, FAR, SEGMENT
+
+
+@njit
+def _ps(g, cycle):
+    """Picoseconds at a memory cycle."""
+    return -(-cycle * 1_000_000 // g.p[0].memory_mhz)
+
+
+@njit
+def _cycle(g, ps):
+    """The first memory cycle at or after a time in picoseconds."""
+    return -(-ps * g.p[0].memory_mhz // 1_000_000)
+
+
+@njit
+def _serialise(g, nbytes, start_ps):
+    """Occupy the link with ``nbytes``; the time at which the last byte has left. Bytes are counted, times not summed."""
+    p, s = g.p[0], g.s[0]
+    if s.link_end_ps < start_ps:
+        s.link_anchor_ps = start_ps
+        s.link_bytes = 0
+    begin = max(start_ps, s.link_end_ps)
+    s.link_bytes = s.link_bytes + nbytes
+    s.link_end_ps = s.link_anchor_ps + -(-s.link_bytes * 1_000_000 // p.link_mb_s)
+    s.link_busy_ps = s.link_busy_ps + s.link_end_ps - begin
+    return s.link_end_ps
+
+
+@njit
+def _next_packet(g, row, arrival):
+    """The next packet of the ring, filled from a row record."""
+    s = g.s[0]
+    packet = g.out[s.out_head % g.out.shape[0]]
+    s.out_head = s.out_head + 1
+    packet.arrival = arrival
+    packet.line, packet.lines, packet.bytes = row.line, row.lines, row.bytes
+    packet.row, packet.col, packet.wf = row.row, row.col, row.wf
+    packet.right, packet.bottom, packet.chunk = row.right, row.bottom, row.chunk
+    packet.cause, packet.op, packet.tagged, packet.carried = row.cause, row.op, row.tagged, row.carried
+    return packet
+
+
+@njit
+def _emit_reflected(g, row, arrival):
+    """Mirror mode: the neighbour sends for chunk c + 1 what this GPU sends for chunk c.
+
+    Row i of the s rows of chunk c stands for rows i t/s to (i + 1) t/s of the t rows of chunk c + 1, so each row of that
+    chunk arrives exactly once, and identically when the two chunks have the same shape.
+    """
+    p = g.p[0]
+    region = p.temp_base if row.line >= p.temp_base else p.out_base
+    height = (row.line - region) // p.pitch - row.row * p.tile_rows
+    index = g.reflect_first[row.row, row.col] + height
+    source, target = row.chunk, (row.chunk + 1) % p.gpus
+    start = g.reflect_start[target]
+    count, total = g.reflect_start[target + 1] - start, g.reflect_start[source + 1] - g.reflect_start[source]
+    for ordinal in range(index * count // total, (index + 1) * count // total):
+        code = g.reflect_rows[start + ordinal]
+        packet = _next_packet(g, row, arrival)
+        tile, height = code // p.tile_rows, code % p.tile_rows
+        packet.row, packet.col, packet.wf = tile // p.cols, tile % p.cols, height // p.wavefront_rows
+        packet.right, packet.bottom = int(packet.col == p.cols - 1), int(packet.row == p.rows - 1)
+        packet.chunk = target
+        packet.lines = min(p.tile_lines, p.pitch - packet.col * p.tile_lines)
+        offset = (packet.row * p.tile_rows + height) * p.pitch + packet.col * p.tile_lines
+        packet.line = region + offset
+        packet.bytes = row_bytes(g, p.out_base + offset, packet.lines)
+
+
+@njit
+def _emit(g, r, now):
+    """Send row ``r``."""
+    p, s, row = g.p[0], g.s[0], g.rows[r]
+    nbytes = row.lines * 32 + p.header_bytes
+    arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
+    if p.mirror:
+        _emit_reflected(g, row, arrival)
+    else:
+        packet = _next_packet(g, row, arrival)
+        if row.carried:
+            for i in range(SEGMENT):
+                for word in range(4):
+                    packet.data[i, word] = g.row_data[r, i, word]
+    s.tx_credit = s.tx_credit - row.lines
+    g.bins[CAUSES + 1, min(now // p.bin_cycles, BINS - 1)] += nbytes
+    communicated(g, row.cause, now)
+    row_gone(g, r, now)
+
+
+@njit
+def run_link(g, now):
+    """Send what waits, as far as the link is free in this cycle and the receiver has room."""
+    s = g.s[0]
+    s.link_wake = FAR
+    while s.tx_head < s.tx_tail:
+        r = g.tx[s.tx_head % g.tx.shape[0]]
+        row = g.rows[r]
+        free = _cycle(g, s.link_end_ps)
+        if row.available > now or free > now:
+            s.link_wake = max(row.available, free)
+            return
+        if s.tx_credit < row.lines:
+            return
+        s.tx_head = s.tx_head + 1
+        _emit(g, r, now)
+
+
+@njit
+def take_grants(g, limit, now):
+    """Credits that have come back from the receiver."""
+    s = g.s[0]
+    while s.credit_tail < limit and g.grants[s.credit_tail % g.grants.shape[0]].arrival <= now:
+        s.tx_credit = s.tx_credit + g.grants[s.credit_tail % g.grants.shape[0]].lines
+        s.credit_tail = s.credit_tail + 1
+        s.link_wake = min(s.link_wake, now)
+
+
+@njit
+def return_credits(g, now):
+    """Send back the room that this cycle freed in the receive buffer."""
+    p, s = g.p[0], g.s[0]
+    if s.credit_now == 0:
+        return
+    credit = g.credits[s.credit_head % g.credits.shape[0]]
+    credit.arrival = now + p.link_latency
+    credit.lines = s.credit_now
+    s.credit_head = s.credit_head + 1
+    s.credit_now = 0
+
+
+@njit
+def run_receiver(g, limit, now):
+    """Take the packets that have arrived; ``limit`` packets of the ring are complete."""
+    s = g.s[0]
+    while s.rx_tail < limit and g.rx[s.rx_tail % g.rx.shape[0]].arrival <= now:
+        packet = g.rx[s.rx_tail % g.rx.shape[0]]
+        s.rx_tail = s.rx_tail + 1
+        write_packet(g, packet, (g.p[0].gpu + 1) % g.p[0].gpus, now)

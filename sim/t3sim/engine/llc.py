@@ -1,0 +1,170 @@
+"""The last-level cache: set-associative, least recently used, write-back without fetch, misses to one line merged.
+
+Inputs of the GEMM are read through it. In ``sequential`` its output is written through it too; with T3 the output
+bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles share is written back once per byte.
+"""
+
+from numba import njit
+
+from .requests import line_bytes, make_request, request_llc_line, send
+from .state import COMPUTE_WRITE, GEMM_WRITE, SEGMENT, WAITING
+
+EMPTY = -1
+STORE_OP = 1
+
+
+@njit
+def _set_of(g, line):
+    """First entry of the set of an LLC line; upper address bits are folded in, so strides spread."""
+    p = g.p[0]
+    folded = line ^ (line >> 7) ^ (line >> 13) ^ (line >> 21)
+    return (folded % p.llc_sets) * p.llc_ways
+
+
+@njit
+def _find(g, line):
+    """The entry that holds ``line``, or -1."""
+    first = _set_of(g, line)
+    for entry in range(first, first + g.p[0].llc_ways):
+        if g.llc_tag[entry] == line:
+            return entry
+    return -1
+
+
+@njit
+def _write_back(g, entry, now):
+    """Send an entry's dirty sectors to memory."""
+    per_line = g.p[0].llc_line
+    dirty = g.llc_dirty[entry]
+    for i in range(per_line):
+        if dirty >> i & 1:
+            line = g.llc_tag[entry] * per_line + i
+            n = make_request(g, line, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line), -1)
+            send(g, n, now)
+    g.llc_dirty[entry] = 0
+
+
+@njit
+def _allocate(g, line, now):
+    """An entry for ``line`` in its set: an empty one or the least recently used; -1 if all wait for memory."""
+    first = _set_of(g, line)
+    victim = -1
+    oldest = 1 << 62
+    for entry in range(first, first + g.p[0].llc_ways):
+        if g.llc_left[entry] == 0 and g.llc_used[entry] < oldest:
+            oldest = g.llc_used[entry]
+            victim = entry
+    if victim >= 0:
+        if g.llc_dirty[victim]:
+            _write_back(g, victim, now)
+        g.llc_tag[victim] = line
+    return victim
+
+
+@njit
+def _touch(g, entry):
+    s = g.s[0]
+    s.llc_stamp = s.llc_stamp + 1
+    g.llc_used[entry] = s.llc_stamp
+
+
+@njit
+def _wait_for(g, entry, cu, slot):
+    """Let a CU's slab wait for an entry's fill."""
+    s = g.s[0]
+    w = s.waiter_free
+    if w < 0:
+        raise RuntimeError("the pool of LLC waiters is exhausted")
+    s.waiter_free = g.waiters[w, 2]
+    g.waiters[w, 0] = cu
+    g.waiters[w, 1] = slot
+    g.waiters[w, 2] = g.llc_waiter[entry]
+    g.llc_waiter[entry] = w
+    g.slab_left[cu, slot] += 1
+
+
+@njit
+def read_line(g, line, cu, slot, now):
+    """One LLC line of a slab: a hit makes the slab ready after the LLC's latency, a miss when DRAM has answered."""
+    entry = _find(g, line)
+    if entry < 0:
+        entry = _allocate(g, line, now)
+        if entry < 0:
+            # Every way waits for memory: fetch without allocating, through a spare entry.
+            s = g.s[0]
+            entry = s.extra_free
+            if entry < 0:
+                raise RuntimeError("the LLC's spare miss entries are exhausted")
+            s.extra_free = g.llc_used[entry]
+            g.llc_tag[entry] = EMPTY
+        g.llc_left[entry] = g.p[0].llc_line
+        g.llc_fill[entry] = 0
+        g.llc_waiter[entry] = -1
+        request_llc_line(g, entry, line, now)
+    if entry < g.p[0].llc_sets * g.p[0].llc_ways:
+        _touch(g, entry)
+    if g.llc_left[entry] > 0:
+        _wait_for(g, entry, cu, slot)
+        return
+    ready = max(now, g.llc_fill[entry]) + g.p[0].llc_latency
+    if ready > g.slab_ready[cu, slot]:
+        g.slab_ready[cu, slot] = ready
+
+
+@njit
+def filled(g, entry, done):
+    """One DRAM read of an entry is complete at cycle ``done``: the last one wakes the slabs that wait for the line."""
+    p, s = g.p[0], g.s[0]
+    if done > g.llc_fill[entry]:
+        g.llc_fill[entry] = done
+    g.llc_left[entry] -= 1
+    if g.llc_left[entry] > 0:
+        return
+    ready = g.llc_fill[entry] + p.response
+    g.llc_fill[entry] = ready
+    w = g.llc_waiter[entry]
+    while w >= 0:
+        cu, slot, following = g.waiters[w, 0], g.waiters[w, 1], g.waiters[w, 2]
+        if ready > g.slab_ready[cu, slot]:
+            g.slab_ready[cu, slot] = ready
+        g.slab_left[cu, slot] -= 1
+        c = g.cus[cu]
+        if c.state == WAITING and g.slab_left[cu, slot] == 0 and c.slab % g.slab_left.shape[1] == slot:
+            c.event = g.slab_ready[cu, slot]
+            if c.event < s.cu_next:
+                s.cu_next = c.event
+        g.waiters[w, 2] = s.waiter_free
+        s.waiter_free = w
+        w = following
+    g.llc_waiter[entry] = -1
+    if entry >= p.llc_sets * p.llc_ways:
+        g.llc_used[entry] = s.extra_free
+        s.extra_free = entry
+
+
+@njit
+def write_segment(g, line, lines, now):
+    """Write ``lines`` output lines from ``line`` on into the LLC (no fetch: sectors)."""
+    per_line = g.p[0].llc_line
+    for i in range(min(lines, SEGMENT)):
+        tag = (line + i) // per_line
+        entry = _find(g, tag)
+        if entry < 0:
+            entry = _allocate(g, tag, now)
+            if entry < 0:
+                n = make_request(g, line + i, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line + i), -1)
+                send(g, n, now)
+                continue
+            g.llc_fill[entry] = now
+        g.llc_dirty[entry] |= 1 << ((line + i) % per_line)
+        _touch(g, entry)
+
+
+@njit
+def flush(g, now):
+    """Kernel boundary: write back what is dirty, forget the rest."""
+    for entry in range(g.p[0].llc_sets * g.p[0].llc_ways):
+        if g.llc_dirty[entry]:
+            _write_back(g, entry, now)
+        g.llc_tag[entry] = EMPTY
+        g.llc_used[entry] = 0

@@ -1,0 +1,220 @@
+"""Movers of lines: the DMA engine that the trigger commands, and the reduce-scatter and all-gather kernels on the CUs.
+
+A mover walks a rectangle of tiles tile by tile, wavefront tile by wavefront tile, row by row. It reads each row from one
+place, or from two that it adds (the sequential reduce-scatter), and sends it over the link or back into this GPU's memory. A
+read is issued only when room for its data is reserved, so reads never block what they wait for.
+"""
+
+from numba import njit
+from t3hdl.config import T3Config
+from t3hdl.layouts import DmaCommand
+from t3hdl.signatures import trigger_signature, word_map
+
+from .requests import line_bytes, make_request, send
+from .rows import carried_line, free_row, new_row, row_bytes, transmit, write_row
+from .state import COMM_READ, DMA, FAR, KERNEL, RS_READ, RS_WRITE
+from .words import TRIGGER, part_in, part_out
+
+_WORDS = word_map(trigger_signature(T3Config()))
+COMMAND_READY = _WORDS.inputs["command.ready"][0]
+COMMAND, COMMAND_VALID = _WORDS.outputs["command.payload"][0], _WORDS.outputs["command.valid"][0]
+READ_OP = 0
+# States of the collective kernels' sequence.
+WAITING_INPUT, LAUNCHING, MOVING = range(3)
+ROW_SHIFT, COL_SHIFT = DmaCommand["row"].offset, DmaCommand["col"].offset
+OP_SHIFT, BY_CHUNK = DmaCommand["op"].offset, DmaCommand["by_chunk"].offset
+DESCRIPTOR_MASK = (1 << DmaCommand["descriptor"].width) - 1
+LINE_MASK = (1 << DmaCommand["base"].width) - 1
+TILE_MASK = (1 << DmaCommand["row"].width) - 1
+
+
+@njit
+def take_command(g, payload, now):
+    """Queue the DMA command at word ``payload``; the caller has checked that the queue has room."""
+    s, words = g.s[0], g.words
+    move = g.commands[s.command_tail % g.commands.shape[0]]
+    s.command_tail = s.command_tail + 1
+    first, second = words[payload], words[payload + 1]
+    move.row0 = first >> ROW_SHIFT & TILE_MASK
+    move.col0 = first >> COL_SHIFT & TILE_MASK
+    move.row1 = move.row0 + (second & TILE_MASK)
+    move.col1 = move.col0 + (second >> 12 & TILE_MASK)
+    move.pitch = second >> 24 & 0xFFFF
+    move.source = words[payload + 2] & LINE_MASK
+    move.source2 = -1
+    move.target = words[payload + 3] & LINE_MASK
+    move.op = first >> OP_SHIFT & 7
+    move.link, move.tagged = 1, 1
+    move.read_cause, move.write_cause = RS_READ, RS_WRITE
+    move.chunk = g.chunk_at[move.row0, move.col0]
+    by_chunk = first >> BY_CHUNK & 1
+    s.by_chunk = s.by_chunk + by_chunk
+    s.by_tile = s.by_tile + 1 - by_chunk
+    if s.triggers < g.fired.shape[0]:
+        g.fired[s.triggers, 0] = move.chunk
+        g.fired[s.triggers, 1] = now
+    s.triggers = s.triggers + 1
+    s.outgoing = s.outgoing + 1
+    g.movers[DMA].wake = now
+
+
+@njit
+def _start(g, which, move):
+    """Begin to walk a rectangle."""
+    mover = g.movers[which]
+    g.current[which] = move
+    mover.active = 1
+    mover.row = move.row0
+    mover.col = move.col0
+    mover.height = 0
+
+
+@njit
+def _advance(g, which):
+    """To the next row of the walk: down a tile, then down the tile rows of a column, then to the next column."""
+    p, mover, move = g.p[0], g.movers[which], g.current[which]
+    mover.height = mover.height + 1
+    if mover.height < min(p.tile_rows, p.m - mover.row * p.tile_rows):
+        return
+    mover.height = 0
+    mover.row = mover.row + 1
+    if mover.row < move.row1:
+        return
+    mover.row = move.row0
+    mover.col = mover.col + 1
+    if mover.col == move.col1:
+        mover.active = 0
+
+
+@njit
+def _issue_row(g, which, now):
+    """Read one row of the rectangle: make its record and its line requests."""
+    p, s, mover = g.p[0], g.s[0], g.movers[which]
+    move = g.current[which]
+    offset = (mover.row * p.tile_rows + mover.height) * move.pitch + mover.col * p.tile_lines
+    lines = min(p.tile_lines, p.pitch - mover.col * p.tile_lines)
+    r = new_row(g)
+    row = g.rows[r]
+    row.mover, row.link, row.op, row.tagged = which, move.link, move.op, move.tagged
+    row.cause, row.chunk = move.write_cause, move.chunk
+    row.row, row.col, row.wf = mover.row, mover.col, mover.height // p.wavefront_rows
+    row.right, row.bottom = int(mover.col == p.cols - 1), int(mover.row == p.rows - 1)
+    row.line, row.lines = move.target + offset, lines
+    row.bytes = row_bytes(g, p.out_base + offset, lines)
+    sources = 1 if move.source2 < 0 else 2
+    row.left = lines * sources
+    for source in range(sources):
+        base = move.source if source == 0 else move.source2
+        for i in range(lines):
+            nbytes = line_bytes(g, p.out_base + offset + i)
+            n = make_request(g, base + offset + i, READ_OP, move.read_cause, COMM_READ, nbytes, r)
+            node = g.nodes[n]
+            node.row = i
+            node.carry = carried_line(g, base + offset + i)
+            send(g, n, now)
+    mover.inflight = mover.inflight + lines
+    mover.rows_out = mover.rows_out + 1
+    s.outgoing = s.outgoing + 1
+    _advance(g, which)
+    return lines * sources
+
+
+@njit
+def run_mover(g, which, now):
+    """One cycle of a mover: issue rows as far as its rate and its buffer allow."""
+    s, mover = g.s[0], g.movers[which]
+    budget = mover.rate
+    while budget > 0:
+        if not mover.active:
+            if which == KERNEL or s.command_head == s.command_tail:
+                break
+            _start(g, which, g.commands[s.command_head % g.commands.shape[0]])
+            s.command_head = s.command_head + 1
+            s.outgoing = s.outgoing - 1
+        if mover.inflight + g.p[0].tile_lines > mover.limit:
+            break
+        budget -= _issue_row(g, which, now)
+    # A read row may cost more than one cycle's rate: the next one waits for it.
+    mover.wake = now + 1 + -budget // mover.rate if budget <= 0 else FAR
+
+
+@njit
+def row_line_read(g, n, done):
+    """A line of a row has been read (cycle ``done``): after the last one the row goes on its way."""
+    p, node = g.p[0], g.nodes[n]
+    r = node.owner
+    row = g.rows[r]
+    if node.carry >= 0:
+        row.carried |= 1 << node.row
+        for word in range(4):
+            g.row_data[r, node.row, word] = g.memory[node.carry, word]
+        if row.mover == DMA and g.addends[node.carry] < 2:
+            g.s[0].early_reads = g.s[0].early_reads + 1
+    row.left = row.left - 1
+    if row.left == 0:
+        if row.link:
+            transmit(g, r, done + p.response)
+        else:
+            write_row(g, r, done + p.response)
+
+
+@njit
+def row_gone(g, r, now):
+    """A row has left its mover (sent, or all its lines written): its room is free."""
+    row, s = g.rows[r], g.s[0]
+    s.outgoing = s.outgoing - 1
+    if row.mover < 0:
+        s.egress_free = s.egress_free + row.lines
+    else:
+        mover = g.movers[row.mover]
+        mover.inflight = mover.inflight - row.lines
+        mover.rows_out = mover.rows_out - 1
+        if mover.active or (row.mover == DMA and s.command_head < s.command_tail):
+            mover.wake = min(mover.wake, now + 1)
+    free_row(g, r)
+
+
+@njit
+def offer_command(g, now):
+    """Tell the trigger whether the DMA engine's queue has room, and take the command that it offers: 1 if taken."""
+    s = g.s[0]
+    room = s.command_tail - s.command_head < g.commands.shape[0]
+    g.words[part_in(g, TRIGGER, 0) + COMMAND_READY] = room
+    if not room or not g.words[part_out(g, TRIGGER, 0) + COMMAND_VALID]:
+        return False
+    take_command(g, part_out(g, TRIGGER, 0) + COMMAND, now)
+    return True
+
+
+@njit
+def run_kernel(g, now):
+    """The sequence of the collective kernels: the next rectangle starts when the last one is sent and its input is here."""
+    p, s, mover = g.p[0], g.s[0], g.movers[KERNEL]
+    s.kernel_wake = FAR
+    if s.job_state == MOVING and not mover.active and mover.rows_out == 0:
+        s.job = s.job + 1
+        s.job_state = WAITING_INPUT
+    if s.job_state == WAITING_INPUT and s.job < p.jobs and _may_start(g):
+        # The CUs learn of performed stores when the fabric's response is back.
+        s.job_start = now + p.response + p.kernel_overhead
+        s.job_state = LAUNCHING
+    if s.job_state == LAUNCHING:
+        s.kernel_wake = s.job_start
+        if now >= s.job_start:
+            _start(g, KERNEL, g.moves[s.job])
+            s.job_state = MOVING
+            s.kernel_wake = FAR
+            mover.wake = now + 1
+
+
+@njit
+def _may_start(g):
+    """Whether the next rectangle may start: its input has arrived, and before the first one the GEMM's part is done."""
+    p, s = g.p[0], g.s[0]
+    if s.job == 0 and (s.gemm_end < 0 or s.own_done == 0):
+        return False
+    move = g.moves[s.job]
+    if move.need == 0:
+        return True
+    return g.received[move.need - 1, move.need_chunk] == g.chunk_lines[move.need_chunk]
+

@@ -1,0 +1,143 @@
+"""Programming the T3 unit: bus writes through ControlRegisters, with every part of the unit stepping in lock step."""
+
+from numba import njit
+from t3hdl.config import T3Config
+from t3hdl.signatures import matcher_signature, registers_signature, slice_signature, word_map
+
+from ..abi import address_of
+from .channel import COMM_SEEN, NOW
+from .unit import (
+    ARMED,
+    CHOSEN,
+    CHUNKS_DONE,
+    LIVE,
+    MONITOR_CONFIG,
+    MONITOR_THRESHOLD,
+    TRACKER_CONFIG,
+    TRACKER_INIT,
+    TRACKER_OVERFLOWED,
+    TRACKER_PEAK,
+    TRIGGER_CONFIG,
+    TRIGGER_INIT,
+    UNMATCHED,
+    gather_unit,
+)
+from .words import LEAF, MATCHER, MONITOR, REGISTERS, ROOT, SLICE, TRACKER, TRIGGER, part_in, part_out
+
+_REGISTERS = word_map(registers_signature(T3Config()))
+SLICE_CONFIG = word_map(slice_signature(T3Config())).inputs["config_valid"][0]
+MATCHER_CONFIG = word_map(matcher_signature(T3Config())).inputs["config_valid"][0]
+BUS_VALID, BUS_WRITE, BUS_ADDRESS, BUS_DATA, INIT_DONE_IN = (
+    _REGISTERS.inputs[name][0] for name in ("bus_valid", "bus_write", "bus_address", "bus_data", "init_done")
+)
+BUS_READY, RESPONSE_VALID, RESPONSE_ERROR, RESPONSE_DATA, CONFIG_OUT = (
+    _REGISTERS.outputs[name][0]
+    for name in ("bus_ready", "response_valid", "response_error", "response_data", "config_valid")
+)
+TIMEOUT = 100_000
+"""Cycles that a bus access or an initialisation may take."""
+
+
+@njit
+def _broadcast(g):
+    """Copy the registers' configuration pulse to every part."""
+    p, words = g.p[0], g.words
+    source = part_out(g, REGISTERS, 0) + CONFIG_OUT
+    for i in range(3):
+        value = words[source + i]
+        for c in range(p.channels):
+            words[part_in(g, SLICE, c) + SLICE_CONFIG + i] = value
+        for port in range(p.ports):
+            words[part_in(g, MATCHER, port) + MATCHER_CONFIG + i] = value
+        words[part_in(g, TRACKER, 0) + 2 * p.banks + TRACKER_CONFIG + i] = value
+        words[part_in(g, TRIGGER, 0) + TRIGGER_CONFIG + i] = value
+        words[part_in(g, MONITOR, 0) + MONITOR_CONFIG + i] = value
+
+
+@njit
+def _show_status(g):
+    """Wire status outputs to the registers, in the order of their inputs."""
+    p, words = g.p[0], g.words
+    base = part_in(g, REGISTERS, 0) + INIT_DONE_IN
+    tracker, trigger, monitor = part_out(g, TRACKER, 0) + p.banks, part_out(g, TRIGGER, 0), part_out(g, MONITOR, 0)
+    words[base] = words[tracker + TRACKER_INIT] & words[trigger + TRIGGER_INIT]
+    words[base + 1] = words[trigger + ARMED]
+    words[base + 2] = words[trigger + LIVE]
+    words[base + 3] = words[trigger + CHUNKS_DONE]
+    for i in range(3):
+        words[base + 4 + i] = words[tracker + UNMATCHED + i]
+    words[base + 7] = words[tracker + TRACKER_PEAK]
+    words[base + 8] = words[tracker + TRACKER_OVERFLOWED]
+    words[base + 9] = words[monitor + MONITOR_THRESHOLD]
+    words[base + 10] = words[monitor + CHOSEN]
+
+
+@njit
+def _step(g, step, part, index):
+    words = g.words
+    step(g.handles[part + index], address_of(words[part_in(g, part, index) :]), address_of(words[part_out(g, part, index) :]))
+    g.s[0].evaluated = g.s[0].evaluated + 1
+
+
+@njit
+def _cycle(g, steps):
+    """One cycle of the whole unit, nothing skipped. ``steps``: functions in the order of abi.PART_NAMES."""
+    p, s = g.p[0], g.s[0]
+    _broadcast(g)
+    _show_status(g)
+    gather_unit(g, s.now)
+    for c in range(p.channels):
+        g.words[part_in(g, SLICE, c) + NOW] = s.now + p.epoch
+        _step(g, steps[0], SLICE, c)
+        if g.words[part_out(g, SLICE, c) + COMM_SEEN]:
+            s.comm_seen = 1
+    for port in range(p.ports):
+        _step(g, steps[1], MATCHER, port)
+    for leaf in range(p.nodes_per_tree):
+        _step(g, steps[2], LEAF, leaf)
+    _step(g, steps[3], ROOT, 0)
+    _step(g, steps[4], TRACKER, 0)
+    _step(g, steps[5], TRIGGER, 0)
+    _step(g, steps[6], MONITOR, 0)
+    _step(g, steps[7], REGISTERS, 0)
+    s.live = g.words[part_out(g, TRIGGER, 0) + LIVE]
+    s.now = s.now + 1
+
+
+@njit(cache=True, nogil=True)
+def run_cycles(g, steps, cycles):
+    """Let the unit run alone for a number of cycles."""
+    for _ in range(cycles):
+        _cycle(g, steps)
+
+
+@njit(cache=True, nogil=True)
+def wait_until_ready(g, steps):
+    """Run until the tables are initialised; False on a timeout."""
+    p = g.p[0]
+    for _ in range(TIMEOUT):
+        if g.words[part_out(g, TRACKER, 0) + p.banks + TRACKER_INIT] and g.words[part_out(g, TRIGGER, 0) + TRIGGER_INIT]:
+            return True
+        _cycle(g, steps)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def bus_access(g, steps, write, address, data):
+    """One bus access: (error, data). Error 2: no answer."""
+    base, out = part_in(g, REGISTERS, 0), part_out(g, REGISTERS, 0)
+    words = g.words
+    words[base + BUS_VALID] = 1
+    words[base + BUS_WRITE] = write
+    words[base + BUS_ADDRESS] = address
+    words[base + BUS_DATA] = data
+    for _ in range(TIMEOUT):
+        taken = words[out + BUS_READY]
+        _cycle(g, steps)
+        if taken:
+            words[base + BUS_VALID] = 0
+        if words[out + RESPONSE_VALID]:
+            error, answer = words[out + RESPONSE_ERROR], words[out + RESPONSE_DATA]
+            _cycle(g, steps)
+            return error, answer
+    return 2, 0

@@ -1,0 +1,168 @@
+"""Line requests: their pool, the words they show to a slice, and the queues in which they wait for it."""
+
+from numba import njit
+from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest, channel_bits, channel_of
+
+from .state import COMM_WRITE, COMPUTE_WRITE, FAR, GEMM_READ
+
+
+def _shift(name: str, word: int = 0) -> int:
+    return MemoryRequest[name].offset - 64 * word
+
+
+DTYPE, OP, STREAM, SOURCE = _shift("dtype"), _shift("op"), _shift("stream"), _shift("source")
+TAGGED, WF, RIGHT, BOTTOM = _shift("tagged"), _shift("wf"), _shift("right"), _shift("bottom")
+ROW, COL, TAG = _shift("row", 1), _shift("col", 1), _shift("tag", 1)
+TAG_MASK = (1 << MemoryRequest["tag"].width) - 1
+LINE_MASK = (1 << MemoryRequest["line"].width) - 1
+
+channel_of_line = njit(channel_of)
+channel_bits_of = njit(channel_bits)
+
+
+@njit
+def local_line_of(line, slices):
+    """Line number within its channel (see layouts.local_line)."""
+    bits = 0
+    while (1 << bits) < slices:
+        bits += 1
+    return ((line >> (3 + bits)) << 3) | (line & (INTERLEAVE_LINES - 1))
+
+
+@njit
+def new_node(g):
+    """A free request record."""
+    s = g.s[0]
+    n = s.node_free
+    if n < 0:
+        raise RuntimeError("the pool of line requests is exhausted: a model issues more than its limits allow")
+    s.node_free = g.nodes[n].next
+    s.nodes_used = s.nodes_used + 1
+    return n
+
+
+@njit
+def free_node(g, n):
+    """Give a request record back."""
+    s = g.s[0]
+    g.nodes[n].next = s.node_free
+    s.node_free = n
+    s.nodes_used = s.nodes_used - 1
+
+
+@njit
+def append(g, n, queue, channel, available):
+    """Put request ``n`` behind the others that wait for a slice's queue, usable from cycle ``available``."""
+    node = g.nodes[n]
+    node.next = -1
+    node.available = available
+    tail = g.tail[queue, channel]
+    if tail < 0:
+        g.head[queue, channel] = n
+        if g.channel_wake[channel] > available:
+            g.channel_wake[channel] = available
+    else:
+        g.nodes[tail].next = n
+    g.tail[queue, channel] = n
+
+
+@njit
+def make_request(g, line, op, cause, queue, nbytes, owner):
+    """A new untagged request for one line; its queue and owner are recorded, it waits nowhere yet."""
+    n = new_node(g)
+    node = g.nodes[n]
+    node.cause = cause
+    node.queue = queue
+    node.bytes = nbytes
+    node.owner = owner
+    node.carry = -1
+    node.row = 0
+    node.chunk = 0
+    node.channel = channel_of_line(line, g.p[0].channels)
+    node.word0 = line | (op << OP) | ((queue >> 1) << STREAM)
+    node.word1 = n << TAG
+    return n
+
+
+@njit
+def tag_tile(node, source, row, col, wf, right, bottom):
+    """Give a request the name of its tile."""
+    node.word0 |= (
+        (source << SOURCE) | (1 << TAGGED) | (wf << WF) | (right << RIGHT) | (bottom << BOTTOM)
+    )
+    node.word1 |= row | (col << COL)
+
+
+@njit
+def send(g, n, now):
+    """Send request ``n`` over the fabric to its slice."""
+    node = g.nodes[n]
+    append(g, n, node.queue, node.channel, now + g.p[0].request)
+
+
+@njit
+def deliver(g, n, now, descriptor):
+    """Send a tracked store; one whose chunk is not live yet is held back, before the slices, chunk by chunk."""
+    s = g.s[0]
+    if descriptor < s.live:
+        send(g, n, now)
+        return
+    g.nodes[n].next = -1
+    if g.held_head[descriptor] < 0:
+        g.held_head[descriptor] = n
+    else:
+        g.nodes[g.held_tail[descriptor]].next = n
+    g.held_tail[descriptor] = n
+    if s.held == 0:
+        s.held_since = now
+    s.held = s.held + 1
+
+
+@njit
+def release_held(g, live, now):
+    """Send what was held for the descriptors that became live."""
+    s = g.s[0]
+    for descriptor in range(s.live, live):
+        n = g.held_head[descriptor]
+        g.held_head[descriptor] = -1
+        while n >= 0:
+            following = g.nodes[n].next
+            send(g, n, now)
+            s.held = s.held - 1
+            if s.held == 0:
+                s.held_cycles = s.held_cycles + now - s.held_since
+            n = following
+    s.live = live
+
+
+@njit
+def request_llc_line(g, entry, line, now):
+    """Read one LLC line from DRAM for LLC entry ``entry``; ``line`` counts LLC lines."""
+    per_line = g.p[0].llc_line
+    for i in range(per_line):
+        n = make_request(g, line * per_line + i, 0, GEMM_READ, 0, 32, entry)
+        send(g, n, now)
+
+
+@njit
+def line_bytes(g, line):
+    """Enabled bytes of an output line: the last line of each output row is partly padding."""
+    p = g.p[0]
+    return 32 - p.slack if (line - p.out_base) % p.pitch == p.pitch - 1 else 32
+
+
+@njit
+def is_write(queue):
+    """Whether a slice queue carries writes."""
+    return queue == COMPUTE_WRITE or queue == COMM_WRITE
+
+
+@njit
+def next_available(g, channel):
+    """The earliest cycle at which a waiting request becomes usable."""
+    earliest = FAR
+    for queue in range(4):
+        n = g.head[queue, channel]
+        if n >= 0 and g.nodes[n].available < earliest:
+            earliest = g.nodes[n].available
+    return earliest

@@ -1,0 +1,171 @@
+"""The state of one simulated GPU: record types, and their allocation for a plan of a run."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..hbm import Hbm
+
+FAR = 1 << 62
+"""A cycle that never comes."""
+
+# Causes of DRAM traffic, in the order of request.CAUSES.
+GEMM_READ, GEMM_WRITE, RS_READ, RS_WRITE, AG_READ, AG_WRITE = range(6)
+CAUSES = 6
+# Request queues into a slice.
+COMPUTE_READ, COMPUTE_WRITE, COMM_READ, COMM_WRITE = range(4)
+# States of a CU.
+IDLE, WAITING, STARTING, COMPUTING, STORING, RELEASING = range(6)
+# The two movers of lines.
+DMA, KERNEL = 0, 1
+BINS = 4096
+WAIT_BINS = 4096
+"""Histogram of waiting times, in cycles; the last bin holds all longer ones."""
+SEGMENT = 8
+"""Lines of a link packet or store row."""
+
+
+def _record(**fields: object) -> np.dtype:
+    return np.dtype([(name, kind) for name, kind in fields.items()], align=True)
+
+
+# One line on its way to, in, or back from DRAM. Its index is the request's tag.
+NODE = _record(
+    next="i4", owner="i4", carry="i4", row="i4", cause="i1", queue="i1", bytes="i2", chunk="i2", channel="i2",
+    available="i8", word0="i8", word1="i8",
+)  # fmt: skip
+
+# A store row or packet: up to SEGMENT lines of one output row of one wavefront tile.
+ROW = _record(
+    next="i4", left="i4", lines="i4", bytes="i4", mover="i1", cause="i1", op="i1", tagged="i1", carried="i2", chunk="i2",
+    row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1", line="i8", available="i8",
+)  # fmt: skip
+
+PACKET = _record(
+    arrival="i8", line="i8", lines="i4", bytes="i4", row="i4", col="i4", wf="i4", chunk="i2", right="i1", bottom="i1",
+    cause="i1", op="i1", tagged="i1", carried="i2", data=("i8", (SEGMENT, 4)),
+)  # fmt: skip
+
+CREDIT = _record(arrival="i8", lines="i8")
+
+CU = _record(
+    state="i4", row="i4", col="i4", slab="i4", dispatched="i8", event="i8", clock="i8", store_left="i8", store_row="i4",
+    store_rows="i4", store_start="i8", stage="i4", stall_since="i8",
+)  # fmt: skip
+
+# A rectangle of tiles that a mover reads and sends on.
+MOVE = _record(
+    source="i8", source2="i8", target="i8", pitch="i8", row0="i4", row1="i4", col0="i4", col1="i4", chunk="i2", link="i1",
+    tagged="i1", op="i1", read_cause="i1", write_cause="i1", need="i1", need_chunk="i2",
+)  # fmt: skip
+
+MOVER = _record(
+    active="i8", row="i8", col="i8", height="i8", inflight="i8", limit="i8", rate="i8", rows_out="i8", wake="i8"
+)
+
+PLAN = _record(
+    gpu="i8", gpus="i8", channels="i8", cus="i8", clock_khz="i8", memory_mhz="i8",
+    m="i8", n="i8", k="i8", tile_rows="i8", tile_cols="i8", wavefront_rows="i8", rows="i8", cols="i8",
+    pitch="i8", tile_lines="i8", slack="i8",
+    slab_k="i8", slabs="i8", slab_clocks="i8", last_slab_clocks="i8", prefetch="i8", stage_barrier="i8", hold_store="i8",
+    store_bytes_per_clock="i8", a_base="i8", b_base="i8", a_pitch="i8", b_pitch="i8", out_base="i8", temp_base="i8",
+    tiles="i8", cached_output="i8", start="i8", epoch="i8",
+    llc_sets="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
+    link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
+    nodes_per_tree="i8", leaf_inputs="i8", banks="i8", ports="i8", descriptors="i8", mca="i8", starvation="i8", full="i8",
+    jobs="i8", own_lines="i8", own_bytes="i8", bin_cycles="i8", kernel_overhead="i8",
+)  # fmt: skip
+"""What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
+
+SCALARS = _record(
+    now="i8", node_free="i8", row_free="i8", waiter_free="i8", extra_free="i8", nodes_used="i8",
+    wg_next="i8", wg_done="i8", resident="i8", stage_left="i8", cu_next="i8", llc_stamp="i8", gemm_end="i8", gemm_start="i8",
+    egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_anchor_ps="i8", link_bytes="i8", link_end_ps="i8",
+    link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8", link_busy_ps="i8",
+    command_head="i8", command_tail="i8", job="i8", job_state="i8", job_start="i8", kernel_wake="i8", outgoing="i8", incoming="i8",
+    live="i8", held="i8", held_since="i8", held_cycles="i8", comm_seen="i8", threshold="i8", measure="i8",
+    own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", early_reads="i8", dropped_rows="i8",
+    state="i8", state_since="i8", compute_cycles="i8", exposed_cycles="i8", idle_cycles="i8", exposed_count="i8",
+    rs_first="i8", rs_last="i8", ag_first="i8", ag_last="i8", finish="i8", done="i8",
+    tiles_done="i8", triggers="i8", by_tile="i8", by_chunk="i8", updates_counted="i8", updates_local="i8",
+    updates_received="i8",
+    cycles="i8", evaluated="i8", stall_cycles="i8", store_stall_cycles="i8",
+)  # fmt: skip
+
+
+class Gpu(NamedTuple):
+    """One GPU. First index of per-channel arrays is the channel; see the record types above for the rest."""
+
+    p: np.ndarray  # PLAN[1]
+    s: np.ndarray  # SCALARS[1]
+    hbm: Hbm
+    # requests
+    nodes: np.ndarray
+    head: np.ndarray  # [4, channels]
+    tail: np.ndarray
+    rows: np.ndarray
+    row_data: np.ndarray  # [rows, SEGMENT, 4]
+    # compute
+    order: np.ndarray  # [tiles, 2] dispatch order
+    cus: np.ndarray
+    slab_left: np.ndarray  # [cus, prefetch + 1]
+    slab_ready: np.ndarray
+    llc_tag: np.ndarray  # [sets * ways + extra]
+    llc_used: np.ndarray
+    llc_fill: np.ndarray
+    llc_left: np.ndarray
+    llc_dirty: np.ndarray
+    llc_waiter: np.ndarray
+    waiters: np.ndarray  # [.., 3] cu, slot, next
+    # egress
+    jobs_cu: np.ndarray  # [ports, cus] CUs that store through this port
+    jobs_count: np.ndarray
+    jobs_next: np.ndarray
+    flight: np.ndarray  # [ports, 4, 2] cu, store row of the rows inside the matcher
+    flight_count: np.ndarray
+    port_wake: np.ndarray
+    # movers and links
+    movers: np.ndarray
+    current: np.ndarray  # [movers] the MOVE that each walks
+    commands: np.ndarray  # ring of MOVE
+    moves: np.ndarray  # the kernel's MOVEs, in order
+    tx: np.ndarray  # ring of row indices
+    out: np.ndarray  # ring of PACKET, written here, read by the neighbour
+    rx: np.ndarray  # the neighbour's ring
+    credits: np.ndarray  # ring of CREDIT to the sender
+    grants: np.ndarray  # ring of CREDIT from the receiver
+    received: np.ndarray  # [2, chunks] lines performed of incoming RS and AG chunks
+    chunk_lines: np.ndarray
+    descriptor_of: np.ndarray  # [chunks]
+    chunk_at: np.ndarray  # [tile rows, tile columns] chunk of a tile
+    held_head: np.ndarray  # [descriptors]
+    held_tail: np.ndarray
+    reflect_first: np.ndarray  # [tile rows, tile columns] number of a tile's first output row within its chunk
+    reflect_start: np.ndarray  # [chunks + 1] first entry of a chunk in reflect_rows
+    reflect_rows: np.ndarray  # (tile number) * tile_rows + row in the tile
+    # hardware
+    words: np.ndarray  # all input and output words
+    handles: np.ndarray
+    channel_wake: np.ndarray
+    slice_wake: np.ndarray
+    hbm_wake: np.ndarray
+    occupancy: np.ndarray  # that the slice last saw
+    visited: np.ndarray
+    token_take: np.ndarray
+    leaf_tokens: np.ndarray  # [leaves] slices with a token on offer, as a bit mask
+    part_wake: np.ndarray  # leaves, root, tracker, trigger, monitor
+    part_active: np.ndarray
+    # data
+    carry_of: np.ndarray  # [output lines] carried line number or -1
+    partial: np.ndarray  # [carried, 4]
+    memory: np.ndarray  # [carried, 4]
+    addends: np.ndarray  # [carried] updates performed
+    updates: np.ndarray  # [channels, 6] op-and-stores of this cycle: carried line, op, data
+    # observation
+    bytes_by_cause: np.ndarray
+    bins: np.ndarray  # [CAUSES + 4, BINS]: bytes by cause, CU clocks, link bytes, incoming and local updates
+    wait: np.ndarray  # [2, WAIT_BINS]
+    blocked: np.ndarray  # [2, 3] cycles blocked: by the other stream, by the threshold, by a full queue
+    stages: np.ndarray  # [stages, 2] first dispatch, last release
+    exposed: np.ndarray  # [.., 2]
+    fired: np.ndarray  # [.., 2] descriptor, time
