@@ -35,7 +35,7 @@ _BANKS, _SLOTS, _EVENTS, _PROFILES, _WAVEFRONTS = 8, 64, 16, 64, 16
 _STAGE = state_map(valid=1, token=1, slot=1, threshold=1, descriptor=1)
 """Pipeline registers M and R of a bank; slot -1: not matched."""
 _S = state_map(
-    size=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1,
+    words=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1,
     row_mask=1, col_mask=1, bank_bits=1, col_bits=1, tile_mask=1, chunk_mask=1,  # parameters end here
     profile=_PROFILES,  # lines by bottom, right, wf: survives disarm
     walked=1, entries=1, peak=1, overflowed=1, unmatched=1, over_count=1, over_total=1,
@@ -69,7 +69,7 @@ def init_state(config: T3Config) -> np.ndarray:
     size = _S.marks + config.tracker_sets * (1 + config.tracker_ways)
     state = np.zeros(size, np.int64)
     for at, value in (
-        (_S.size, size),
+        (_S.words, size),
         (_S.banks, config.tracker_banks),
         (_S.ways, config.tracker_ways),
         (_S.rows, config.sets_per_bank),

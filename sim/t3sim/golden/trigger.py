@@ -56,7 +56,7 @@ def init_state(config: T3Config) -> np.ndarray:
     entries = config.chunk_window * config.blocks
     size = S.tables + SLOTS * config.blocks + entries
     state = np.zeros(size, np.int64)
-    state[S.size], state[S.descriptors], state[S.blocks] = size, config.descriptors, config.blocks
+    state[S.words], state[S.descriptors], state[S.blocks] = size, config.descriptors, config.blocks
     state[S.slot_mask] = -1 if config.chunk_window == SLOTS else (1 << config.chunk_window) - 1
     state[S.ready_size] = entries
     return state

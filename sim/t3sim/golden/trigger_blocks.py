@@ -22,7 +22,7 @@ _FETCH, _LOOKUP, _BUILD = range(3)  # states of the issuer
 OPERATION = state_map(kind=1, slot=1, block=1)
 """A block operation in stage A or B."""
 S = state_map(
-    size=1, descriptors=1, blocks=1, slot_mask=1, ready_size=1,  # parameters end here
+    words=1, descriptors=1, blocks=1, slot_mask=1, ready_size=1,  # parameters end here
     armed=1, limit=1, next=1, live=1, chunks_done=1, done_mask=1,
     loader=1, reads=1, chosen=1, load_valid=1, load=2,  # loader: state, READ cycles left, slot; load pulse
     used=1, dma=1, done=1, all_issued=1, pending=1, unissued=SLOTS,  # slot state: a bit per slot, counts
