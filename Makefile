@@ -36,4 +36,4 @@ $(READY): pyproject.toml | prerequisites
 prerequisites:
 	@test -n "$(PYTHON)" && $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "OpenT3 needs Python 3.11 or newer: apt install python3 python3-venv, or make PYTHON=/path/to/python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "OpenT3 needs Python's venv module: apt install python3-venv" >&2; exit 1; }
-	@for tool in g++ make perl; do command -v $$tool >/dev/null || { echo "OpenT3 needs $$tool to compile its hardware: apt install g++ make perl" >&2; exit 1; }; done
+	@command -v "$${CXX:-g++}" >/dev/null || { echo "OpenT3 needs a C++ compiler for its hardware: apt install g++, or set CXX" >&2; exit 1; }

@@ -34,7 +34,9 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
     return Result(
         policy=policy, hardware="rtl", machine="paper", mirror=False, seed=0, gpus_simulated=workload.tp,
         workload=WorkloadRecord.of(workload),
-        time_ns=TimeNs(total=total, gemm=1.3e6, reduce_scatter=0.5e6, all_gather=0.45e6, exposed_communication=5e5),
+        time_ns=TimeNs(
+            total=total, gemm=1.3e6, reduce_scatter=0.5e6, all_gather=0.45e6, exposed_communication=total - 1.3e6
+        ),
         traffic_bytes_per_gpu=TrafficBytes(
             gemm_read=3e8, gemm_write=6.1e7, rs_read=5.2e7, rs_write=6.1e7, ag_read=6.1e7, ag_write=6.1e7,
             init_write=6.9e7, total=5.96e8,
@@ -54,7 +56,7 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
 
 
 def sample_timeline(policy: Policy, gpus: int = 8, bins: int = 400, chunks: int = 8) -> Timeline:
-    """A timeline with the shape of ``policy``: staged GEMM, then or under it the reduce-scatter, then the all-gather."""
+    """A timeline with the shape of ``policy``: staged GEMM, reduce-scatter after or under it, all-gather."""
     total = TOTAL_US[policy] * 1e3
     bin_ns = total / bins
     time = (np.arange(bins) + 0.5) * bin_ns

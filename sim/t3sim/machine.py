@@ -91,7 +91,8 @@ def _text(name: str, relative_to: Path | None) -> tuple[str, str]:
         return str(path), path.read_text(encoding="utf-8")
     except OSError as error:
         raise ValueError(
-            f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r} ({error.strerror})"
+            f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r} "
+            f"({error.strerror})"
         ) from error
     except UnicodeDecodeError as error:
         raise ValueError(f"machine file {path} is not UTF-8 text ({error.reason})") from error

@@ -113,6 +113,7 @@ class Hbm(_Section):
     write_lines: int = _quantity("lines", ge=2, le=NO_LIMIT - 1)
     drain_high: float = _quantity("fraction", gt=0, le=1)
     drain_low: float = _quantity("fraction", ge=0, lt=1)
+    age_limit_cycles: int = _quantity("clocks", ge=1)
     nmc_update_cycles: int = _quantity("clocks", ge=1)
     line_order: Literal["rotate", "bank-local"]
 
@@ -156,7 +157,7 @@ class Kernel(_Section):
 
 
 class Arbiter(_Section):
-    """T3-MCA: starvation limit, and occupancy thresholds (of a 64-line queue; 127 means no limit) by first-stage use."""
+    """T3-MCA: starvation limit, and occupancy thresholds by first-stage use (of a 64-line queue; 127: no limit)."""
 
     starvation_cycles: int = _quantity("clocks", ge=1, le=65535)
     starvation_burst: int = _quantity("lines", ge=1, le=255)
@@ -226,8 +227,8 @@ class Machine(_Section):
         if config.slices != self.hbm.channels:
             raise ValueError(
                 f"hardware: one slice per memory channel is needed, but preset {self.hardware.preset!r} has "
-                f"{config.slices} slices and hbm.channels is {self.hbm.channels}; set hbm.channels = {config.slices} or "
-                f"hardware.overrides.slices = {self.hbm.channels}"
+                f"{config.slices} slices and hbm.channels is {self.hbm.channels}; set hbm.channels = {config.slices} "
+                f"or hardware.overrides.slices = {self.hbm.channels}"
             )
         if config.wavefronts < self.gpu.wavefronts:
             raise ValueError(

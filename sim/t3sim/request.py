@@ -89,8 +89,8 @@ class TriggerEvent:
 class Timeline:
     """What happened when, in bins of ``bin_ns``. Arrays are [gpu, bin].
 
-    ``cu_busy``: mean fraction of CUs that compute. ``bytes``: DRAM bytes by cause. ``link_bytes``: bytes that left on the
-    link. ``updates``: incoming near-memory updates performed, in lines; ``local_updates``: the GPU's own.
+    ``cu_busy``: mean fraction of CUs that compute. ``bytes``: DRAM bytes by cause. ``link_bytes``: bytes that left on
+    the link. ``updates``: incoming near-memory updates performed, in lines; ``local_updates``: the GPU's own.
     """
 
     bin_ns: float
@@ -105,8 +105,11 @@ class Timeline:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """A finished simulation: the record that ``result.json`` holds, its timeline, and real time in seconds."""
+    """A finished simulation: the record that ``result.json`` holds, its timeline, and real time.
+
+    An ideal policy is computed, not simulated, and has no timeline.
+    """
 
     record: Result
-    timeline: Timeline
+    timeline: Timeline | None
     wall: WallSeconds

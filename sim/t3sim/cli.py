@@ -1,0 +1,191 @@
+"""The command line ``t3``. An expected error is one message on stderr and exit code 2; Ctrl-C is exit code 130."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from . import __version__
+from .console import progress, result_table
+from .machine import load_machine, parse_setting, preset_names
+from .output import check_replaceable, output_folder
+from .request import HARDWARE, POLICIES, Policy, RunRequest
+from .toolchain import BuildError
+from .workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
+
+
+class _Failure(click.ClickException):
+    """An error that the user can mend."""
+
+    exit_code = 2
+
+
+class _Interrupted(click.ClickException):
+    """Ctrl-C: 128 + SIGINT."""
+
+    exit_code = 130
+
+
+class _Mismatch(click.ClickException):
+    """A result or a check that does not hold."""
+
+    exit_code = 1
+
+
+class _Commands(click.Group):
+    """Turns expected errors of any command into one message."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise _Interrupted("interrupted; no output was written") from error
+        except (ValueError, BuildError, MemoryError, OSError) as error:
+            if ctx.params["traceback"] or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+                raise
+            raise _Failure(_message(error)) from error
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "out of memory: use --machine toy, --mirror, or a smaller GEMM"
+    if isinstance(error, OSError) and error.strerror:
+        if error.errno == errno.ENOSPC:
+            return f"no space left on the disk of {error.filename or 'the output'}: free some, or choose another --out"
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
+@click.version_option(__version__, prog_name="t3")
+@click.option("--traceback", is_flag=True, help="On an error, show where in the program it came from.")
+def main(traceback: bool) -> None:
+    """T3 as open hardware: co-simulate it, emit it as Verilog, check it."""
+
+
+def _simulation_options(command: Callable) -> Callable:
+    """The options that `run` and `compare` share."""
+    options = (
+        click.option("--model", help=f"Model: {', '.join(MODELS)}. [default: t-nlg]"),
+        click.option("--sublayer", help=f"Sublayer: {', '.join(INNER_MULTIPLE)}. [default: fc2]"),
+        click.option("--tp", type=int, default=8, help=f"Tensor-parallel GPUs, 2 to {MAX_TP}."),
+        click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
+        click.option("--n", type=int, help="Columns of its output."),
+        click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
+        click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file."),
+        click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value."),
+        click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(HARDWARE)}."),
+        click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
+        click.option("--mirror", is_flag=True, help="Simulate one GPU and reflect its traffic, as the paper did."),
+        click.option("--threads", type=int, default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
+                     help="Threads; the results do not depend on it."),
+        click.option("--seed", type=int, default=0, help="Seed of data and samples."),
+        click.option("--data-lines", type=int, help="Lines that carry data. [default: all, or a sample if large]"),
+        click.option("--out", type=click.Path(path_type=Path), help="Folder for results; none are written without it."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _request(policy: Policy, options: dict[str, Any]) -> RunRequest:
+    """The run that the command line describes. Raises ValueError for what it may not be."""
+    settings = dict(parse_setting(text) for text in options["settings"])
+    if options["hardware_preset"] is not None:
+        settings["hardware.preset"] = options["hardware_preset"]
+    if options["out"] is not None:
+        check_replaceable(options["out"])
+    passed = {name: options[name] for name in ("hardware", "mirror", "threads", "seed", "data_lines")}
+    return RunRequest(
+        workload=_workload(options), machine=load_machine(options["machine"], settings), policy=policy, **passed
+    )
+
+
+def _workload(options: dict[str, Any]) -> Workload:
+    sizes = {name: options[name] for name in ("m", "n", "k")}
+    if all(size is None for size in sizes.values()):
+        return model_workload(options["model"] or "t-nlg", options["sublayer"] or "fc2", options["tp"])
+    missing = [f"--{name}" for name, size in sizes.items() if size is None]
+    if missing:
+        raise ValueError(f"a GEMM of your own needs --m, --n and --k; missing: {', '.join(missing)}")
+    if options["model"] or options["sublayer"]:
+        raise ValueError("give either --model and --sublayer, or --m, --n and --k, not both")
+    return custom_workload(tp=options["tp"], **sizes)
+
+
+@main.command()
+@_simulation_options
+@click.option("--policy", default="t3-mca", help=f"Policy: {', '.join(POLICIES)}.")
+def run(policy: Policy, **options: Any) -> None:
+    """Co-simulate one policy on one sublayer."""
+    from . import runs  # here and below, because it takes seconds to import
+
+    request = _request(policy, options)
+    result = runs.run(request, _watch)
+    if options["out"] is not None:
+        with output_folder(options["out"]) as folder:
+            runs.write_run(request, result, folder)
+    _show(request, [result.record], options["out"])
+
+
+@main.command()
+@_simulation_options
+@click.option("--policies", default=",".join(POLICIES), help="Policies, separated by commas.")
+def compare(policies: str, **options: Any) -> None:
+    """Co-simulate several policies on one sublayer and put them side by side."""
+    from . import runs
+
+    chosen: list[Any] = policies.split(",")
+    if len(set(chosen)) != len(chosen):
+        raise ValueError(f"--policies must name each policy once, not {policies!r}")
+    requests = [_request(policy, options) for policy in chosen]
+    results = runs.run_policies(requests[0], chosen, _watch)
+    if options["out"] is not None:
+        with output_folder(options["out"]) as folder:
+            runs.write_comparison(requests[0], results, folder)
+    _show(requests[0], [result.record for result in results.values()], options["out"])
+
+
+def _watch(label: str) -> Any:
+    return progress(Console(stderr=True), label)
+
+
+def _show(request: RunRequest, records: list, out: Path | None) -> None:
+    """Prints the table; then fails (exit code 1) if a result does not add up."""
+    from . import runs
+
+    console = Console()
+    machine, config = request.machine, request.machine.hardware.preset
+    console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
+    console.print(result_table(records, runs.speedups(records)))
+    if out is not None:
+        console.print(f"written to {out}", soft_wrap=True)
+    wrong = [text for record in records for text in runs.failures(record)]
+    if wrong:
+        raise _Mismatch("; ".join(wrong))
+
+
+@main.command()
+def doctor() -> None:
+    """Check that everything a simulation needs is here; exit code 1 if not."""
+    from .doctor import check_all
+
+    checks = check_all()
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "what", "found", "remedy"):
+        table.add_column(title, overflow="fold")
+    for check in checks:
+        table.add_row("ok" if check.ok else "FAIL", check.name, check.found, check.remedy)
+    Console().print(table)
+    if not all(check.ok for check in checks):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

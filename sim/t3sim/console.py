@@ -1,0 +1,91 @@
+"""What people see on the terminal: progress, and tables of results."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+
+from .request import Progress
+from .result import Result
+
+LINE_SECONDS = 10.0
+"""Least time between progress lines where there is no terminal."""
+
+CAUSE_TITLES = {
+    "gemm_read": "GEMM reads",
+    "gemm_write": "GEMM writes",
+    "rs_read": "RS reads",
+    "rs_write": "RS writes",
+    "ag_read": "AG reads",
+    "ag_write": "AG writes",
+}
+"""Traffic causes as people read them."""
+
+
+@contextmanager
+def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None]]:
+    """A callback for the engine's progress: a bar on a terminal, else a line at the start and every ten seconds."""
+    if console.is_terminal:
+        with Bar(
+            TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"), console=console,
+            transient=True,
+        ) as bar:  # fmt: skip
+            task = bar.add_task(label, total=None, status="starting")
+            yield lambda now: bar.update(
+                task, total=now.estimated_total_ns, completed=now.simulated_ns, status=_status(now)
+            )
+        return
+    console.print(f"{label}: started", highlight=False)
+    last = time.monotonic()
+
+    def print_line(now: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= LINE_SECONDS:
+            last = time.monotonic()
+            console.print(f"{label}: {_status(now)}", highlight=False, soft_wrap=True)
+
+    yield print_line
+
+
+def _status(now: Progress) -> str:
+    """Phase, simulated time, rate, and time to go."""
+    parts = [now.phase, f"{now.simulated_ns / 1e3:.1f} us simulated"]
+    if now.wall_seconds > 0 and now.simulated_ns > 0:
+        rate = now.simulated_ns / now.wall_seconds
+        parts.append(f"{rate / 1e3:.1f} us/s")
+        if now.estimated_total_ns is not None:
+            seconds = max(now.estimated_total_ns - now.simulated_ns, 0) / rate
+            parts.append(f"about {int(seconds // 60)}:{int(seconds % 60):02d} left")
+    return ", ".join(parts)
+
+
+def result_table(results: Sequence[Result], speedups: Sequence[float | None]) -> Table:
+    """Quantities down, policies across."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    for result in results:
+        table.add_column(result.policy, justify="right", no_wrap=True)
+
+    def row(title: str, cell: Callable[[Result], object]) -> None:
+        table.add_row(title, *("-" if (value := cell(result)) is None else str(value) for result in results))
+
+    row("time (us)", lambda r: f"{r.time_ns.total / 1e3:.1f}")
+    table.add_row("speedup over sequential", *("-" if value is None else f"{value:.3f}" for value in speedups))
+    row("  GEMM (us)", lambda r: f"{r.time_ns.gemm / 1e3:.1f}")
+    row("  reduce-scatter (us)", lambda r: f"{r.time_ns.reduce_scatter / 1e3:.1f}")
+    row("  all-gather (us)", lambda r: f"{r.time_ns.all_gather / 1e3:.1f}")
+    row("  exposed (us)", lambda r: f"{r.time_ns.exposed_communication / 1e3:.1f}")
+    row("DRAM traffic per GPU (MB)", lambda r: f"{r.traffic_bytes_per_gpu.total / 1e6:.1f}")
+    for cause, title in CAUSE_TITLES.items():
+        row(f"  {title} (MB)", lambda r, cause=cause: f"{getattr(r.traffic_bytes_per_gpu, cause) / 1e6:.1f}")  # type: ignore[misc]
+    row("data check: elements", lambda r: r.data_check and r.data_check.elements)
+    row("  mismatches", lambda r: r.data_check and r.data_check.mismatches)
+    row("blocks by tile / by chunk", lambda r: r.blocks and f"{r.blocks.by_tile} / {r.blocks.by_chunk}")
+    row("RTL cycles (millions)", lambda r: r.rtl and f"{r.rtl.cycles / 1e6:.2f}")
+    row("  evaluated", lambda r: r.rtl and f"{r.rtl.cycles_evaluated / 1e6:.2f}")
+    row("  skipped, idle", lambda r: r.rtl and f"{r.rtl.cycles_skipped / 1e6:.2f}")
+    return table
