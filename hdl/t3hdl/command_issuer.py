@@ -98,6 +98,7 @@ class CommandIssuer(wiring.Component):
             command.rows.eq(extent(command.row, plan.row1, plan.row_shift)),
             command.cols.eq(extent(command.col, plan.col1, plan.col_shift)),
             command.by_chunk.eq(block.by_chunk),
+            *(command[field].eq(0) for field in ("reserved", "reserved2", "reserved3")),
             *(command[field].eq(plan[field]) for field in (
                 "base", "peer_base", "pitch", "peer", "op", "dtype", "context", "epoch", "descriptor",
             )),
