@@ -157,7 +157,7 @@ class LineOrder(enum.IntEnum):
     ROTATE = 0
     """One line in each bank group in turn: column commands need not wait for a bank group [A]."""
     BANK_LOCAL = 1
-    """A whole row in one bank: the named alternative."""
+    """A whole row in one bank, then the next bank of the same group: the named alternative."""
 
 
 BANK_GROUPS = 4
@@ -169,12 +169,9 @@ ROW_LINES = 32
 def dram_address(local, order: int):
     """(bank group, bank in the group, row, column) of line ``local`` of a channel (see :func:`local_line`).
 
-    Fields from the lowest bit: ROTATE bank group 2, column 5, bank 2, row; BANK_LOCAL column 5, bank group 2, bank 2,
-    row. A stream opens a row in every bank group before it needs the second bank. Works on Python and NumPy integers,
-    and compiled by Numba.
+    Fields from the lowest bit: ROTATE bank group 2, column 5, bank 2, row; BANK_LOCAL column 5, bank 2, bank group 2,
+    row. Works on Python and NumPy integers, and compiled by Numba.
     """
     if order == LineOrder.ROTATE:
-        bank_group, column = local & 3, (local >> 2) & 31
-    else:
-        bank_group, column = (local >> 5) & 3, local & 31
-    return bank_group, (local >> 7) & 3, local >> 9, column
+        return local & 3, (local >> 7) & 3, local >> 9, (local >> 2) & 31
+    return (local >> 7) & 3, (local >> 5) & 3, local >> 9, local & 31

@@ -133,7 +133,7 @@ def tick(hbm, c, now):
 
 @njit(cache=True, nogil=True)
 def _is_overdue(channel, now):
-    """Whether the oldest waiting line has waited for the age limit."""
+    """Whether the oldest line has waited for the age limit (an active one too: others can keep the bus turned)."""
     oldest = channel.oldest
     return oldest != NONE and now - channel.line[oldest].arrived >= channel.distance.age_limit
 

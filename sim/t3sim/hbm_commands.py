@@ -18,8 +18,8 @@ from t3sim.hbm_queue import (
     WRITE,
     command_kind,
     find_candidates,
+    leave_queue,
     release,
-    unlink,
 )
 
 
@@ -74,7 +74,7 @@ def issue_column(channel, now, slot):
         channel.active[bank] = NONE
         channel.active_mask &= ~(1 << bank)
     else:
-        unlink(channel, slot)
+        leave_queue(channel, slot)
     release(channel, slot)
     find_candidates(channel, bank)
     return now + (distance.read_done if command == READ else distance.write_done)
@@ -92,7 +92,7 @@ def issue_row(channel, now, slot):
     else:
         _note(channel.row_command, now, ACT, bank, slot)
         _activate(channel, now, bank, line.row)
-        unlink(channel, slot)
+        leave_queue(channel, slot)
         channel.active[bank] = slot
         channel.active_mask |= 1 << bank
     find_candidates(channel, bank)
@@ -111,7 +111,7 @@ def issue_refresh(channel, now):
         return
     _note(channel.row_command, now, REFRESH, NONE, NONE)
     channel.row_bus = now + 1
-    channel.refresh_ready = now + distance.refresh_to_act
+    channel.refresh_ready = now + distance.refresh_to_refresh
     _delay(channel.act_ready, ALL, now + distance.refresh_to_act)
     channel.refreshes_due -= 1
     channel.refreshes += 1

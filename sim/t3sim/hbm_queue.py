@@ -1,10 +1,10 @@
 """State of the HBM model, and the queue of one pseudo-channel.
 
-Waiting lines stand in one list by age, and in one list by age per bank. For each bank and kind of command (read or
-write) the oldest line whose row is open (*hit*) and the oldest whose row is not (*miss*) are remembered, so that the
-scheduler looks at banks, not at lines. A line whose row has been activated leaves the queue for its bank's command
-register (*active*): its row stays open until its column command, and its place in the queue is free again, as in
-Ramulator 2.1. There is one such register per bank.
+Waiting lines stand in a list by age per bank. For each bank and kind of command (read or write) the oldest line whose
+row is open (*hit*) and the oldest whose row is not (*miss*) are remembered, so that the scheduler looks at banks, not
+at lines. A line whose row has been activated leaves the queue for its bank's command register (*active*): its row stays
+open until its column command, and its place in the queue is free again, as in Ramulator 2.1. There is one such register
+per bank. A list by age of the whole channel has waiting and active lines.
 
 Lines with the same address form a chain: only the oldest of them may issue, so that accesses to one line are never
 reordered.
@@ -68,7 +68,7 @@ CHANNEL = np.dtype(
         ("next_order", np.int64),
         ("writing", np.int64),  # 1 while writes are served
         ("refreshes_due", np.int64),
-        ("oldest", np.int64),  # of the waiting lines
+        ("oldest", np.int64),  # of the waiting and active lines
         ("youngest", np.int64),
         ("free", np.int64),
         ("last_column", np.int64),  # READ or WRITE
@@ -216,17 +216,9 @@ def _append(channel, slot, bank):
 
 
 @njit(cache=True, nogil=True)
-def unlink(channel, slot):
-    """Takes a line out of the queue's lists."""
+def leave_queue(channel, slot):
+    """Takes a line out of its bank's list and out of the counts: it issues, or becomes active."""
     line = channel.line[slot]
-    if line.older == NONE:
-        channel.oldest = line.younger
-    else:
-        channel.line[line.older].younger = line.younger
-    if line.younger == NONE:
-        channel.youngest = line.older
-    else:
-        channel.line[line.younger].older = line.older
     if line.bank_older == NONE:
         channel.bank_oldest[line.bank] = line.bank_younger
     else:
@@ -244,6 +236,14 @@ def release(channel, slot):
     line = channel.line[slot]
     if line.follower != NONE:
         channel.line[line.follower].waits = 0
+    if line.older == NONE:
+        channel.oldest = line.younger
+    else:
+        channel.line[line.older].younger = line.younger
+    if line.younger == NONE:
+        channel.youngest = line.older
+    else:
+        channel.line[line.younger].older = line.older
     line.younger = channel.free
     channel.free = slot
 

@@ -143,6 +143,7 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "act_to_refresh": p.nRC + late,
         "pre_to_refresh": p.nRP,
         "refresh_to_act": p.nRFC - late,
+        "refresh_to_refresh": p.nRFC,
         "refresh_interval": p.nREFI if p.refresh else FOREVER,
         "burst": p.nBL,
         "read_done": p.nCL + p.nBL,

@@ -90,8 +90,8 @@ def _compare(name: str, trace: np.ndarray, result: dict[str, Any], parameters: H
             raise ValueError(f"reference of trace {name!r}: {needed!r} must be a count, not {result.get(needed)!r}")
     if result["requests"] != len(trace) or result[key] < 1:
         raise ValueError(
-            f"reference of trace {name!r} is for {result['requests']} requests in {result[key]} cycles, but the trace has "
-            f"{len(trace)} requests; use files that belong together"
+            f"reference of trace {name!r} is for {result['requests']} requests in {result[key]} cycles, but the trace "
+            f"has {len(trace)} requests; use files that belong together"
         )
     cycles, hbm = _measure(parameters, trace)
     error = cycles / result[key] - 1
@@ -126,7 +126,8 @@ def _check_trace(what: str, trace: np.ndarray) -> None:
     columns = ", ".join(COLUMNS)
     if trace.ndim != 2 or trace.shape[1] != len(COLUMNS) or len(trace) == 0 or trace.dtype.kind not in "iu":
         raise ValueError(
-            f"{what} must be integers in rows of ({columns}), not {trace.dtype} of shape {trace.shape}; one row per request"
+            f"{what} must be integers in rows of ({columns}), one row per request, not {trace.dtype} of shape "
+            f"{trace.shape}"
         )
     for i, (column, values) in enumerate(COLUMNS.items()):
         low, high = int(trace[:, i].min()), int(trace[:, i].max())
