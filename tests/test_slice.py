@@ -1,6 +1,7 @@
 """The memory slice: match at entry, arbitration, tokens, measurement; stream rules and idle under random traffic."""
 
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from stream_checks import Bench, run
@@ -194,7 +195,7 @@ def test_mca_counts_the_output_register_as_occupancy(fixed: int) -> None:
         await bench.step(9)
         # With a request in `out`, 9 entries are 10: the next one waits until `out` is empty.
         cycles = [t for t, _ in bench.got["dram"]]
-        assert [later - earlier for earlier, later in zip(cycles, cycles[1:], strict=False)] == [2, 2]
+        assert [later - earlier for earlier, later in pairwise(cycles)] == [2, 2]
 
     run(_slice(), scenario)
 
@@ -416,18 +417,15 @@ def test_disarm_empties_everything_and_keeps_ranges_and_arbiter() -> None:
     async def scenario(bench: Bench) -> None:
         await _set_range(bench)
         await _arbiter(bench)
-        bench.accept["dram"] = bench.accept["token"] = 0
-        await bench.step(threshold=NO_LIMIT, measure=1)
-        bench.send["compute_write"].extend([_STORE] * 6)
-        bench.send["comm_read"].extend([_READ] * 2)
-        bench.accept["dram"] = 1
-        await bench.step(5)
+        bench.accept["token"] = 0
+        bench.send["compute_write"].append(_STORE)
+        await bench.step(5, threshold=NO_LIMIT, measure=1)
         bench.accept["dram"] = 0
-        await bench.step(5)
-        assert (bench["token.valid"], bench["dram.valid"], bench["compute_write.ready"]) == (1, 1, 0)
-        bench.send["compute_write"].clear()
-        bench.ctx.set(bench.part.compute_write.valid, 0)
-        bench._held.clear()
+        bench.send["compute_write"].extend([_STORE] * 3)  # `out` and the queue
+        bench.send["comm_read"].extend([_READ] * 2)
+        await bench.step(6)
+        assert (bench["token.valid"], bench["dram.valid"], bench["served"]) == (1, 1, 2)
+        assert (bench["compute_write.ready"], bench["comm_read.ready"]) == (0, 0)
         await _control(bench, disarm=1)
         assert [bench[f"{port}.valid"] for port in ("dram", "token")] == [0, 0]
         assert [bench[f"{port}.ready"] for port in _PORTS] == [1] * 4
@@ -452,15 +450,8 @@ def _item(bench: Bench, port: str, tag: int) -> dict:
     rng = bench.random
     tile = {**_TILE, "row": rng.randrange(2), "col": rng.randrange(2)}
     op = rng.choice(_UPDATES) if port.endswith("write") else rng.choice([Op.READ, Op.READ_CLEAR])
-    line = rng.randrange(900, 2100)
-    return {
-        "line": line,
-        "op": op,
-        "tagged": int(rng.random() < 0.8),
-        "tag": tag,
-        **tile,
-        "context": rng.choice([3, 3, 4]),
-    }
+    line, tagged, context = rng.randrange(900, 2100), int(rng.random() < 0.8), rng.choice([3, 3, 4])
+    return {"line": line, "op": op, "tagged": tagged, "tag": tag, **tile, "context": context}
 
 
 def _tracked(item: dict) -> bool:
