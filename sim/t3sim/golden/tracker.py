@@ -110,7 +110,7 @@ def _push_event(state, bank, stage, kind, lines):
         | place(TILE_DONE.col, take(token, TOKEN.col))
         | place(TILE_DONE.wf, take(token, TOKEN.wf))
     )
-    state[_S.event + bank * _EVENTS + ring % _EVENTS] = tile | (kind << _KIND_SHIFT) | (lines << _LINES_SHIFT)
+    state[_S.event + bank * _EVENTS + (ring & (_EVENTS - 1))] = tile | (kind << _KIND_SHIFT) | (lines << _LINES_SHIFT)
     state[_S.event_count + bank] += 1
 
 
@@ -184,8 +184,8 @@ def _match(state, stage, token):
         slot = state[_S.order + i]
         where, what = state[_S.place0 + slot], state[_S.place1 + slot]
         if (
-            take(where, LOAD.row0) <= row < take(where, LOAD.row1)
-            and take(where, LOAD.col0) <= col < take(where, LOAD.col1)
+            take(where, LOAD.col0) <= col < take(where, LOAD.col1)  # first: chunks differ in their columns
+            and take(where, LOAD.row0) <= row < take(where, LOAD.row1)
             and context == take(what, LOAD.context)
             and epoch == take(what, LOAD.epoch)
         ):
@@ -246,7 +246,7 @@ def _drain(state):
         following = bank + 1 if bank + 1 < banks else 0
         if state[_S.event_count + bank] > 0:
             first = state[_S.event_first + bank]
-            state[_S.event_first + bank] = (first + 1) % _EVENTS
+            state[_S.event_first + bank] = (first + 1) & (_EVENTS - 1)
             state[_S.event_count + bank] -= 1
             state[_S.drain_pointer] = following
             _account(state, state[_S.event + bank * _EVENTS + first])

@@ -10,8 +10,10 @@ from t3hdl import register_map
 from .words import COMMAND, DESCRIPTOR, KIND_DMA, TILE_DONE, put, state_map, take
 
 SLOTS, _DESCRIPTORS, WORDS = 64, 64, register_map.DESCRIPTOR_WORDS
-PLACE, SUMS, HERE, THERE, TILES, LAST = DESCRIPTOR
-"""Fields of the six descriptor words."""
+PLACE, SUMS, HERE, THERE, TILES, LAST = (
+    fields._make(field._replace(word=word) for field in fields) for word, fields in enumerate(DESCRIPTOR)
+)
+"""Fields of the six descriptor words; the word of each is its word in the descriptor."""
 UNISSUED_MASK = 127
 ROW = WORDS + 1
 """Words of a slot table row: the descriptor and its number."""
