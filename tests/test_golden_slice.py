@@ -331,6 +331,7 @@ def test_switching_to_round_robin_ends_wait_and_burst():
     bench.until("dram.valid")  # the first of a burst; the second has begun to wait
     bench.tick()
     set_arbiter(bench, mca=0)
+    bench.tick(2)
     set_arbiter(bench, threshold=0, starvation=6)
     since = bench.now  # neither the burst nor the wait goes on
     bench.tick(dram_ready=1)

@@ -27,8 +27,8 @@ class Field(NamedTuple):
     mask: int
 
 
-def fields_of(layout: data.StructLayout) -> Any:
-    """A named tuple with a :class:`Field` per field of ``layout``.
+def fields_of(layout: data.StructLayout, *, first_word: int = 0) -> Any:
+    """A named tuple with a :class:`Field` per field of ``layout``, which starts at word ``first_word``.
 
     A field wider than a word names its first word. Raises ValueError for a field that starts inside a word and ends
     in another one: it needs its own access function.
@@ -39,8 +39,8 @@ def fields_of(layout: data.StructLayout) -> Any:
         width = Shape.cast(field.shape).width
         if shift and shift + width > 64:
             raise ValueError(f"a field must not straddle 64-bit words, unlike {name!r} at bit {field.offset}")
-        fields[str(name)] = Field(word, shift, (1 << width) - 1 if width < 64 else -1)
-    return namedtuple("Fields", fields)(**fields)  # type: ignore[misc]
+        fields[str(name)] = Field(first_word + word, shift, (1 << width) - 1 if width < 64 else -1)
+    return namedtuple("Fields", fields)(**fields)
 
 
 def ports_of(signature: Signature) -> tuple[Any, Any]:
@@ -55,7 +55,7 @@ def ports_of(signature: Signature) -> tuple[Any, Any]:
         (words.outputs, words.output_words),
     ):
         first = {path.replace(".", "_"): word for path, (word, _) in ports.items()} | {"size": size}
-        result.append(namedtuple("Ports", first)(**first))  # type: ignore[misc]
+        result.append(namedtuple("Ports", first)(**first))
     return result[0], result[1]
 
 
@@ -66,7 +66,7 @@ def state_map(**words: int) -> Any:
         first[name] = size
         size += count
     first["size"] = size
-    return namedtuple("State", first)(**first)  # type: ignore[misc]
+    return namedtuple("State", first)(**first)
 
 
 REQUEST = fields_of(layouts.MemoryRequest)
@@ -83,7 +83,7 @@ ARBITER = fields_of(register_map.Arbiter)
 THRESHOLDS = fields_of(register_map.Thresholds)
 RANGE = fields_of(register_map.RangeAttributes)
 # One field tuple per descriptor word; the word number of each is the descriptor word that holds it.
-DESCRIPTOR = tuple(fields_of(layout) for layout in register_map.DESCRIPTOR_LAYOUTS)
+DESCRIPTOR = tuple(fields_of(layout, first_word=i) for i, layout in enumerate(register_map.DESCRIPTOR_LAYOUTS))
 
 READ, STORE, ADD, MIN, MAX, READ_CLEAR = (int(op) for op in layouts.Op)
 KIND_NONE, KIND_REMOTE, KIND_DMA, KIND_LOCAL = (int(kind) for kind in layouts.ChunkKind)
