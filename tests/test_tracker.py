@@ -1,88 +1,11 @@
 """The tracker: thresholds, exactly-once completions, overflow, errors, disarm, and no count lost when it is full."""
 
-from collections import Counter
-from typing import Any
-
 import pytest
 from stream_checks import run
 from t3hdl import register_map as regs
 from t3hdl.config import preset
-from t3hdl.layouts import ChunkDone, TileDone
 from t3hdl.tracker import Tracker
-
-# Lines of a wavefront tile in the tests, by (bottom, right): differ, so that a mix-up shows.
-_LINES = {(0, 0): 6, (1, 0): 4, (0, 1): 3, (1, 1): 2}
-
-
-class Driver:
-    """The bench of a tracker, with the pulses that it gave as (cycle, fields)."""
-
-    def __init__(self, bench: Any) -> None:
-        self.bench = bench
-        self.banks = len(bench.send)
-        self.tiles: list[tuple[int, dict[str, int]]] = []
-        self.chunks: list[tuple[int, dict[str, int]]] = []
-
-    def __getitem__(self, name: str) -> int:
-        return self.bench[name]
-
-    async def step(self, count: int = 1, **inputs: Any) -> None:
-        """``count`` cycles; a pulse among ``inputs`` lasts one cycle."""
-        for k in range(count):
-            for name, layout, log in (("tile_done", TileDone, self.tiles), ("chunk_done", ChunkDone, self.chunks)):
-                if self.bench[f"{name}_valid"]:
-                    value = layout.from_bits(self.bench[name])
-                    log.append((self.bench.now, {field: value[field] for field in layout.members}))
-            await self.bench.step(**(inputs if k == 0 else dict.fromkeys((n for n in inputs if n[-6:] == "_valid"), 0)))
-
-    async def start(self, lines: dict[tuple[int, int], int] | None = None, wavefronts: int = 2) -> None:
-        """Waits for the walker, writes the profile."""
-        while not self["init_done"]:
-            await self.step()
-        for (bottom, right), amount in (lines or _LINES).items():
-            for wf in range(wavefronts):
-                address = regs.PROFILE + 8 * (bottom * 32 + right * 16 + wf)
-                await self.step(config_valid=1, config={"address": address, "data": amount})
-        await self.step(config_valid=0)
-
-    async def load(self, **fields: int) -> None:
-        """Makes a chunk live; by default it holds every tile of context 0."""
-        chunk = {"row1": 4095, "col1": 4095, "addends": 1, "valid": 1, "expected": 999} | fields
-        await self.step(load_valid=1, load=chunk)
-        await self.step(load_valid=0)
-
-    def send(self, **fields: int) -> None:
-        """A token into its bank's queue."""
-        token = {"n": 1} | fields
-        self.bench.send[f"token.{(token.get('row', 0) ^ token.get('col', 0)) % self.banks}"].append(token)
-
-    async def settle(self, limit: int = 2000) -> None:
-        """Until every token is counted."""
-        while any(self.bench.send.values()) or not self["idle"]:
-            await self.step()
-            limit -= 1
-            assert limit, "the tracker does not settle"
-
-    async def control(self, **fields: int) -> None:
-        """Writes CONTROL."""
-        data = regs.Control.const(fields).as_bits()
-        await self.step(config_valid=1, config={"address": regs.CONTROL, "data": data})
-        await self.step(config_valid=0)
-
-    @property
-    def errors(self) -> list[str]:
-        """Sticky errors that are set."""
-        return [name for name in ("unmatched", "over_count", "over_total") if self[name]]
-
-    @property
-    def done_tiles(self) -> list[tuple[int, ...]]:
-        """(slot, row, col, wf) of every TileDone, in order."""
-        return [tuple(tile.values()) for _, tile in self.tiles]
-
-
-def check(scenario: Any, *, seed: int = 1, **overrides: int) -> None:
-    """Runs ``scenario(driver)`` on a small tracker."""
-    run(Tracker(config=preset("small", **overrides)), lambda bench: scenario(Driver(bench)), seed=seed)
+from tracker_driver import LINES, Driver, check
 
 
 def test_latency_and_one_event_per_cycle() -> None:
@@ -161,7 +84,7 @@ def test_thresholds_follow_edge_class_and_wavefront() -> None:
         await d.step(config_valid=1, config={"address": regs.PROFILE + 8, "data": 5})
         await d.step(config_valid=0)
         await d.load(addends=2)
-        for col, ((bottom, right), lines) in enumerate(_LINES.items()):
+        for col, ((bottom, right), lines) in enumerate(LINES.items()):
             tile = {"row": 0, "col": col, "bottom": bottom, "right": right}
             d.send(**tile, n=2 * lines - 1)
             await d.settle()
@@ -418,68 +341,3 @@ def test_disarm_forgets_counts_and_slots_but_keeps_the_profile() -> None:
         assert (len(d.tiles), len(d.chunks), d.errors) == (2, 1, [])
 
     check(scenario)
-
-
-@pytest.mark.parametrize(("seed", "overrides"), [
-    (201, {}),
-    (202, {"tracker_ways": 1}),
-    (203, {"tracker_banks": 1, "tracker_ways": 1, "event_queue": 2}),
-    (204, {"tracker_sets": 16, "tracker_banks": 4, "row_index_bits": 2, "event_queue": 2}),
-    (205, {"tracker_sets": 1, "tracker_banks": 1, "row_index_bits": 0, "tracker_ways": 3}),
-])  # fmt: skip
-def test_random_traffic_against_a_bag_of_counts(seed: int, overrides: dict[str, int]) -> None:
-    async def scenario(d: Driver) -> None:
-        rng = d.bench.random
-        await d.start()
-        for phase in range(3):
-            if phase == 2:  # a descriptor is live once between disarms
-                await d.control(disarm=1)
-                await d.start()
-            await _random_phase(d, rng, phase)
-        assert d.bench.idle_checks > 20
-
-    check(scenario, seed=seed, **overrides)
-
-
-async def _random_phase(d: Driver, rng: Any, phase: int) -> None:
-    """Four chunks side by side get all their tokens in random order; each completes once, each tile at most once."""
-    threshold = {
-        (row, col, wf): 2 * _LINES[row == 3, col % 4 == 3] for row in range(4) for col in range(16) for wf in (0, 1)
-    }
-    for slot in range(4):
-        lines = sum(n for (_, col, _), n in threshold.items() if col // 4 == slot)
-        await d.load(
-            slot=slot, row1=4, col0=4 * slot, col1=4 * slot + 4, addends=2, expected=lines, epoch=phase,
-            descriptor=(4 * phase + slot) % 8,
-        )  # fmt: skip
-    tokens = []
-    for tile, left in threshold.items():
-        while left:
-            n = rng.randint(1, left)
-            tokens.append((tile, n))
-            left -= n
-    # Mostly tile by tile, so that some tiles get an entry and others do not.
-    place = {tile: rng.randrange(64) for tile in threshold}
-    tokens.sort(key=lambda token: place[token[0]] + rng.randrange(40))
-    tiles_before, chunks_before, overflowed_before = len(d.tiles), len(d.chunks), d["overflowed"]
-    d.bench.gap = rng.choice([0.0, 0.3])
-    half = len(tokens) // 2
-    for part in (tokens[:half], tokens[half:]):
-        for (row, col, wf), n in part:
-            d.send(row=row, col=col, wf=wf, n=n, epoch=phase, bottom=row == 3, right=col % 4 == 3)
-        await d.settle()
-        await d.step(5)  # idle with partial counts
-
-    done, chunks = d.done_tiles[tiles_before:], [chunk for _, chunk in d.chunks[chunks_before:]]
-    assert d.errors == []
-    assert d["entries"] == 0
-    assert max(Counter(done).values()) == 1, "no tile twice"
-    assert all(slot == col // 4 and (row, col, wf) in threshold for slot, row, col, wf in done)
-    assert sorted(chunk["slot"] for chunk in chunks) == [0, 1, 2, 3]
-    for chunk in chunks:
-        whole = sum(slot == chunk["slot"] for slot, *_ in done) == 32
-        assert chunk["overflowed"] == (not whole)
-        last_tile = max((t for t, tile in d.tiles[tiles_before:] if tile["slot"] == chunk["slot"]), default=0)
-        assert last_tile <= next(t for t, c in d.chunks[chunks_before:] if c == chunk)
-    assert d["overflowed"] - overflowed_before == sum(chunk["overflowed"] for chunk in chunks)
-    assert 0 < d["peak_entries"]

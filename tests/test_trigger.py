@@ -1,0 +1,320 @@
+"""The trigger: loading in order, one command per block, latency, flush after an overflow, slots used again, disarm."""
+
+from itertools import pairwise
+
+import pytest
+from stream_checks import run
+from t3hdl.config import preset
+from t3hdl.layouts import ChunkKind
+from t3hdl.trigger import Trigger
+from trigger_driver import WAVEFRONTS, Chunk, Driver, check
+
+_FOUR_BLOCKS = Chunk(rows=4, cols=4, row_shift=1, col_shift=1)
+
+
+@pytest.mark.parametrize("blocks", [1, 4, 16])
+def test_the_loader_takes_the_cycles_of_the_contract(blocks: int) -> None:
+    async def scenario(d: Driver) -> None:
+        chunks = [
+            Chunk(rows=1, cols=1, kind=kind)
+            for kind in (ChunkKind.DMA, ChunkKind.REMOTE, ChunkKind.NONE, ChunkKind.LOCAL)
+        ]
+        await d.write(chunks)
+        armed = d.now
+        await d.control(arm=1, descriptors=4)
+        assert d["armed"]
+        live = []
+        for _ in range(2 * (11 + blocks) + 2 * 9 + 5):
+            live.append(d["live"])
+            await d.step()
+        # Counted from the arm pulse (the first entry of `live` is one cycle after it).
+        first = 11 + blocks
+        second = first + 2 * 9 + 10 + blocks
+        assert [t - armed for t, _ in d.loads] == [first, second]
+        assert [live.index(n) + 1 for n in range(1, 5)] == [first + 1, first + 9, first + 18, second + 1]
+
+    check(scenario, blocks=blocks)
+
+
+def test_a_load_says_what_the_descriptor_says() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.arm([Chunk(rows=1, cols=1, kind=ChunkKind.NONE), Chunk(rows=3, cols=5, row0=7, col0=2, expected=77)])
+        assert [load for _, load in d.loads] == [{
+            "row0": 7, "row1": 10, "col0": 2, "col1": 7, "addends": 2, "slot": 0, "valid": 1, "reserved": 0,
+            "expected": 77, "context": 1, "epoch": 1, "descriptor": 1,
+        }]  # fmt: skip
+
+    check(scenario)
+
+
+def test_latency_from_the_last_tile_to_the_command() -> None:
+    trigger = Trigger(config=preset("small"))
+
+    async def scenario(bench) -> None:
+        d = Driver(bench)
+        await d.arm([_FOUR_BLOCKS])
+        last = 0
+        for row, col, wf in _FOUR_BLOCKS.tiles():
+            if row < 2 and col < 2:
+                assert not d["command.valid"]
+                last = d.now
+                await d.tile(0, row, col, wf)
+        await d.settle()
+        assert [t for t, _ in d.commands] == [last + trigger.latency]
+
+    run(trigger, scenario)
+
+
+def test_a_command_says_what_descriptor_and_block_say() -> None:
+    chunk = Chunk(rows=3, cols=5, row0=6, col0=8, row_shift=1, col_shift=2, peer=200)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([Chunk(rows=1, cols=1), chunk])
+        for tile in chunk.tiles():
+            await d.tile(1, *tile)
+        await d.settle()
+        common = {
+            "descriptor": 1, "context": 1, "epoch": 1, "peer": 200, "op": 2, "dtype": 1, "by_chunk": 0,
+            "pitch": 71, "base": 1001, "peer_base": 2001, "reserved": 0, "reserved2": 0, "reserved3": 0,
+        }  # fmt: skip
+        places = [(6, 8, 2, 4), (6, 12, 2, 1), (8, 8, 1, 4), (8, 12, 1, 1)]
+        assert [command for _, command in d.commands] == [
+            common | dict(zip(("row", "col", "rows", "cols"), place, strict=True)) for place in places
+        ]
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("chunk", [
+    Chunk(rows=1, cols=1), Chunk(rows=4, cols=4), Chunk(rows=3, cols=4), Chunk(rows=8, cols=2, row0=8),
+    Chunk(rows=5, cols=3, row_shift=1), Chunk(rows=5, cols=7, row_shift=1, col_shift=1, row0=3, col0=9),
+    Chunk(rows=8, cols=9, row_shift=3, col_shift=1), Chunk(rows=2, cols=3, row_shift=2, col_shift=2),
+    Chunk(rows=5, cols=6, row_shift=15, col_shift=15),
+])  # fmt: skip
+@pytest.mark.parametrize("order", ["forward", "backward"])
+def test_block_shapes_from_one_tile_to_the_chunk(chunk: Chunk, order: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk])
+        missing = {block: 0 for block in chunk.blocks()}
+        for row, col, _ in chunk.tiles():
+            missing[chunk.block_of(row, col)] += 1
+        tiles = list(chunk.tiles())
+        ready = []
+        for row, col, wf in tiles if order == "forward" else reversed(tiles):
+            await d.tile(0, row, col, wf)
+            missing[chunk.block_of(row, col)] -= 1
+            if not missing[chunk.block_of(row, col)]:
+                ready.append(chunk.block_of(row, col))
+            await d.settle()
+            assert d.blocks(0) == ready, "a block's command follows its last tile"
+        assert len(ready) == len(chunk.blocks())
+        assert not any(command["by_chunk"] for _, command in d.commands)
+
+    check(scenario, blocks=16)
+
+
+def test_commands_leave_oldest_first_and_every_third_cycle() -> None:
+    chunk = Chunk(rows=4, cols=1)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk, chunk])
+        order = [(0, 2), (1, 3), (0, 0), (1, 1), (1, 0), (0, 3)]
+        d.bench.accept["command"] = 0
+        for descriptor, row in order:
+            for wf in range(WAVEFRONTS):
+                await d.tile(descriptor, row, 0, wf)
+        await d.step(20)
+        assert d["idle"], "waiting for the command to be taken"
+        d.bench.accept["command"] = 1
+        await d.settle()
+        assert [(c["descriptor"], c["row"]) for _, c in d.commands] == order
+        times = [t for t, _ in d.commands]
+        assert [b - a for a, b in pairwise(times)] == [1, 3, 3, 3, 3], "one is built while another waits"
+
+    check(scenario)
+
+
+def test_more_tiles_than_a_block_has_give_no_second_command() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.arm([Chunk(rows=1, cols=1)])
+        for _ in range(3 * WAVEFRONTS):
+            await d.tile(0, 0, 0)
+        await d.settle()
+        await d.step(**d.chunk_done(0, overflowed=1))
+        await d.settle()
+        assert len(d.commands) == 1
+
+    check(scenario)
+
+
+def test_local_chunks_count_but_never_trigger() -> None:
+    chunk = Chunk(rows=2, cols=2, kind=ChunkKind.LOCAL)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk])
+        for tile in chunk.tiles():
+            await d.tile(0, *tile)
+        await d.step(**d.chunk_done(0, overflowed=1))
+        await d.settle()
+        assert (d.commands, d["chunks_done"], d["done_mask"]) == ([], 1, 1)
+
+    check(scenario)
+
+
+def test_progress_registers() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.arm([Chunk(rows=1, cols=1, kind=kind) for kind in (ChunkKind.NONE, ChunkKind.DMA, ChunkKind.LOCAL)])
+        assert d["init_done"]
+        for descriptor, mask in ((2, 4), (1, 6)):
+            await d.step(**d.chunk_done(descriptor))
+            assert d["done_mask"] == mask
+        assert d["chunks_done"] == 2
+        await d.step(**d.chunk_done(1))  # done already
+        assert d["chunks_done"] == 2
+
+    check(scenario)
+
+
+def test_an_overflowed_chunk_fires_what_is_left_once() -> None:
+    chunk = Chunk(rows=4, cols=2, row0=4, row_shift=1)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk])
+        for row in (6, 7):
+            for wf in range(WAVEFRONTS):
+                await d.tile(0, row, 0, wf)
+        await d.tile(0, 4, 0)
+        await d.settle()
+        assert d.blocks(0) == [(6, 0, 2, 1)]
+        await d.step(**d.chunk_done(0, overflowed=1))
+        await d.settle()
+        # Block row inside block column.
+        assert d.blocks(0) == [(6, 0, 2, 1), (4, 0, 2, 1), (4, 1, 2, 1), (6, 1, 2, 1)]
+        assert [command["by_chunk"] for _, command in d.commands] == [0, 1, 1, 1]
+
+    check(scenario)
+
+
+def test_a_flush_stays_inside_the_chunk() -> None:
+    chunk = Chunk(rows=3, cols=2)  # three rows of blocks take four numbers per column
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk])
+        await d.step(**d.chunk_done(0, overflowed=1))
+        await d.settle()
+        assert d.blocks(0) == [(row, col, 1, 1) for col in range(2) for row in range(3)]
+
+    check(scenario, blocks=16)
+
+
+def test_a_flush_goes_before_a_clear_and_tiles_before_both() -> None:
+    chunk = Chunk(rows=4, cols=1)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk, chunk, chunk], live=2)
+        # Descriptor 2 is being read; two chunks overflow meanwhile, and tiles keep the pipeline busy.
+        await d.step(**d.chunk_done(1, overflowed=1))
+        await d.step(**d.chunk_done(0, overflowed=1))
+        for _ in range(12):
+            await d.tile(1, 0, 0)
+        assert len(d.loads) == 2
+        await d.settle()
+        flushed = [command["descriptor"] for _, command in d.commands if command["by_chunk"]]
+        assert flushed in ([1] * 4 + [0] * 4, [1] * 3 + [0] * 4)
+        assert len(d.loads) == 3
+
+    check(scenario)
+
+
+def test_slots_are_used_again_when_done_and_issued() -> None:
+    chunks = [Chunk(rows=1, cols=2, kind=kind) for kind in (
+        ChunkKind.DMA, ChunkKind.LOCAL, ChunkKind.REMOTE, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA,
+    )]  # fmt: skip
+
+    async def finish(d: Driver, descriptor: int) -> None:
+        for tile in chunks[descriptor].tiles():
+            await d.tile(descriptor, *tile)
+        await d.step(**d.chunk_done(descriptor))
+        await d.step(60)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm(chunks, live=2)
+        await d.step(60)
+        assert (d["live"], d["idle"]) == (2, 1), "a skipped descriptor waits for a free slot, too"
+        d.bench.accept["command"] = 0
+        await finish(d, 0)
+        assert d["live"] == 2, "its second block is not issued yet"
+        d.bench.accept["command"] = 1
+        await d.step(60)
+        assert (d["live"], d.slot_of[3]) == (4, 0)
+        await finish(d, 1)
+        assert (d["live"], d.slot_of[4]) == (5, 1)
+        await finish(d, 4)
+        assert (d["live"], d.slot_of[5]) == (6, 1)
+        await finish(d, 5)
+        await finish(d, 3)
+        assert (d["chunks_done"], d["done_mask"]) == (5, 0b111011)
+        for descriptor in (0, 3, 4, 5):
+            assert sorted(d.blocks(descriptor)) == [(0, 0, 1, 1), (0, 1, 1, 1)]
+
+    check(scenario, chunk_window=2)
+
+
+def test_pulses_of_slots_that_are_not_in_use_are_ignored() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.arm([Chunk(rows=1, cols=1)])
+        for slot in (1, 3, 4, 63):
+            await d.step(tile_done_valid=1, tile_done={"slot": slot})
+            await d.step(chunk_done_valid=1, chunk_done={"slot": slot, "overflowed": 1})
+        await d.settle()
+        assert (d.commands, d["chunks_done"], d["done_mask"]) == ([], 0, 0)
+
+    check(scenario)
+
+
+def test_disarm_clears_all_but_the_descriptors() -> None:
+    async def scenario(d: Driver) -> None:
+        d.bench.accept["command"] = 0
+        await d.arm([_FOUR_BLOCKS, _FOUR_BLOCKS])
+        tiles = list(_FOUR_BLOCKS.tiles())
+        for tile in tiles[:-1]:
+            await d.tile(0, *tile)
+        await d.step(**d.chunk_done(1, overflowed=1))
+        await d.step(4)
+        await d.control(disarm=1)
+        assert (d["armed"], d["live"], d["chunks_done"], d["done_mask"], d["command.valid"]) == (0, 0, 0, 0, 0)
+        assert d["idle"]
+        d.bench.accept["command"] = 1
+        await d.step(30)
+        assert d.commands == []
+        await d.control(arm=1, descriptors=1)
+        await d.step(40)
+        assert (d["live"], len(d.loads)) == (1, 3)
+        for tile in tiles[:4]:
+            await d.tile(0, *tile)
+        await d.settle()
+        assert d.blocks(0) == [], "tiles of before do not count"
+        for tile in tiles[4:]:
+            await d.tile(0, *tile)
+        await d.settle()
+        assert sorted(d.blocks(0)) == sorted(_FOUR_BLOCKS.blocks())
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("point", range(2, 24, 3))
+def test_disarm_in_every_state_of_the_loader(point: int) -> None:
+    async def scenario(d: Driver) -> None:
+        chunk = Chunk(rows=1, cols=1)
+        await d.write([chunk, chunk])
+        await d.control(arm=1, descriptors=2)
+        await d.step(point)
+        await d.control(disarm=1)
+        await d.step(30)
+        assert d["live"] == 0
+        d.loads.clear()
+        await d.control(arm=1, descriptors=2)
+        await d.step(40)
+        assert [(load["descriptor"], load["slot"]) for _, load in d.loads] == [(0, 0), (1, 1)]
+
+    check(scenario)

@@ -1,0 +1,94 @@
+"""The trigger under random arrival of tiles and chunks: every block is issued once, and never early."""
+
+from typing import Any
+
+import pytest
+from t3hdl.layouts import ChunkKind
+from trigger_driver import Chunk, Driver, check
+
+
+class _Arrival:
+    """What is still to be reported to the trigger, and what it may have issued by now."""
+
+    def __init__(self, driver: Driver, chunks: list[Chunk], rng: Any) -> None:
+        self.driver, self.chunks, self.rng = driver, chunks, rng
+        self.left: dict[int, list[tuple[int, int, int]]] = {}
+        self.overflowed: dict[int, bool] = {}
+        self.done: set[int] = set()
+        self.missing: dict[tuple[int, ...], int] = {}
+
+    def block(self, descriptor: int, row: int, col: int) -> tuple[int, ...]:
+        """Names the block of a tile."""
+        return descriptor, *self.chunks[descriptor].block_of(row, col)
+
+    def begin(self) -> None:
+        """Chunks that have become live: their tiles come in random order, some only as overflow."""
+        for descriptor in sorted(set(self.driver.slot_of) - set(self.left)):
+            tiles = list(self.chunks[descriptor].tiles())
+            self.rng.shuffle(tiles)
+            lost = self.rng.choice([0, 0, 1, len(tiles)])
+            self.left[descriptor], self.overflowed[descriptor] = tiles[lost:], lost > 0
+            for row, col, _ in tiles:
+                block = self.block(descriptor, row, col)
+                self.missing[block] = self.missing.get(block, 0) + 1
+
+    async def report(self) -> None:
+        """The next tile of a random chunk, or its end, or nothing for a while."""
+        waiting = sorted(set(self.left) - self.done)
+        if not waiting or self.rng.random() < 0.2:
+            await self.driver.step(self.rng.randint(1, 40))
+            return
+        descriptor = self.rng.choice(waiting)
+        if self.left[descriptor]:
+            row, col, wf = self.left[descriptor].pop()
+            self.missing[self.block(descriptor, row, col)] -= 1
+            await self.driver.tile(descriptor, row, col, wf)
+        else:
+            self.done.add(descriptor)
+            await self.driver.step(**self.driver.chunk_done(descriptor, overflowed=self.overflowed[descriptor]))
+
+    def check_commands(self) -> None:
+        """By tile: no tile is missing. By chunk: some tile never came, and the chunk is done."""
+        for _, command in self.driver.commands:
+            block = tuple(command[field] for field in ("descriptor", "row", "col", "rows", "cols"))
+            assert (self.missing[block] > 0) == bool(command["by_chunk"])
+            assert not command["by_chunk"] or block[0] in self.done
+
+
+def _random_chunk(rng: Any) -> Chunk:
+    return Chunk(
+        rows=rng.randint(1, 4), cols=rng.randint(1, 4), row0=rng.randrange(50), col0=rng.randrange(50),
+        row_shift=rng.randint(1, 2), col_shift=rng.randint(1, 2), kind=ChunkKind(rng.choice([1, 2, 2, 2, 3])),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("seed", "overrides"), [
+    (301, {}), (302, {"chunk_window": 2, "blocks": 16}), (303, {"chunk_window": 3, "blocks": 8}),
+])  # fmt: skip
+def test_random_arrival_gives_every_block_once_and_never_early(seed: int, overrides: dict[str, int]) -> None:
+    async def scenario(d: Driver) -> None:
+        rng = d.bench.random
+        chunks = [_random_chunk(rng) for _ in range(8)]
+        counted = sum(chunk.kind in (ChunkKind.DMA, ChunkKind.LOCAL) for chunk in chunks)
+        await d.write(chunks)
+        await d.control(arm=1, descriptors=8)
+        arrival = _Arrival(d, chunks, rng)
+        while len(arrival.done) < counted:
+            # A blocked command may keep the slots in use, and then nothing arrives.
+            if rng.random() < 0.1 or set(arrival.left) == arrival.done:
+                d.bench.accept["command"] = rng.choice([0.0, 0.3, 1.0])
+            arrival.begin()
+            await arrival.report()
+            arrival.check_commands()
+            assert d.now < 20000
+        d.bench.accept["command"] = 1.0
+        await d.settle()
+        await d.step(10)
+        arrival.check_commands()
+        for descriptor, chunk in enumerate(chunks):
+            expected = chunk.blocks() if chunk.kind == ChunkKind.DMA else set()
+            assert sorted(d.blocks(descriptor)) == sorted(expected)
+        assert (d["live"], d["chunks_done"]) == (8, counted)
+        assert d.bench.idle_checks > 20
+
+    check(scenario, seed=seed, **overrides)
