@@ -1,0 +1,171 @@
+"""The bank side of the golden Tracker: its state, the pipeline of a bank, its table and its event queue.
+
+The model keeps no copy of a table row in register R: between R's read and its update nobody else writes that row, and
+the read sees the write of the same cycle, so reading the table at the update is the same.
+"""
+
+from numba import njit
+
+from .words import EVENT_OVERFLOW, EVENT_TILE, LOAD, TILE_DONE, TOKEN, place, state_map, take
+
+_BANKS, _SLOTS, EVENTS, PROFILES, WAVEFRONTS = 8, 64, 16, 64, 16
+_STAGE = state_map(valid=1, token=1, slot=1, threshold=1, descriptor=1)
+"""Pipeline registers M and R of a bank; slot -1: not matched."""
+S = state_map(
+    words=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1,
+    row_mask=1, col_mask=1, bank_bits=1, col_bits=1, tile_mask=1, chunk_mask=1,  # parameters end here
+    profile=PROFILES,  # lines by bottom, right, wf: survives disarm
+    walked=1, entries=1, peak=1, overflowed=1, unmatched=1, over_count=1, over_total=1,
+    tile_valid=1, tile=1, chunk_valid=1, chunk=1, drain_pointer=1,
+    count=_BANKS, head=_BANKS, tail=_BANKS,  # input queues: entries, first and second entry
+    m=_BANKS * _STAGE.size, r=_BANKS * _STAGE.size,
+    event_count=_BANKS, event_first=_BANKS, event=_BANKS * EVENTS,  # rings
+    live=1, order=_SLOTS,  # valid slots, lowest first
+    place0=_SLOTS, place1=_SLOTS, total=_SLOTS, flagged=_SLOTS, complete=_SLOTS,  # slots: load words, chunk counter
+    marks=0,  # tables: a word of mark bits per row, banks one after the other; then ways entries per row
+)  # fmt: skip
+"""The state of a Tracker."""
+
+
+_KEY_MASK = sum(field.mask << field.shift for field in (TOKEN.context, TOKEN.epoch, TOKEN.row, TOKEN.col, TOKEN.wf))
+TOKEN_MASK = sum(field.mask << field.shift for field in TOKEN)
+# A table entry in one word: the key where a token has it, above it the count and the valid bit.
+_COUNT_SHIFT = TOKEN_MASK.bit_length()
+_VALID = 1 << 62
+# An event in one word: a TileDone, above it the kind and the lines.
+TILE_MASK = sum(field.mask << field.shift for field in TILE_DONE)
+KIND_SHIFT = TILE_MASK.bit_length()
+LINES_SHIFT = KIND_SHIFT + 1
+
+
+@njit(cache=True)
+def _row_of(state, bank, token):
+    """Number of the table row (over all banks) of a token's tile."""
+    row = (take(token, TOKEN.row) & state[S.row_mask]) >> state[S.bank_bits]
+    col = take(token, TOKEN.col) & state[S.col_mask]
+    return bank * state[S.rows] + (col | (row << state[S.col_bits]))
+
+
+@njit(cache=True)
+def _push_event(state, bank, stage, kind, lines):
+    """The token in register R makes an event."""
+    token = state[stage + _STAGE.token]
+    ring = state[S.event_first + bank] + state[S.event_count + bank]
+    tile = (
+        place(TILE_DONE.slot, state[stage + _STAGE.slot])
+        | place(TILE_DONE.row, take(token, TOKEN.row))
+        | place(TILE_DONE.col, take(token, TOKEN.col))
+        | place(TILE_DONE.wf, take(token, TOKEN.wf))
+    )
+    state[S.event + bank * EVENTS + (ring & (EVENTS - 1))] = tile | (kind << KIND_SHIFT) | (lines << LINES_SHIFT)
+    state[S.event_count + bank] += 1
+
+
+@njit(cache=True)
+def _count(state, bank, stage, at):
+    """Update for a tile that has the entry at word ``at``."""
+    threshold = state[stage + _STAGE.threshold]
+    entry = state[at]
+    count = ((entry & ~_VALID) >> _COUNT_SHIFT) + take(state[stage + _STAGE.token], TOKEN.n)
+    if count == threshold:
+        state[at] = 0
+        state[S.entries] -= 1
+        _push_event(state, bank, stage, EVENT_TILE, threshold)
+        return
+    if count > threshold:
+        state[S.over_count] = 1
+        count = min(count, state[S.tile_mask])
+    state[at] = _VALID | (count << _COUNT_SHIFT) | (entry & _KEY_MASK)
+
+
+@njit(cache=True)
+def _begin(state, bank, stage, marks_at, free_at):
+    """Update for a tile without an entry; ``free_at`` is the word of the lowest free way, or -1."""
+    token, threshold = state[stage + _STAGE.token], state[stage + _STAGE.threshold]
+    n = take(token, TOKEN.n)
+    mark = 1 << state[stage + _STAGE.descriptor]
+    if state[marks_at] & mark:
+        _push_event(state, bank, stage, EVENT_OVERFLOW, n)
+    elif n == threshold:
+        _push_event(state, bank, stage, EVENT_TILE, n)
+    elif n > threshold:
+        state[S.over_count] = 1
+    elif free_at >= 0:
+        state[free_at] = _VALID | (n << _COUNT_SHIFT) | (token & _KEY_MASK)
+        state[S.entries] += 1
+    else:
+        state[marks_at] |= mark
+        _push_event(state, bank, stage, EVENT_OVERFLOW, n)
+
+
+@njit(cache=True)
+def _update(state, bank, stage):
+    """The token in register R acts on its table row."""
+    if state[stage + _STAGE.slot] < 0:
+        state[S.unmatched] = 1
+        return
+    token, ways = state[stage + _STAGE.token], state[S.ways]
+    row = _row_of(state, bank, token)
+    first = S.marks + state[S.banks] * state[S.rows] + row * ways
+    free = -1
+    for at in range(first, first + ways):
+        entry = state[at]
+        if entry & _VALID == 0:
+            if free < 0:
+                free = at
+        elif (entry ^ token) & _KEY_MASK == 0:
+            _count(state, bank, stage, at)
+            return
+    _begin(state, bank, stage, S.marks + row, free)
+
+
+@njit(cache=True)
+def _match(state, stage, token):
+    """Fill register M with ``token`` and its chunk."""
+    row, col = take(token, TOKEN.row), take(token, TOKEN.col)
+    context, epoch = take(token, TOKEN.context), take(token, TOKEN.epoch)
+    state[stage + _STAGE.valid] = 1
+    state[stage + _STAGE.token] = token
+    state[stage + _STAGE.slot] = -1
+    for i in range(state[S.live]):
+        slot = state[S.order + i]
+        where, what = state[S.place0 + slot], state[S.place1 + slot]
+        if (
+            take(where, LOAD.col0) <= col < take(where, LOAD.col1)  # first: chunks differ in their columns
+            and take(where, LOAD.row0) <= row < take(where, LOAD.row1)
+            and context == take(what, LOAD.context)
+            and epoch == take(what, LOAD.epoch)
+        ):
+            edge = take(token, TOKEN.bottom) * 2 + take(token, TOKEN.right)
+            lines = state[S.profile + edge * WAVEFRONTS + take(token, TOKEN.wf)]
+            state[stage + _STAGE.slot] = slot
+            state[stage + _STAGE.threshold] = (lines * take(where, LOAD.addends)) & state[S.tile_mask]
+            state[stage + _STAGE.descriptor] = take(what, LOAD.descriptor)
+            return
+
+
+@njit(cache=True)
+def advance(state, bank, drained):
+    """One cycle of a bank's pipeline; ``drained``: an event of its queue was taken in this cycle."""
+    m, r = S.m + bank * _STAGE.size, S.r + bank * _STAGE.size
+    if state[r] + state[m] + state[S.count + bank] == 0:
+        return
+    if state[r]:
+        if state[S.event_count + bank] + drained >= state[S.event_limit]:
+            return
+        _update(state, bank, r)
+    for i in range(_STAGE.size):
+        state[r + i] = state[m + i]
+    state[m] = 0
+    if state[S.count + bank] > 0:
+        token = state[S.head + bank]
+        state[S.head + bank] = state[S.tail + bank]
+        state[S.count + bank] -= 1
+        _match(state, m, token)
+
+
+@njit(cache=True)
+def bank_rests(state, bank):
+    """Whether a bank's queues and pipeline are empty."""
+    stages = state[S.m + bank * _STAGE.size] + state[S.r + bank * _STAGE.size]
+    return state[S.count + bank] + stages + state[S.event_count + bank] == 0
