@@ -1,77 +1,16 @@
-"""The golden Tracker against scenarios worked out from docs/hardware.md."""
+"""The golden Tracker against scenarios worked out from docs/hardware.md: match, count, events, disarm."""
 
 import random
 from collections import Counter
 
 import pytest
-from golden_bench import Bench, pack, unpack
+from golden_bench import Bench, pack
+from golden_tracker_scene import LINES, STICKY, Scene, fill_set, live
 from t3hdl import register_map
-from t3hdl.config import T3Config, preset
-from t3hdl.layouts import NEVER, ChunkDone, ConfigWrite, SlotLoad, TileDone, Token
+from t3hdl.config import preset
+from t3hdl.layouts import NEVER, ConfigWrite, SlotLoad, Token
 from t3hdl.signatures import tracker_signature
 from t3sim.golden import tracker
-
-LINES = 6
-"""Lines of a wavefront tile in the profile of :class:`Scene`."""
-STICKY = ("unmatched", "over_count", "over_total")
-
-
-class Scene:
-    """A tracker with walkers done and a flat profile; records every pulse as (cycle, fields)."""
-
-    def __init__(self, config: T3Config | None = None) -> None:
-        self.config = config or preset("small")
-        self.bench = Bench(tracker, tracker_signature(self.config), tracker.init_state(self.config))
-        self.tiles: list[tuple[int, int, int, int, int]] = []
-        self.chunks: list[tuple[int, int, int]] = []
-        self.tick(self.config.sets_per_bank)
-        for edge in range(4):
-            for wf in range(self.config.wavefronts):
-                self.profile(edge >> 1, edge & 1, wf, LINES)
-
-    def tick(self, cycles: int = 1, **ports: int) -> None:
-        for _ in range(cycles):
-            self.bench.tick(**ports)
-            ports = {}
-            tile, chunk = self.bench.item("tile_done"), self.bench.item("chunk_done")
-            if tile is not None:
-                self.tiles.append((self.bench.now, *unpack(TileDone, tile).values()))
-            if chunk is not None:
-                self.chunks.append((self.bench.now, *unpack(ChunkDone, chunk).values()))
-
-    def profile(self, bottom: int, right: int, wf: int, lines: int) -> None:
-        address = register_map.PROFILE + 8 * (bottom * 32 + right * 16 + wf)
-        self.bench.write(address, lines)
-
-    def load(self, slot: int = 0, **fields: int) -> None:
-        """A chunk; by default all tiles, one addend, and more lines than ever come."""
-        everything = {"row1": 4095, "col1": 4095, "addends": 1, "expected": 0xFFFF, "valid": 1}
-        self.tick(load=pack(SlotLoad, slot=slot, **(everything | fields)))
-
-    def send(self, row: int = 0, col: int = 0, n: int = 1, **fields: int) -> None:
-        bank = (row ^ col) % self.config.tracker_banks
-        assert self.bench.get(f"token.{bank}.ready")
-        self.tick(**{f"token.{bank}": pack(Token, row=row, col=col, n=n, **fields)})
-
-    def settle(self) -> None:
-        for _ in range(100):
-            if self.bench.get("idle"):
-                return
-            self.tick()
-        raise AssertionError("never idle")
-
-    def get(self, *ports: str) -> list[int]:
-        return [self.bench.get(port) for port in ports]
-
-    def errors(self) -> list[str]:
-        return [name for name in STICKY if self.bench.get(name)]
-
-
-def live(**fields: int) -> Scene:
-    """A scene with slot 0 live."""
-    scene = Scene()
-    scene.load(**fields)
-    return scene
 
 
 @pytest.mark.parametrize("name", ["small", "paper", "paper-fit"])
@@ -246,136 +185,6 @@ def test_over_count_without_an_entry_takes_none():
     assert scene.errors() == ["over_count"] and scene.get("entries", "overflowed") == [0, 0] and scene.tiles == []
 
 
-def test_chunk_done_comes_with_its_last_tile():
-    scene = live(slot=1, expected=2 * LINES)
-    scene.send(row=0, n=LINES)
-    scene.settle()
-    assert scene.chunks == []
-    start = scene.bench.now
-    scene.send(row=2, n=LINES)
-    scene.settle()
-    assert scene.chunks == [(start + 5, 1, 0)] and scene.errors() == [] and scene.bench.get("overflowed") == 0
-
-
-def test_event_for_a_complete_chunk_is_an_error_but_a_tile():
-    scene = live(expected=LINES)
-    for row in (0, 2):
-        scene.send(row=row, n=LINES)
-    scene.settle()
-    assert len(scene.chunks) == 1 and len(scene.tiles) == 2 and scene.errors() == ["over_total"]
-
-
-def test_total_beyond_expected_is_an_error():
-    scene = live(expected=LINES + 1)
-    for row in (0, 2):
-        scene.send(row=row, n=LINES)
-    scene.settle()
-    assert scene.chunks == [] and len(scene.tiles) == 2 and scene.errors() == ["over_total"]
-
-
-def test_expected_is_cut_to_the_counter_and_sums_are_not():
-    config = preset("small", chunk_count_bits=8)
-    scene = Scene(config)
-    scene.load(expected=256 + 12)
-    for row in (0, 2):
-        scene.send(row=row, n=LINES)
-    scene.settle()
-    assert len(scene.chunks) == 1 and scene.errors() == []
-    scene.load(expected=250)
-    scene.profile(0, 0, 0, 200)
-    for row in (0, 2):
-        scene.send(row=row, n=200)
-    scene.settle()
-    assert scene.errors() == ["over_total"], "400 is compared before it is cut to 144"
-
-
-def fill_set(scene: Scene, row: int = 0) -> None:
-    """Two entries in both ways of the table row of tile (row, even column)."""
-    for col in (0, 2):
-        scene.send(row=row, col=col, n=1)
-
-
-def test_overflow_is_counted_by_chunk():
-    scene = live(expected=4 * LINES, descriptor=5)
-    fill_set(scene)
-    scene.send(col=4, n=2)  # no way left: marked
-    scene.send(col=4, n=LINES - 2)
-    scene.settle()
-    assert scene.tiles == [] and scene.get("entries", "overflowed") == [2, 1]
-    for col in (0, 2):
-        scene.send(col=col, n=LINES - 1)  # entries still count
-    scene.settle()
-    assert [tile[3] for tile in scene.tiles] == [0, 2] and scene.bench.get("entries") == 0
-    scene.send(col=6, n=LINES - 1)  # ways are free, but the row is marked for this descriptor
-    scene.settle()
-    assert scene.bench.get("entries") == 0 and scene.chunks == []
-    start = scene.bench.now
-    scene.send(col=6, n=1)
-    scene.settle()
-    assert scene.chunks == [(start + 5, 0, 1)] and len(scene.tiles) == 2
-    assert scene.get("overflowed", "peak_entries") == [1, 2] and scene.errors() == []
-
-
-def test_a_marked_row_takes_even_whole_tiles_by_chunk():
-    scene = live(expected=LINES + 1)
-    fill_set(scene)
-    scene.send(col=4, n=1)
-    scene.send(col=6, n=LINES)
-    scene.settle()
-    assert scene.tiles == [] and len(scene.chunks) == 1
-
-
-def test_marks_are_per_row_and_per_descriptor():
-    scene = Scene()
-    scene.load(slot=0, descriptor=1, row1=2)
-    scene.load(slot=1, descriptor=7, row0=2)
-    fill_set(scene)
-    scene.send(row=0, col=4, n=1)  # marks row 0 of bank 0 for descriptor 1
-    scene.send(row=0, col=0, n=LINES - 1)
-    scene.send(row=2, col=4, n=1)  # same row, another descriptor: the freed way
-    scene.send(row=1, col=1, n=1)  # bank 0, row 1
-    scene.settle()
-    assert scene.get("entries", "overflowed") == [3, 1]
-    scene.send(row=1, col=1, n=LINES - 1)
-    scene.send(row=2, col=4, n=LINES - 1)
-    scene.settle()
-    assert [tile[1:4] for tile in scene.tiles] == [(0, 0, 0), (0, 1, 1), (1, 2, 4)]
-
-
-def test_overflow_flag_includes_the_event_that_completes():
-    scene = live(expected=1)
-    fill_set(scene)
-    scene.send(col=4, n=1)
-    scene.settle()
-    assert [chunk[1:] for chunk in scene.chunks] == [(0, 1)]
-
-
-def test_a_slot_is_used_again():
-    scene = live(expected=LINES, descriptor=0)
-    fill_set(scene)
-    for col in (4, 6):
-        scene.send(col=col, n=LINES // 2)
-    scene.settle()
-    assert [chunk[1:] for chunk in scene.chunks] == [(0, 1)]
-    scene.load(expected=LINES, descriptor=1)
-    scene.send(row=1, n=LINES)
-    scene.settle()
-    assert [chunk[1:] for chunk in scene.chunks] == [(0, 1), (0, 0)] and scene.bench.get("overflowed") == 1
-    assert scene.errors() == []
-
-
-def test_a_load_in_the_cycle_of_an_event_wins_the_total():
-    scene = live(expected=2 * LINES)
-    scene.send(n=LINES)
-    scene.tick(3)
-    scene.load(expected=LINES)  # the event is drained in this cycle (t+4)
-    assert [tile[0] for tile in scene.tiles] == [scene.bench.now], "the pulse is not lost"
-    assert scene.chunks == []
-    scene.send(row=2, n=LINES)
-    scene.settle()
-    assert len(scene.chunks) == 1 and scene.errors() == []
-
-
 def test_events_drain_round_robin_and_fill_back_to_ready():
     config = preset("small", event_queue=2)
     scene = Scene(config)
@@ -503,16 +312,6 @@ def test_random_tokens_of_fitting_tiles_are_all_found(name):
     assert sorted(tile[2:] for tile in scene.tiles) == names
     assert [chunk[1:] for chunk in scene.chunks] == [(0, 0)] and scene.errors() == []
     assert scene.bench.get("entries") == 0 and 0 < scene.bench.get("peak_entries") <= len(names)
-
-
-def test_slot_63_and_descriptor_63_use_the_top_bit():
-    scene = Scene(preset("small", descriptors=64, chunk_window=64))
-    scene.load(slot=63, descriptor=63, expected=3)
-    fill_set(scene)
-    scene.send(col=4, n=2)
-    scene.send(col=6, n=1)
-    scene.settle()
-    assert [chunk[1:] for chunk in scene.chunks] == [(63, 1)] and scene.errors() == []
 
 
 def test_reset_does_not_depend_on_what_was_before():

@@ -1,0 +1,90 @@
+"""A golden Trigger in a set scene: descriptors written, pulses and commands recorded."""
+
+from golden_bench import Bench, pack, unpack
+from t3hdl import register_map
+from t3hdl.config import T3Config, preset
+from t3hdl.layouts import ChunkDone, ChunkKind, DmaCommand, Dtype, Op, SlotLoad, TileDone
+from t3hdl.signatures import trigger_signature
+from t3sim.golden import trigger
+
+ARM, DISARM = 1, 2
+BLOCKS = 4
+"""Blocks per chunk of the preset "small"."""
+CHUNK = {
+    "kind": ChunkKind.DMA, "row0": 8, "row1": 11, "col0": 16, "col1": 19, "op": Op.ADD, "peer": 200,
+    "expected": 54321, "addends": 2, "context": 9, "epoch": 2, "dtype": Dtype.BF16,
+    "base": 0x1234567890, "pitch": 0xABCD, "peer_base": 0x7FFFFFFFFF, "row_shift": 1, "col_shift": 1,
+    "row_blocks_log": 1,
+    "tiles_inner": 4, "tiles_bottom": 2, "tiles_right": 2, "tiles_corner": 1, "last_block_row": 1, "last_block_col": 1,
+}  # fmt: skip
+"""3 x 3 tiles in blocks of 2 x 2: 2 x 2 blocks, one tile in the last one."""
+LOAD_AFTER_ARM = 11 + BLOCKS
+
+
+class Scene:
+    """A trigger after reset; records load pulses and transferred commands as (cycle, fields)."""
+
+    def __init__(self, config: T3Config | None = None, ready: int = 1) -> None:
+        self.config = config or preset("small")
+        self.bench = Bench(trigger, trigger_signature(self.config), trigger.init_state(self.config))
+        self.loads: list[tuple[int, dict[str, int]]] = []
+        self.commands: list[tuple[int, dict[str, int]]] = []
+        self.ready = ready
+
+    def tick(self, cycles: int = 1, **ports: int) -> None:
+        for _ in range(cycles):
+            load, command = self.bench.item("load"), self.bench.item("command")
+            if load is not None:
+                self.loads.append((self.bench.now, unpack(SlotLoad, load)))
+            if command is not None and self.ready:
+                self.commands.append((self.bench.now, unpack(DmaCommand, command)))
+            self.bench.tick(command_ready=self.ready, **ports)
+            ports = {}
+
+    def describe(self, number: int, **changes: int) -> None:
+        values = CHUNK | changes
+        for word, layout in enumerate(register_map.DESCRIPTOR_LAYOUTS):
+            fields = {name: values[name] for name, _ in layout}
+            address = register_map.DESCRIPTOR + number * register_map.DESCRIPTOR_STRIDE + 8 * word
+            self.bench.write(address, pack(layout, **fields))
+
+    def control(self, bits: int, descriptors: int = 0) -> None:
+        self.bench.write(register_map.CONTROL, bits | descriptors << 2)
+
+    def arm(self, descriptors: int) -> int:
+        """Arm; returns the cycle of the pulse."""
+        self.control(ARM, descriptors)
+        return self.bench.now - 1
+
+    def until(self, cycle: int) -> None:
+        self.tick(cycle - self.bench.now)
+
+    def settle(self) -> None:
+        for _ in range(3000):
+            if self.bench.get("idle") and (self.bench.item("command") is None or not self.ready):
+                return
+            self.tick()
+        raise AssertionError("never idle")
+
+    def tile(self, row: int, col: int, slot: int = 0, wf: int = 0) -> None:
+        self.tick(tile_done=pack(TileDone, slot=slot, row=row, col=col, wf=wf))
+
+    def chunk(self, slot: int = 0, overflowed: int = 0) -> None:
+        self.tick(chunk_done=pack(ChunkDone, slot=slot, overflowed=overflowed))
+
+    def places(self, *names: str) -> list[tuple[int, ...]]:
+        return [tuple(command[name] for name in names) for _, command in self.commands]
+
+    def get(self, *ports: str) -> list[int]:
+        return [self.bench.get(port) for port in ports]
+
+
+def live(*changes: dict[str, int], ready: int = 1, config: T3Config | None = None) -> Scene:
+    """A scene with one chunk live per entry of ``changes``."""
+    scene = Scene(config, ready)
+    for number, change in enumerate(changes):
+        scene.describe(number, **change)
+    scene.arm(len(changes))
+    scene.settle()
+    assert scene.bench.get("live") == len(changes)
+    return scene
