@@ -27,7 +27,7 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
     total = TOTAL_US[policy] * 1e3
     tracked = policy in ("t3", "t3-mca")
     stream = StreamContention(
-        lines=1000, mean_wait_ns=20.5, p99_wait_ns=300.0, blocked_by_other_stream_cycles=10,
+        lines=2_000_000, mean_wait_ns=20.5, p99_wait_ns=300.0, blocked_by_other_stream_cycles=10,
         blocked_by_threshold_cycles=20, blocked_by_full_queue_cycles=30,
     )  # fmt: skip
     dram = DramUse(bus_use=0.31, row_hits=900, row_misses=10, row_conflicts=90, turnarounds=40)
@@ -44,13 +44,16 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
         tracker=TrackerRecord(updates=2_000_000, tiles=17408, triggers=816, peak_entries=900, overflowed_chunks=0)
         if tracked else None,
         blocks=BlocksRecord(by_tile=816, by_chunk=0) if tracked else None,
-        rtl=RtlRecord(cycles=200_000_000, cycles_evaluated=30_000_000, cycles_skipped=170_000_000)
-        if tracked else None,
+        rtl=RtlRecord(
+            cycles=200_000_000, cycles_evaluated=30_000_000, cycles_skipped=170_000_000, evaluated_by_part={
+                "slice": 20_000_000, "leaf": 4_000_000, "root": 3_000_000, "tracker": 2_500_000, "trigger": 500_000,
+            },
+        ) if policy != "ideal-overlap" else None,
         data_check=DataCheck(elements=1 << 20, mismatches=0) if tracked else None,
         contention=Contention(
             compute=stream, communication=stream, dram=dram, cu_stall_ns={"reads": 1e4}, link_busy_ns=4e5,
             link_idle_ns=1.2e6,
-        ) if tracked else None,
+        ) if policy != "ideal-overlap" else None,
         identities={"traffic_closed_forms": True, "updates_counted_equal_sent": True},
     )  # fmt: skip
 

@@ -48,7 +48,7 @@ def fails(result, message: str, code: int = 2) -> None:
 
 def test_version_and_help():
     assert __version__ in t3("--version").stdout
-    for command in ("run", "compare", "doctor"):
+    for command in ("run", "compare", "bench", "verilog", "validate", "doctor"):
         assert command in t3("--help").stdout
         assert t3(command, "--help").exit_code == 0
 
@@ -229,6 +229,80 @@ def test_a_result_that_does_not_add_up_fails_and_is_kept(engine, monkeypatch, tm
     result = t3("run", "--policy", "t3", "--out", str(tmp_path / "out"))
     fails(result, "t3: identity traffic does not hold; t3: 3 of 1048576 output elements differ", 1)
     assert (tmp_path / "out" / "result.json").exists()
+
+
+def test_verilog_is_written_with_its_parameters(monkeypatch, tmp_path: Path):
+    monkeypatch.setattr("t3hdl.emit.emit_verilog", lambda config, top: f"// {top}: {config}\n")  # see test_emit.py
+    out = tmp_path / "rtl"
+    result = t3("verilog", "--hardware-preset", "small", "--set", "tracker_sets=8", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert sorted(os.listdir(out)) == ["nmc_unit.v", "t3_unit.v"]
+    assert "tracker_sets=8," in (out / "t3_unit.v").read_text().splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--hardware-preset", "smal"), "hardware preset must be one of paper, paper-fit, small, not 'smal'"),
+        (("--set", "tracker_set=8"), "hardware parameter must be one of"),
+        (("--set", "tracker_sets=many"), "tracker_sets must be an int, not 'many'"),
+        (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),
+        (("--set", "tracker_sets"), "section.key=value"),
+    ],
+)
+def test_verilog_of_illegal_hardware_is_refused(tmp_path: Path, arguments, message):
+    fails(t3("verilog", *arguments, "--out", str(tmp_path / "rtl")), message)
+    assert os.listdir(tmp_path) == []
+
+
+def test_validate_hbm_holds_with_the_packaged_reference():
+    result = t3("validate", "hbm")
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 1 + 14
+    assert "OFF" not in result.stdout
+
+
+def test_validate_hbm_fails_beyond_the_tolerance():
+    result = t3("validate", "hbm", "--tolerance", "1e-6")
+    fails(result, "off by more than 1e-06: rw_random_75", 1)
+    assert "OFF" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--traces", "x.npz"), "give both --traces and --reference, or neither"),
+        (("--traces", "x.npz", "--reference", "x.json"), "no file x.npz"),
+        (("--tolerance", "0"), "tolerance must be above 0"),
+    ],
+)
+def test_validate_hbm_refuses_bad_files(arguments, message):
+    fails(t3("validate", "hbm", *arguments), message)
+
+
+def test_bench_attributes_evaluations(engine, monkeypatch, tmp_path: Path):
+    from t3sim import bench
+
+    speeds = {"slice": 4e6, "leaf": 8e6, "root": 6e6, "tracker": 2.5e6, "trigger": 5e6}
+    monkeypatch.setattr(bench, "evaluations_per_second", lambda config, name, seed: speeds[name])
+    result = t3("bench", "--threads", "2", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    assert [(request.policy, request.threads) for request in engine] == [("sequential", 1), ("t3-mca", 1)]
+    content = json.loads((tmp_path / "out" / "bench.json").read_text())
+    assert content["total_evaluations"] == 30_000_000
+    assert content["rtl_seconds"] == pytest.approx(5 + 0.5 + 0.5 + 1 + 0.1)
+    assert content["rtl_share"] == pytest.approx(7.1 / 40)
+    cost = 20_000_000 / 4_000_000
+    assert content["evaluations"] == {
+        "per_untracked_request": pytest.approx(cost),
+        "per_update": pytest.approx((20e6 - cost * (4e6 - 2e6) + 9.5e6) / 2e6),
+        "per_tile": pytest.approx(5e5 / 17408),
+    }
+    assert "per untracked request" in result.stdout
+
+
+def test_bench_measures_rtl_only(engine):
+    fails(t3("bench", "--hardware", "golden"), "bench measures the rtl hardware, not 'golden'")
 
 
 def test_doctor_reports_this_machine():

@@ -10,12 +10,15 @@ from typing import Any
 import click
 from rich.console import Console
 from rich.table import Table
+from t3hdl.config import PRESETS
 
 from . import __version__
-from .console import progress, result_table
+from .console import bench_table, progress, result_table, validation_table
 from .machine import load_machine, parse_setting, preset_names
-from .output import check_replaceable, output_folder
+from .machine_models import hardware_config
+from .output import check_replaceable, output_folder, write_atomically
 from .request import HARDWARE, POLICIES, Policy, RunRequest
+from .result import Result, json_text
 from .toolchain import BuildError
 from .workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
 
@@ -156,7 +159,7 @@ def _watch(label: str) -> Any:
     return progress(Console(stderr=True), label)
 
 
-def _show(request: RunRequest, records: list, out: Path | None) -> None:
+def _show(request: RunRequest, records: list[Result], out: Path | None) -> None:
     """Prints the table; then fails (exit code 1) if a result does not add up."""
     from . import runs
 
@@ -169,6 +172,65 @@ def _show(request: RunRequest, records: list, out: Path | None) -> None:
     wrong = [text for record in records for text in runs.failures(record)]
     if wrong:
         raise _Mismatch("; ".join(wrong))
+
+
+@main.command()
+@_simulation_options
+def bench(**options: Any) -> None:
+    """Count and time the evaluations of the compiled hardware in one workload (t3-mca, one thread)."""
+    from . import bench as benches
+
+    request = _request("t3-mca", options)
+    result = benches.bench(request, _watch)
+    if options["out"] is not None:
+        with output_folder(options["out"]) as folder:
+            write_atomically(folder / "bench.json", json_text(result.to_record()))
+    console = Console()
+    console.print(f"{request.workload.title}, t3-mca{', one GPU mirrored' if request.mirror else ''}")
+    console.print(bench_table(result))
+
+
+@main.command()
+@click.option("--hardware-preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the Verilog files.")
+def verilog(hardware_preset: str, settings: tuple[str, ...], out: Path) -> None:
+    """Emit the hardware of one GPU as Verilog: t3_unit.v, and nmc_unit.v for each bank group."""
+    from t3hdl.emit import TOPS, emit_verilog
+
+    overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
+    config = hardware_config(hardware_preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
+    with output_folder(out) as folder:
+        for top in TOPS:
+            click.echo(f"emitting {top}.v", err=True)
+            write_atomically(folder / f"{top}.v", emit_verilog(config, top))
+    click.echo(f"written to {out}")
+
+
+@main.group()
+def validate() -> None:
+    """Hold a model against measurements."""
+
+
+@validate.command("hbm")
+@click.option("--traces", type=click.Path(path_type=Path), help="Traces (.npz). [default: those of the package]")
+@click.option("--reference", type=click.Path(path_type=Path), help="Cycles (.json). [default: those of the package]")
+@click.option("--tolerance", type=float, default=0.05, help="Largest relative error.")
+@click.option("--refresh/--no-refresh", default=True, help="With or without refresh.")
+def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, refresh: bool) -> None:
+    """Replay the traces of a cycle-level DRAM simulator (Ramulator 2.1); exit code 1 if one is off."""
+    from .validate_hbm import validate as replay_all
+
+    if (traces is None) != (reference is None):
+        raise ValueError("give both --traces and --reference, or neither")
+    folder = Path(__file__).parent / "reference"
+    rows = replay_all(
+        traces or folder / "hbm2_traces.npz", reference or folder / "hbm2_reference.json", tolerance, refresh
+    )
+    Console().print(validation_table(rows))
+    off = [row.name for row in rows if not row.within]
+    if off:
+        raise _Mismatch(f"off by more than {tolerance:g}: {', '.join(off)}")
 
 
 @main.command()

@@ -3,6 +3,8 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
@@ -11,6 +13,10 @@ from rich.table import Table
 
 from .request import Progress
 from .result import Result
+
+if TYPE_CHECKING:  # both take seconds to import
+    from .bench import Bench
+    from .validate_hbm import Row
 
 LINE_SECONDS = 10.0
 """Least time between progress lines where there is no terminal."""
@@ -88,4 +94,32 @@ def result_table(results: Sequence[Result], speedups: Sequence[float | None]) ->
     row("RTL cycles (millions)", lambda r: r.rtl and f"{r.rtl.cycles / 1e6:.2f}")
     row("  evaluated", lambda r: r.rtl and f"{r.rtl.cycles_evaluated / 1e6:.2f}")
     row("  skipped, idle", lambda r: r.rtl and f"{r.rtl.cycles_skipped / 1e6:.2f}")
+    return table
+
+
+def bench_table(bench: "Bench") -> Table:
+    """Evaluations by part and by event, and what they take."""
+    table = Table(box=None, pad_edge=False)
+    for title, justify in (("", "left"), ("evaluations", "right"), ("per second", "right"), ("seconds", "right")):
+        table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for part in bench.parts:
+        table.add_row(part.name, f"{part.evaluations}", f"{part.per_second:.3g}", f"{part.seconds:.2f}")
+    table.add_row("all parts", f"{bench.total_evaluations}", "", f"{bench.rtl_seconds:.2f}")
+    table.add_row("  of all part-cycles", f"{bench.evaluated_share:.1%}")
+    table.add_row("  of the simulation's seconds", "", "", f"{bench.rtl_share:.0%} of {bench.simulate_seconds:.2f}")
+    for title, value in asdict(bench.evaluations).items():
+        table.add_row(title.replace("_", " "), f"{value:.2f}")
+    return table
+
+
+def validation_table(rows: "Sequence[Row]") -> Table:
+    """Cycles of model and reference for each trace."""
+    table = Table(box=None, pad_edge=False)
+    for title in ("trace", "requests", "model", "reference", "error", ""):
+        table.add_column(title, justify="left" if title == "trace" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row.name, f"{row.requests}", f"{row.cycles}", f"{row.reference_cycles}", f"{row.error:+.2%}",
+            "" if row.within else "OFF",
+        )  # fmt: skip
     return table

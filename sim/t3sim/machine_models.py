@@ -5,11 +5,14 @@ user's file, so that nothing about a machine hides in code.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.layouts import LINE_BYTES
+
+from .hbm_timing import HbmParameters
 
 ELEMENT_BYTES = 2
 """Bytes of an FP16 element."""
@@ -121,13 +124,12 @@ class Hbm(_Section):
     def _values_agree(self) -> Self:
         if self.channels & (self.channels - 1):
             raise ValueError(f"hbm.channels must be a power of two, not {self.channels}")
-        if self.drain_low >= self.drain_high:
-            raise ValueError(f"hbm.drain_low must be below hbm.drain_high ({self.drain_high}), not {self.drain_low}")
-        if self.nRC < self.nRAS + self.nRP:
-            raise ValueError(f"hbm.nRC must be at least nRAS + nRP ({self.nRAS + self.nRP}), not {self.nRC}")
-        if self.nREFI <= self.nRFC:
-            raise ValueError(f"hbm.nREFI must be above hbm.nRFC ({self.nRFC}), not {self.nREFI}")
+        self.parameters()
         return self
+
+    def parameters(self) -> HbmParameters:
+        """One pseudo-channel, as the HBM model takes it; it checks the timings against each other (ValueError)."""
+        return HbmParameters(**self.model_dump(exclude={"channels", "clock_mhz"}))
 
 
 class Link(_Section):
@@ -167,6 +169,14 @@ class Arbiter(_Section):
     threshold_above: Threshold
 
 
+def hardware_config(name: str, overrides: Mapping[str, Any]) -> T3Config:
+    """The hardware preset ``name`` with ``overrides``. Raises ValueError, also for a value of the wrong type."""
+    try:
+        return preset(name, **overrides)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
 class Hardware(_Section):
     """Which :class:`~t3hdl.config.T3Config` the T3 hardware has: a preset, and fields of it that are overridden."""
 
@@ -180,10 +190,7 @@ class Hardware(_Section):
 
     def config(self) -> T3Config:
         """The hardware's configuration. Raises ValueError naming the parameter if it is illegal."""
-        try:
-            return preset(self.preset, **self.overrides)
-        except TypeError as error:
-            raise ValueError(str(error)) from error
+        return hardware_config(self.preset, self.overrides)
 
 
 class Variation(_Section):

@@ -83,11 +83,15 @@ class BlocksRecord(_Record):
 
 
 class RtlRecord(_Record):
-    """Clock cycles of the compiled Verilog, summed over its parts: all, evaluated, and skipped because idle."""
+    """Clock cycles of the compiled Verilog, summed over its parts: all, evaluated, and skipped because idle.
+
+    ``evaluated_by_part``: those evaluated, by the parts' names in :class:`t3sim.abi.Hardware`.
+    """
 
     cycles: int
     cycles_evaluated: int
     cycles_skipped: int
+    evaluated_by_part: dict[str, int]
 
 
 class DataCheck(_Record):
