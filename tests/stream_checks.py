@@ -65,14 +65,16 @@ class Bench:
             if member.flow != In
         }
         self._pulses = [name for name in self._ports if "_valid" in name or name in pulses]
-        self._inputs = [Value.cast(port) for name, port in self._ports.items() if name != "now"]
+        # Streams and pulses count by what transfers; what else may change is the level of the other inputs.
+        unlevel = {"now", *self._pulses, *(name.replace("_valid", "") for name in self._pulses)}
+        self._levels = [port for name, port in self._ports.items() if name not in unlevel]
         self._registers = list(_registers(fragment)) if hasattr(part, "idle") else []
         self.send: dict[str, deque] = {name: deque() for name in self._sources}
         self.got: dict[str, list] = {name: [] for name in self._sinks}
         self.sent: dict[str, list] = {name: [] for name in self._sources}
         self.accept = dict.fromkeys(self._sinks, 1.0)
         self._held: dict[str, int] = {}
-        self._last_inputs: list[int] | None = None
+        self._last_levels: list[int] | None = None
 
     async def step(self, count: int = 1, **inputs: Any) -> None:
         """``count`` cycles with these values at the ports that are no streams (a pulse lasts one cycle)."""
@@ -158,11 +160,8 @@ class Bench:
         """The registers before this cycle, if the part promises to keep them."""
         if not self._registers:
             return None
-        inputs = [self.ctx.get(port) for port in self._inputs]
-        inputs += [self.ctx.get(Value.cast(port.payload)) for port in self._sources.values()]
-        inputs += [self.ctx.get(port.valid) for port in self._sources.values()]
-        inputs += [self.ctx.get(port.ready) for port in self._sinks.values()]
-        same, self._last_inputs = inputs == self._last_inputs, inputs
+        levels = [self.ctx.get(port) for port in self._levels]
+        same, self._last_levels = levels == self._last_levels, levels
         pulse = any(self.ctx.get(self._ports[name]) for name in self._pulses)
         if same and not pulse and not moved and outputs["idle"] and self.now < outputs["wake_at"]:
             return [self.ctx.get(register) for register in self._registers]

@@ -1,9 +1,10 @@
 """Who goes to the DRAM queue: the arbiter of one channel, and the monitor that picks the GPU's threshold."""
 
+import enum
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from . import register_map as regs
@@ -32,7 +33,6 @@ class StreamArbiter(wiring.Component):
     occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
     now : In : timestamp.
     grant : Out(Sources) : the head that leaves its queue in this cycle; at most one bit; not a register.
-    restless : Out : registers of the arbiter change in this cycle for another reason than a grant; not a register.
     wake_at : Out : when the starvation limit lets a communication head through; ``NEVER`` when none can go then.
 
     Latency: 0. Throughput: one grant per cycle. Reset: compute's turn, read and write alternate from write.
@@ -42,7 +42,7 @@ class StreamArbiter(wiring.Component):
         super().__init__({
             "settings": In(regs.Arbiter), "eligible": In(Sources), "out_valid": In(1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
-            "grant": Out(Sources), "restless": Out(1), "wake_at": Out(TIME_BITS),
+            "grant": Out(Sources), "wake_at": Out(TIME_BITS),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
@@ -107,14 +107,11 @@ class StreamArbiter(wiring.Component):
         with m.If(waits & ~waiting):
             m.d.sync += since.eq(self.now)
         # A deadline counts only where it can lead to a grant: with a head to send and room behind the arbiter.
-        m.d.comb += [
-            self.restless.eq((waits != waiting) | (next_burst != burst)),
-            self.wake_at.eq(Mux(waiting & comm & ~self.out_valid, since + settings.starvation, NEVER)),
-        ]
+        m.d.comb += self.wake_at.eq(Mux(waiting & comm & ~self.out_valid, since + settings.starvation, NEVER))
         return urgent
 
 
-class MonitorState(enum.IntEnum, shape=3):
+class MonitorState(enum.IntEnum):
     """What the occupancy monitor is doing."""
 
     OFF = 0

@@ -92,8 +92,9 @@ class MemorySlice(wiring.Component):
 
         self._measure(m, control, granted, arbiter.grant.comm_read | arbiter.grant.comm_write)
 
-        # Idle: a cycle in which nothing moved repeats itself until an input changes or the deadline comes.
-        moved = taking | granted | sent | counting | arbiter.restless | self.config_valid
+        # Idle: the cycle after one in which something moved settles wait and burst of the arbiter; from then on every
+        # cycle repeats itself until something moves, an input changes or the deadline comes.
+        moved = taking | granted | sent | counting | self.config_valid
         m.d.sync += self.idle.eq(~moved)
         m.d.comb += self.wake_at.eq(arbiter.wake_at)
         return m
