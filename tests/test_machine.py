@@ -159,7 +159,7 @@ def test_per_gpu_lists_need_one_value_per_gpu():
 def test_a_machine_cannot_be_changed():
     machine = load_machine("toy")
     with pytest.raises(ValueError, match="frozen"):
-        machine.gpu.cus = 5  # type: ignore[misc]
+        machine.gpu.cus = 5
     assert isinstance(machine, Machine)
     assert isinstance(machine.hardware.config(), T3Config)
 
