@@ -230,6 +230,20 @@ def test_full_dram_queue_blocks_and_the_slice_is_idle_without_a_deadline() -> No
     run(_slice(), scenario)
 
 
+def test_an_arbiter_write_wakes_a_waiting_slice() -> None:
+    async def scenario(bench: Bench) -> None:
+        await _arbiter(bench, fixed=1, threshold=0, starvation=500)
+        bench.send["comm_read"].append(_READ)
+        await bench.step(20)
+        assert (bench["idle"], bench["dram.valid"]) == (1, 0)
+        await _arbiter(bench, fixed=1, threshold=1, starvation=500)
+        assert (bench["idle"], bench["dram.valid"]) == (0, 0)
+        await bench.step()
+        assert bench["dram.valid"] == 1
+
+    run(_slice(), scenario)
+
+
 # Count
 
 

@@ -117,7 +117,7 @@ class RangeMatcher(wiring.Component):
         queue = InputQueue(MemoryRequest)
         m.submodules.queue = ResetInserter(control.disarm)(queue)
 
-        advance, changed = Signal(), Signal()
+        advance = Signal()
         m.d.comb += [
             table.config_valid.eq(self.config_valid),
             table.config.eq(self.config),
@@ -135,11 +135,9 @@ class RangeMatcher(wiring.Component):
         with m.If(control.disarm):
             m.d.sync += [self.route.valid.eq(0), self.route.payload.eq(0)]
 
-        # Idle: a cycle in which nothing moved repeats itself until an input changes.
-        taken = self.store.valid & self.store.ready
-        moved = advance & (queue.o.valid | self.route.valid)
-        m.d.comb += [changed.eq(taken | moved | self.config_valid), self.wake_at.eq(NEVER)]
-        m.d.sync += self.idle.eq(~changed)
+        # Idle: an item that was taken may go on to `route` in the next cycle; after that only transfers move anything.
+        m.d.comb += self.wake_at.eq(NEVER)
+        m.d.sync += self.idle.eq(~(self.store.valid & self.store.ready))
         return m
 
     def _descriptors(self, m: Module) -> list[data.View]:
