@@ -77,7 +77,7 @@ def test_closed_forms(files, refresh):
 
 def test_replay_ignores_the_queue_of_the_parameters():
     trace, rate = built_in_traces()["one_bank"]
-    other = replace(DEFAULT, queue_lines=8, drain_high=0.5, drain_low=0.1)
+    other = replace(DEFAULT, queue_lines=8, drain_high=0.5, drain_low=0.1, age_limit_cycles=10)
     assert replay(DEFAULT, trace) == replay(other, trace) == (REQUESTS - 33) * rate + 1
 
 

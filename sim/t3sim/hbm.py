@@ -9,10 +9,9 @@ HBM has a command bus for each. What decides, and which mechanism it stands for:
   miss as soon as timing allows, unless its bank has an active line, even if younger or older hits wait.
 - *Kind*: reads go first. Writes are served when no read waits, or from above ``drain_high`` until below ``drain_low``
   of the write share. In the shared queue the share is half of the lines, so that both queue modes drain at the same
-  number of writes and differ only in who may use the room: reads may fill all of the shared queue, writes too, and
-  neither can keep the other out for longer than a drain or the age limit.
+  number of writes and differ only in who may use the room: either may fill the shared queue.
 - *Age*: a line that has waited ``age_limit_cycles`` decides the kind, and nothing else of the queue may use its bank
-  until it is issued. The oldest line is then served within a few row cycles, so every wait is bounded.
+  until it is issued. The oldest line is then served within a few row cycles, so the wait of every line in the queue is bounded.
 - *Refresh*: every nREFI cycles the queue stops, active lines finish, all banks are precharged, and REF keeps them
   closed for nRFC.
 - *Updates* (near-memory op-and-store) cross the channel as writes and hold their bank group for ``nmc_update_cycles``.
@@ -81,8 +80,8 @@ def accepts(hbm, c, is_write):
 def enqueue(hbm, c, now, local_line, kind, tag):
     """Puts an access to line ``local_line`` of channel ``c`` into its queue in cycle ``now``.
 
-    ``kind`` is READ, WRITE or UPDATE; ``tag`` (not negative) comes back from :func:`tick`. RuntimeError if the queue is
-    full (see :func:`accepts`).
+    ``kind`` is READ, WRITE or UPDATE; ``tag`` (not negative) comes back from :func:`tick`, which is to be called
+    for this cycle afterwards. RuntimeError if the queue is full (see :func:`accepts`).
     """
     bank_group, bank, row, column = dram_address(local_line, hbm.channel[c].distance.line_order)
     enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag)
@@ -92,9 +91,8 @@ def enqueue(hbm, c, now, local_line, kind, tag):
 def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag):
     """:func:`enqueue` for an address that is already decoded."""
     channel = hbm.channel[c]
-    first = channel.oldest == NONE
     slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag)
-    if offer(channel, slot) or first or _serves_writes(channel, now) != channel.writing:
+    if offer(channel, slot) or _serves_writes(channel, now) != channel.writing:
         channel.wake = min(channel.wake, now)
 
 

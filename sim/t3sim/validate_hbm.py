@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
-from t3sim.hbm import Hbm, HbmParameters, accepts, enqueue_address, new_hbm, statistics, tick
+from t3sim.hbm import FOREVER, Hbm, HbmParameters, accepts, enqueue_address, new_hbm, statistics, tick
 from t3sim.hbm_timing import from_timings
 
 COLUMNS = {"write": 2, "bank_group": BANK_GROUPS, "bank": BANKS_PER_GROUP, "row": 1 << 24, "column": ROW_LINES}
@@ -50,7 +50,15 @@ def _replay(hbm, trace):
 
 
 def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, Hbm]:
-    as_measured = replace(parameters, queue="split", read_lines=32, write_lines=32, drain_high=0.8, drain_low=0.2)
+    as_measured = replace(
+        parameters,
+        queue="split",
+        read_lines=32,
+        write_lines=32,
+        drain_high=0.8,
+        drain_low=0.2,
+        age_limit_cycles=FOREVER,  # the reference has none
+    )
     hbm = new_hbm(as_measured, 1)
     return int(_replay(hbm, trace.astype(np.int64))), hbm
 
@@ -58,8 +66,8 @@ def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, Hbm]:
 def replay(parameters: HbmParameters, trace: np.ndarray) -> int:
     """Cycles that one channel needs to accept ``trace`` (rows of :data:`COLUMNS`), one request offered per cycle.
 
-    As the reference was measured: a queue split into 32 reads and 32 writes, drain from 0.8 to 0.2, whatever
-    ``parameters`` say about the queue. ValueError if the trace has illegal values.
+    As the reference was measured: a queue split into 32 reads and 32 writes, drain from 0.8 to 0.2, no age limit,
+    whatever ``parameters`` say about the queue. ValueError if the trace has illegal values.
     """
     _check_trace("trace", trace)
     return _measure(parameters, trace)[0]
