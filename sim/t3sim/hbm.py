@@ -11,7 +11,8 @@ HBM has a command bus for each. What decides, and which mechanism it stands for:
   of the write share. In the shared queue the share is half of the lines, so that both queue modes drain at the same
   number of writes and differ only in who may use the room: either may fill the shared queue.
 - *Age*: a line that has waited ``age_limit_cycles`` decides the kind, and nothing else of the queue may use its bank
-  until it is issued. The oldest line is then served within a few row cycles, so the wait of every line in the queue is bounded.
+  until it is issued. The oldest line is then served within a few row cycles, so the wait of every line in the queue
+  is bounded.
 - *Refresh*: every nREFI cycles the queue stops, active lines finish, all banks are precharged, and REF keeps them
   closed for nRFC.
 - *Updates* (near-memory op-and-store) cross the channel as writes and hold their bank group for ``nmc_update_cycles``.
