@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -87,7 +88,7 @@ def result_table(results: Sequence[Result], speedups: Sequence[float | None]) ->
     row("  exposed (us)", lambda r: f"{r.time_ns.exposed_communication / 1e3:.1f}")
     row("DRAM traffic per GPU (MB)", lambda r: f"{r.traffic_bytes_per_gpu.total / 1e6:.1f}")
     for cause, title in CAUSE_TITLES.items():
-        row(f"  {title} (MB)", lambda r, cause=cause: f"{getattr(r.traffic_bytes_per_gpu, cause) / 1e6:.1f}")  # type: ignore[misc]
+        row(f"  {title} (MB)", partial(_megabytes, cause))
     row("data check: elements", lambda r: r.data_check and r.data_check.elements)
     row("  mismatches", lambda r: r.data_check and r.data_check.mismatches)
     row("blocks by tile / by chunk", lambda r: r.blocks and f"{r.blocks.by_tile} / {r.blocks.by_chunk}")
@@ -97,11 +98,16 @@ def result_table(results: Sequence[Result], speedups: Sequence[float | None]) ->
     return table
 
 
+def _megabytes(cause: str, result: Result) -> str:
+    return f"{getattr(result.traffic_bytes_per_gpu, cause) / 1e6:.1f}"
+
+
 def bench_table(bench: "Bench") -> Table:
     """Evaluations by part and by event, and what they take."""
     table = Table(box=None, pad_edge=False)
-    for title, justify in (("", "left"), ("evaluations", "right"), ("per second", "right"), ("seconds", "right")):
-        table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("", no_wrap=True)
+    for title in ("evaluations", "per second", "seconds"):
+        table.add_column(title, justify="right", no_wrap=True)
     for part in bench.parts:
         table.add_row(part.name, f"{part.evaluations}", f"{part.per_second:.3g}", f"{part.seconds:.2f}")
     table.add_row("all parts", f"{bench.total_evaluations}", "", f"{bench.rtl_seconds:.2f}")

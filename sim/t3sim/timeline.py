@@ -66,9 +66,11 @@ def _draw_lanes(axes: Axes, timeline: Timeline, gpu: int) -> None:
         _draw_area(axes, timeline.bin_ns, values, unit, base[name], colour)
     times = [event.time_ns / 1e3 for event in timeline.triggers if event.gpu == gpu]
     axes.vlines(times, base["DMA triggers"] + 0.1, base["DMA triggers"] + 0.85, color=REDUCE_SCATTER, linewidth=0.9)
-    for name, kind, colour in (("reduce-scatter", "reduce_scatter", REDUCE_SCATTER),
-                               ("all-gather", "all_gather", ALL_GATHER)):  # fmt: skip
-        for start, end in _spans(timeline, gpu, kind):  # type: ignore[arg-type]
+    bars: dict[str, tuple[IntervalKind, str]] = {
+        "reduce-scatter": ("reduce_scatter", REDUCE_SCATTER), "all-gather": ("all_gather", ALL_GATHER)
+    }  # fmt: skip
+    for name, (kind, colour) in bars.items():
+        for start, end in _spans(timeline, gpu, kind):
             axes.broken_barh([(start, end - start)], (base[name] + 0.15, 0.7), color=colour, linewidth=0)
     axes.set_yticks([value + 0.45 for value in base.values()], list(base))
     axes.set_ylim(0, len(names))
