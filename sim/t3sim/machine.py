@@ -39,7 +39,7 @@ def load_machine(name_or_path: str | Path = "paper", overrides: Mapping[str, Any
         _put(values, sources, section, key, value, "set for this run", "setting")
     name = Path(name_or_path).stem
     try:
-        return Machine(name=name, sources=dict(sorted(sources.items())), **values)  # type: ignore[arg-type]
+        return Machine.model_validate({"name": name, "sources": dict(sorted(sources.items())), **values})
     except ValidationError as error:
         raise ValueError(_one_line(f"machine {str(name_or_path)!r}", error)) from error
 
