@@ -51,7 +51,7 @@ def _account(g, now):
     s.state_since = now
 
 
-@njit
+@njit(cache=True, nogil=True)
 def close_state(g, now):
     """Add the running interval to its kind."""
     s = g.s[0]
@@ -96,7 +96,8 @@ def advance(g, steps, until, rx_limit, grant_limit):
     """Simulate from the GPU's present cycle to cycle ``until`` (exclusive).
 
     ``rx_limit``, ``grant_limit``: packets and credits of the neighbours' rings that are complete; those that arrive before
-    ``until`` must be among them. ``steps``: the hardware's step functions in the order of abi.PART_NAMES.
+    ``until`` must be among them. ``steps``: the hardware's step functions in the order of words.PART_NAMES. Returns the next
+    cycle in which something can happen here (FAR: never, unless the neighbours send).
     """
     p, s = g.p[0], g.s[0]
     now = s.now
@@ -131,4 +132,5 @@ def advance(g, steps, until, rx_limit, grant_limit):
             _finished(g, now)
         _account(g, now)
         now = _next_cycle(g, rx_limit, grant_limit, now)
-    s.now = min(now, until)
+    s.now = until
+    return now

@@ -22,7 +22,7 @@ from .unit import (
     UNMATCHED,
     gather_unit,
 )
-from .words import LEAF, MATCHER, MONITOR, REGISTERS, ROOT, SLICE, TRACKER, TRIGGER, part_in, part_out
+from .words import LEAF, MATCHER, MONITOR, NMC, REGISTERS, ROOT, SLICE, TRACKER, TRIGGER, part_in, part_out
 
 _REGISTERS = word_map(registers_signature(T3Config()))
 SLICE_CONFIG = word_map(slice_signature(T3Config())).inputs["config_valid"][0]
@@ -74,14 +74,38 @@ def _show_status(g):
 
 @njit
 def _step(g, step, part, index):
-    words = g.words
-    step(g.handles[part + index], address_of(words[part_in(g, part, index) :]), address_of(words[part_out(g, part, index) :]))
+    _call(g, step, part, index)
     g.s[0].evaluated = g.s[0].evaluated + 1
+
+
+@njit(cache=True, nogil=True)
+def reset_unit(g, resets):
+    """Reset every part; the words show the outputs of the first cycle. ``resets`` are in the order of words.PART_NAMES."""
+    p = g.p[0]
+    for c in range(p.channels):
+        _call(g, resets[0], SLICE, c)
+    for port in range(p.ports):
+        _call(g, resets[1], MATCHER, port)
+    for leaf in range(p.nodes_per_tree):
+        _call(g, resets[2], LEAF, leaf)
+    _call(g, resets[3], ROOT, 0)
+    _call(g, resets[4], TRACKER, 0)
+    _call(g, resets[5], TRIGGER, 0)
+    _call(g, resets[6], MONITOR, 0)
+    _call(g, resets[7], REGISTERS, 0)
+    _call(g, resets[8], NMC, 0)
+
+
+@njit
+def _call(g, function, part, index):
+    words = g.words
+    inputs, outputs = part_in(g, part, index), part_out(g, part, index)
+    function(g.handles[part + index], address_of(words[inputs:]), address_of(words[outputs:]))
 
 
 @njit
 def _cycle(g, steps):
-    """One cycle of the whole unit, nothing skipped. ``steps``: functions in the order of abi.PART_NAMES."""
+    """One cycle of the whole unit, nothing skipped. ``steps``: functions in the order of words.PART_NAMES."""
     p, s = g.p[0], g.s[0]
     _broadcast(g)
     _show_status(g)

@@ -1,7 +1,7 @@
 """Line requests: their pool, the words they show to a slice, and the queues in which they wait for it."""
 
 from numba import njit
-from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest, channel_bits, channel_of
+from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
 
 from .state import COMM_WRITE, COMPUTE_WRITE, FAR, GEMM_READ
 
@@ -14,19 +14,37 @@ DTYPE, OP, STREAM, SOURCE = _shift("dtype"), _shift("op"), _shift("stream"), _sh
 TAGGED, WF, RIGHT, BOTTOM = _shift("tagged"), _shift("wf"), _shift("right"), _shift("bottom")
 ROW, COL, TAG = _shift("row", 1), _shift("col", 1), _shift("tag", 1)
 TAG_MASK = (1 << MemoryRequest["tag"].width) - 1
+INTERLEAVE_BITS = INTERLEAVE_LINES.bit_length() - 1
 LINE_MASK = (1 << MemoryRequest["line"].width) - 1
 
-channel_of_line = njit(channel_of)
-channel_bits_of = njit(channel_bits)
+
+@njit
+def _channel_bits(slices):
+    bits = 0
+    while (1 << bits) < slices:
+        bits += 1
+    return bits
+
+
+@njit
+def channel_of_line(line, slices):
+    """The channel of a line: layouts.channel_of for compiled code (a test compares them)."""
+    bits = _channel_bits(slices)
+    if bits == 0:
+        return 0
+    folded = line >> INTERLEAVE_BITS
+    result = 0
+    while folded:
+        result ^= folded & (slices - 1)
+        folded >>= bits
+    return result
 
 
 @njit
 def local_line_of(line, slices):
-    """Line number within its channel (see layouts.local_line)."""
-    bits = 0
-    while (1 << bits) < slices:
-        bits += 1
-    return ((line >> (3 + bits)) << 3) | (line & (INTERLEAVE_LINES - 1))
+    """The line number within its channel: layouts.local_line for compiled code."""
+    above = line >> (INTERLEAVE_BITS + _channel_bits(slices))
+    return (above << INTERLEAVE_BITS) | (line & (INTERLEAVE_LINES - 1))
 
 
 @njit

@@ -72,7 +72,7 @@ PLAN = _record(
     tiles="i8", cached_output="i8", start="i8", epoch="i8",
     llc_sets="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
     link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
-    nodes_per_tree="i8", leaf_inputs="i8", banks="i8", ports="i8", descriptors="i8", mca="i8", starvation="i8", full="i8",
+    nodes_per_tree="i8", leaf_inputs="i8", banks="i8", ports="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", bin_cycles="i8", kernel_overhead="i8",
 )  # fmt: skip
 """What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
@@ -84,12 +84,11 @@ SCALARS = _record(
     link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8", link_busy_ps="i8",
     command_head="i8", command_tail="i8", job="i8", job_state="i8", job_start="i8", kernel_wake="i8", outgoing="i8", incoming="i8",
     live="i8", held="i8", held_since="i8", held_cycles="i8", comm_seen="i8", threshold="i8", measure="i8",
-    own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", early_reads="i8", dropped_rows="i8",
+    own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", early_reads="i8",
     state="i8", state_since="i8", compute_cycles="i8", exposed_cycles="i8", idle_cycles="i8", exposed_count="i8",
     rs_first="i8", rs_last="i8", ag_first="i8", ag_last="i8", finish="i8", done="i8",
     tiles_done="i8", triggers="i8", by_tile="i8", by_chunk="i8", updates_counted="i8", updates_local="i8",
-    updates_received="i8",
-    cycles="i8", evaluated="i8", stall_cycles="i8", store_stall_cycles="i8",
+    evaluated="i8", stall_cycles="i8", store_stall_cycles="i8",
 )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ..abi import PART_NAMES, Hardware
+from ..abi import Hardware
 
 # Index of the first instance of each part, and instances per GPU at most.
 SLICE = 0
@@ -21,6 +21,8 @@ _FIRST = {
     "slice": SLICE, "matcher": MATCHER, "leaf": LEAF, "root": ROOT, "tracker": TRACKER, "trigger": TRIGGER,
     "monitor": MONITOR, "registers": REGISTERS, "nmc": NMC,
 }  # fmt: skip
+PART_NAMES = tuple(_FIRST)
+"""The parts in the order in which the engine takes their functions."""
 
 
 def instance_counts(hardware: Hardware) -> dict[str, int]:

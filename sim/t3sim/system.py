@@ -1,0 +1,133 @@
+"""N GPUs in a ring, each simulated alone for as long as the link's latency allows, on threads.
+
+A packet or credit takes at least one window to arrive, so every window sees exactly the packets of earlier windows, and the
+result does not depend on which thread ran what.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from t3hdl.layouts import ChunkKind
+
+from .abi import Hardware
+from .collective import ring_maps, ring_next
+from .driver import Driver
+from .engine.gpu import advance, close_state
+from .engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
+from .engine.state import FAR, Gpu
+from .engine.words import PART_NAMES
+from .plan import Plan
+
+
+class SimulationError(RuntimeError):
+    """The simulated system did something that it never may; the message says what."""
+
+
+class System:
+    """All simulated GPUs of a plan with their hardware."""
+
+    def __init__(self, plan: Plan, hardware: Hardware, gpus: list[Gpu]) -> None:
+        self.plan = plan
+        self.steps = tuple(getattr(hardware, name).step for name in PART_NAMES)
+        self.resets = tuple(getattr(hardware, name).reset for name in PART_NAMES)
+        self.config = hardware.config
+        count = len(gpus)
+        # In mirror mode the one GPU is its own neighbour.
+        self.gpus = [
+            gpu._replace(rx=gpus[(i + 1) % count].out, grants=gpus[ring_next(i, count)].credits)
+            for i, gpu in enumerate(gpus)
+        ]
+
+    def program(self) -> None:
+        """Reset every unit, and unless the policy is sequential map and arm its output."""
+        for number, gpu in enumerate(self.gpus):
+            reset_unit(gpu, self.resets)
+            if not wait_until_ready(gpu, self.steps):
+                raise SimulationError("the T3 unit does not finish its initialisation")
+            if not self.plan.sequential:
+                self._arm(number, gpu)
+            # Simulated time starts at the launch of the GEMM; the unit's timestamps go on.
+            gpu.p["epoch"] = gpu.s["now"]
+            gpu.s["now"] = 0
+
+    def _arm(self, number: int, gpu: Gpu) -> None:
+        plan = self.plan
+        driver = Driver(self.config, plan.request.machine, plan.grid, plan.bases["out"])
+        driver.map_output()
+        peer = ring_next(number, plan.gpus)
+        for entry in ring_maps(number, plan.gpus):
+            chunk = plan.partition.chunks[entry.chunk]
+            blocks = plan.partition.blocks(chunk, plan.request.machine.dma.block, self.config)
+            if entry.kind == ChunkKind.REMOTE:
+                driver.remote_map(chunk, peer)
+            elif entry.kind == ChunkKind.DMA:
+                driver.dma_map(chunk, peer, entry.addends, blocks)
+            else:
+                driver.own(chunk, entry.addends, blocks)
+        driver.set_arbiter(mca=plan.request.policy == "t3-mca")
+        driver.arm()
+        for address, value in driver.writes:
+            error, _ = bus_access(gpu, self.steps, 1, address, value)
+            if error:
+                raise SimulationError(f"the T3 unit refused the write of {value:#x} to register {address:#x}")
+        run_cycles(gpu, self.steps, driver.load_cycles)
+        gpu.s["comm_seen"] = 0
+
+    def read(self, number: int, address: int) -> int:
+        """A register of one GPU's unit."""
+        error, value = bus_access(self.gpus[number], self.steps, 0, address, 0)
+        if error:
+            raise SimulationError(f"the T3 unit refused the read of register {address:#x}")
+        return int(value)
+
+    def run(self, threads: int) -> Iterator[int]:
+        """Simulate until every GPU has finished; yields the cycle reached after each window.
+
+        Raises SimulationError when nothing can happen any more although work is left.
+        """
+        window = int(self.gpus[0].p["link_latency"][0])
+        until = window
+        with ThreadPoolExecutor(threads) as pool:
+            while not all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
+                wakes = list(pool.map(lambda job: job(), self._window(until)))
+                yield until
+                nearest = min(wakes)
+                if nearest >= FAR and not self._in_flight():
+                    raise SimulationError(f"deadlock at cycle {until}: {self._stuck()}")
+                until += window
+        for gpu in self.gpus:
+            close_state(gpu, int(gpu.s["finish"][0]))
+
+    def _window(self, until: int) -> list[Callable[[], int]]:
+        """One job per GPU. The limits are read before any job starts: what is written meanwhile arrives later."""
+        count = len(self.gpus)
+
+        def job(i: int) -> Callable[[], int]:
+            gpu = self.gpus[i]
+            packets = int(self.gpus[(i + 1) % count].s["out_head"][0])
+            credits = int(self.gpus[ring_next(i, count)].s["credit_head"][0])
+            return lambda: advance(gpu, self.steps, until, packets, credits)
+
+        return [job(i) for i in range(count)]
+
+    def _in_flight(self) -> bool:
+        """Whether a packet or credit is still on its way."""
+        count = len(self.gpus)
+        return any(
+            gpu.s["rx_tail"][0] < self.gpus[(i + 1) % count].s["out_head"][0]
+            or gpu.s["credit_tail"][0] < self.gpus[ring_next(i, count)].s["credit_head"][0]
+            for i, gpu in enumerate(self.gpus)
+        )
+
+    def _stuck(self) -> str:
+        """What each unfinished GPU waits for, for people."""
+        reports = []
+        for number, gpu in enumerate(self.gpus):
+            s = gpu.s[0]
+            if s["finish"] < 0:
+                reports.append(
+                    f"GPU {number}: {s['wg_done']} of {gpu.p['tiles'][0]} workgroups done, {s['live']} chunks live, "
+                    f"{s['held']} stores held, {s['nodes_used']} requests in memory, {s['job']} of "
+                    f"{gpu.p['jobs'][0]} kernel steps, {s['triggers']} blocks fired"
+                )
+        return "; ".join(reports)
