@@ -57,11 +57,12 @@ class LiveSlots(wiring.Component):
                 m.d.sync += [slot[field].eq(self.load[field]) for field in _Slot.members]
         needed = Array(Cat(slot.addends, slot.descriptor) for slot in slots)
         for tile, match in zip(self.tile, self.match, strict=True):
-            hits = Signal(self._window)
+            hits, first = Signal(self._window), Signal(range(self._window))
             m.d.comb += [
                 hits.eq(Cat(_holds(slot, tile) for slot in slots)),
                 match.hit.eq(hits.any()),
-                match.slot.eq(index_of(lowest_bit(hits))),
-                Cat(match.addends, match.descriptor).eq(needed[match.slot]),
+                first.eq(index_of(lowest_bit(hits))),
+                match.slot.eq(first),
+                Cat(match.addends, match.descriptor).eq(needed[first]),
             ]
         return m

@@ -1,6 +1,5 @@
 """The T3 hardware of one GPU: all parts, connected by direct wires."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal, Value
@@ -172,18 +171,14 @@ class T3Unit(wiring.Component):
         ]
         m.d.comb += [
             self.idle.eq(Cat(part.idle for part in parts).all() & ~Cat(moving).any()),
-            self.wake_at.eq(_earliest(m, (part.wake_at for part in parts))),
+            self.wake_at.eq(_earliest(m, [part.wake_at for part in self._slices])),  # no other part acts by itself
         ]
 
 
-def _earliest(m: Module, times: Iterable[Value]) -> Value:
-    """The smallest of the times, by a tree."""
-    times = list(times)
+def _earliest(m: Module, times: list[Value]) -> Value:
+    """The smallest of 2**n times, by a tree."""
     while len(times) > 1:
-        pairs = [times[i : i + 2] for i in range(0, len(times), 2)]
-        times = []
-        for pair in pairs:
-            earlier = Signal(TIME_BITS, name="earlier")
-            m.d.comb += earlier.eq(Mux(pair[0] < pair[-1], pair[0], pair[-1]))
-            times.append(earlier)
+        pairs = list(zip(times[::2], times[1::2], strict=True))
+        times = [Signal(TIME_BITS, name="earlier") for _ in pairs]
+        m.d.comb += [time.eq(Mux(a < b, a, b)) for time, (a, b) in zip(times, pairs, strict=True)]
     return times[0]
