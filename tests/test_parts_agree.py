@@ -1,0 +1,84 @@
+"""Compiled RTL and golden model of every part agree on every output in every cycle, and keep the idle promise."""
+
+import dataclasses
+import random
+
+import pytest
+from lockstep import Lockstep
+from part_stimulus import STIMULI
+from t3hdl.config import T3Config, preset
+from t3sim.abi import PartType
+from t3sim.golden.hardware import golden_hardware
+from t3sim.rtl import compiled_part
+
+SEED = 20240427
+
+CONFIGS = {
+    "small": preset("small"),
+    "paper": preset("paper"),
+    # one of everything that may be one, odd counts, tiles counted when the memory has performed the update
+    "narrow": preset(
+        "small", slices=2, node_inputs=1, tracker_sets=1, tracker_ways=1, tracker_banks=1, row_index_bits=0,
+        descriptors=5, chunk_window=3, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
+        token_queue=2, event_queue=2, nmc_latency=2, count_on="performed",
+    ),
+    "wide": preset(
+        "small", slices=16, node_inputs=16, ranges=4, tracker_sets=64, tracker_banks=8, tracker_ways=3,
+        row_index_bits=3,
+        descriptors=7, chunk_window=7, blocks=16, wavefronts=16, token_queue=5, event_queue=3, nmc_latency=8,
+        count_on="performed",
+    ),
+}  # fmt: skip
+
+
+def compare(parts: dict[str, PartType], name: str, config: T3Config, cycles: int, title: str) -> Lockstep:
+    """Drive these types of the part ``name`` with its stimulus for this many cycles."""
+    bench = Lockstep(parts, title=title)
+    stimulus = STIMULI[name](bench, config, random.Random(f"{SEED} {title}"))
+    for _ in range(cycles):
+        stimulus.drive()
+        bench.step()
+    return bench
+
+
+def run(config: T3Config, name: str, cycles: int, title: str) -> Lockstep:
+    """Compare the backends of the part ``name``."""
+    rtl, golden = compiled_part(config, name), golden_hardware(config)
+    bench = compare({"rtl": rtl.part_type, "golden": golden.parts()[name]}, name, config, cycles, title)
+    rtl.free()
+    golden.close()
+    return bench
+
+
+def check(size: str, name: str, cycles: int) -> None:
+    """Compare, and make sure that the stimulus reached every output and left cycles to skip."""
+    bench = run(CONFIGS[size], name, cycles, f"{name} of {size}, seed {SEED}")
+    print(f"seed {SEED}: {bench.cycle} cycles, skipped {bench.skipped}")
+    assert bench.seen == set(bench.outputs), "the stimulus leaves these outputs 0 forever"
+    assert min(bench.skipped.values()) > bench.cycle / 100
+
+
+@pytest.mark.parametrize("name", STIMULI)
+@pytest.mark.parametrize("size", ["small", "narrow"])
+def test_backends_agree(size, name):
+    check(size, name, 5000)
+
+
+@pytest.mark.slow  # compiles large parts
+@pytest.mark.parametrize("name", STIMULI)
+@pytest.mark.parametrize("size", CONFIGS)
+def test_backends_agree_for_long(size, name):
+    check(size, name, 20000)
+
+
+def test_a_difference_is_found():
+    """A token queue of another depth, and an ``idle`` that promises too much, both stop the comparison."""
+    parts = {f"depth {depth}": golden_hardware(preset("small", token_queue=depth)).slice for depth in (2, 4)}
+    with pytest.raises(AssertionError, match=r"outputs of cycle \d+ differ\n.*depth 2.*depth 4"):
+        compare(parts, "slice", preset("small"), 5000, "two depths")
+    trigger = golden_hardware(preset("small")).trigger
+    outputs = trigger.words.outputs
+    always_idle = {**outputs, "idle": outputs["init_done"]}
+    liar = dataclasses.replace(trigger, words=dataclasses.replace(trigger.words, outputs=always_idle))
+    with pytest.raises(AssertionError, match=r"golden \(lazy\)"):
+        compare({"golden": liar}, "trigger", preset("small"), 5000, "false idle")
