@@ -109,7 +109,7 @@ class Tracker(Stimulus):
 
     def load(self) -> int:
         rng = self.rng
-        row0, row1, col0, col1 = self.rectangle()
+        row0, row1, col0, col1 = self.rectangle() if self.chance(0.5) else (0, TILES, 0, TILES)
         return pack(
             SlotLoad,
             row0=row0 * self.row_stride, row1=row1 * self.row_stride,
@@ -122,7 +122,7 @@ class Tracker(Stimulus):
     def drive_part(self) -> None:
         for bank in range(self.config.tracker_banks):
             self.offer(f"token.{bank}", lambda bank=bank: self.token(bank))
-        loads = self.armed and self.chance(0.02 * self.activity)
+        loads = self.armed and self.chance(0.05 * self.activity)
         self.pulse("load", self.load() if loads else None)
 
 
