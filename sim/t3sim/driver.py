@@ -80,7 +80,12 @@ class Driver:
         last = (blocks.row_blocks - 1, blocks.col_blocks - 1)
         expected = self.grid.chunk_lines(chunk) * addends
         self._check(expected, self.config.chunk_count_bits, "chunk", "chunk_count_bits")
-        self._check(self.grid.profile(False, False, 0) * addends, self.config.tile_count_bits, "wavefront tile", "tile_count_bits")
+        self._check(
+            self.grid.profile(False, False, 0) * addends,
+            self.config.tile_count_bits,
+            "wavefront tile",
+            "tile_count_bits",
+        )
 
         def tiles(block_row: int, block_col: int) -> int:
             return self.grid.block_tiles(chunk, blocks, block_row, block_col)

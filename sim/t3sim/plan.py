@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from t3hdl.layouts import LINE_BYTES, Op
 
 from .abi import Hardware
-from .carried import Carried, chunk_map, choose_lines, no_lines, to_words
+from .carried import Carried, choose_lines, chunk_map, no_lines, to_words
 from .collective import ring_maps, ring_order
 from .engine import state
 from .engine.unit import PARTS
@@ -216,7 +216,9 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
         + (llc_entries * int(constants["llc_line"]) if plan.sequential else 0) + 1024
     )  # fmt: skip
     row_count = dma_lines + kernel_lines + egress_lines + (2 * rx_lines if len(plan.carried.lines) else 0) + 1024
-    packets = 1 << int(4 * constants["link_latency"] * constants["link_mb_s"] // (1000 * LINE_BYTES) + 1024).bit_length()
+    packets = (
+        1 << int(4 * constants["link_latency"] * constants["link_mb_s"] // (1000 * LINE_BYTES) + 1024).bit_length()
+    )
     credits = 1 << int(4 * constants["link_latency"] + 64).bit_length()
     words, handles = place(hardware)
     nodes, rows = np.zeros(node_count, state.NODE), np.zeros(row_count, state.ROW)
@@ -279,7 +281,7 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
         partial=np.zeros((1, 4), np.int64) if partial is None or not len(partial) else to_words(partial),
         memory=np.zeros((max(1, carried), 4), np.int64), addends=np.zeros(max(1, carried), np.int64),
         updates=np.zeros((2 * channels, 6), np.int64),
-        bytes_by_cause=np.zeros(state.CAUSES, np.int64), bins=np.zeros((state.CAUSES + 4, state.BINS), np.int64),
+        evaluated=np.zeros(9, np.int64), bytes_by_cause=np.zeros(state.CAUSES, np.int64), bins=np.zeros((state.CAUSES + 4, state.BINS), np.int64),
         wait=np.zeros((2, state.WAIT_BINS), np.int64), blocked=np.zeros((2, 3), np.int64), stages=stages,
         exposed=np.zeros((4096, 2), np.int64), fired=np.zeros((plan.gpus * config.blocks, 2), np.int64),
     )  # fmt: skip
@@ -299,5 +301,3 @@ def _reflection(plan: Plan) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArr
                     rows += [(row * grid.cols + col) * grid.tile_rows + i for i in range(height)]
             starts.append(len(rows))
     return first, np.array(starts, np.int64), np.array(rows or [0], np.int64)
-
-

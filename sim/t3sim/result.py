@@ -124,7 +124,8 @@ class DramUse(_Record):
 
 
 class Contention(_Record):
-    """Where time was lost. ``cu_stall_ns``: mean CU time lost by cause; link times are of the busiest GPU."""
+    """Where time was lost. ``cu_stall_ns``: mean CU time lost by cause; link times are of the busiest GPU;
+    ``window_stall_ns``: longest time of any GPU with stores held because their chunk was not live yet."""
 
     compute: StreamContention
     communication: StreamContention
@@ -132,6 +133,7 @@ class Contention(_Record):
     cu_stall_ns: dict[str, float]
     link_busy_ns: float
     link_idle_ns: float
+    window_stall_ns: float
 
 
 class Result(_Record):

@@ -2,25 +2,15 @@
 
 import ctypes
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import t3hdl
-from amaranth.back import verilog
-from amaranth.lib.wiring import Component
-from t3hdl.arbiter import OccupancyMonitor
 from t3hdl.config import T3Config
-from t3hdl.nmc import NmcUnit
-from t3hdl.range_matcher import RangeMatcher
-from t3hdl.registers import ControlRegisters
 from t3hdl.signatures import WordMap
-from t3hdl.slice import MemorySlice
-from t3hdl.token_network import TokenNode
-from t3hdl.tracker import Tracker
-from t3hdl.trigger import Trigger
+from t3hdl.verilog import PARTS, write_verilog
 
 from .abi import Hardware, NativeFunction, PartType, part_words
 from .rtl_build import cached, library
@@ -31,21 +21,6 @@ _JOBS = 2
 
 # Amaranth numbers its objects with a counter that threads must not share.
 _elaboration = threading.Lock()
-
-
-def components(config: T3Config) -> dict[str, Callable[[], Component]]:
-    """How to make the component of every part of a :class:`Hardware`, by the part's name."""
-    return {
-        "slice": lambda: MemorySlice(config=config),
-        "matcher": lambda: RangeMatcher(config=config),
-        "leaf": lambda: TokenNode(inputs=config.node_inputs, outputs=1),
-        "root": lambda: TokenNode(inputs=config.nodes, outputs=config.tracker_banks),
-        "tracker": lambda: Tracker(config=config),
-        "trigger": lambda: Trigger(config=config),
-        "monitor": lambda: OccupancyMonitor(config=config),
-        "registers": lambda: ControlRegisters(config=config),
-        "nmc": lambda: NmcUnit(config=config),
-    }
 
 
 class CompiledPart:
@@ -86,7 +61,7 @@ class CompiledPart:
 def compiled_part(config: T3Config, name: str) -> CompiledPart:
     """One part of ``config`` (a name of :func:`~t3sim.abi.part_words`); errors as :func:`rtl_hardware`."""
     words = part_words(config)[name]
-    return CompiledPart(name, words, library(name, _verilog(config, name), words))
+    return CompiledPart(name, words, library(f"t3_{name}", _verilog(config, name), words))
 
 
 def rtl_hardware(config: T3Config) -> Hardware:
@@ -112,11 +87,11 @@ def _verilog(config: T3Config, name: str) -> str:
 
     def build(folder: Path) -> Path:
         with _elaboration:
-            text = verilog.convert(components(config)[name](), name=name)
+            text = write_verilog(PARTS[name](config), f"t3_{name}")
         (folder / "part.v").write_text(text)
         return folder / "part.v"
 
-    return cached(f"{name}-{digest(name, repr(config), _sources())}.v", build).read_text()
+    return cached(f"t3_{name}-{digest(name, repr(config), _sources())}.v", build).read_text()
 
 
 @cache

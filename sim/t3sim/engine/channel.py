@@ -5,7 +5,6 @@ rule 5) leaving out the others is exact. What counts as a change: a transfer on 
 occupancy only while communication waits, since only the arbiter's threshold looks at it), or its own deadline.
 """
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS
 from t3hdl.signatures import slice_signature, word_map
@@ -13,6 +12,7 @@ from t3hdl.signatures import slice_signature, word_map
 from ..abi import address_of
 from ..hbm import accepts, enqueue, occupancy, tick
 from .compute import stored
+from .jit import inner
 from .llc import filled
 from .mover import row_gone, row_line_read
 from .nmc import apply_update, store_line
@@ -46,7 +46,7 @@ READ_OP, STORE_OP = 0, 1
 DRAM_READ, DRAM_WRITE, DRAM_UPDATE = range(3)
 
 
-@njit
+@inner
 def _performed(g, n, done):
     """A write or update is in memory."""
     p, s, node = g.p[0], g.s[0], g.nodes[n]
@@ -80,7 +80,7 @@ def _performed(g, n, done):
         s.own_performed = s.own_performed + 1
 
 
-@njit
+@inner
 def _complete(g, n, now, done):
     """The column command of a request issued at ``now``; its data move by ``done``."""
     p, s, node = g.p[0], g.s[0], g.nodes[n]
@@ -101,7 +101,7 @@ def _complete(g, n, now, done):
     free_node(g, n)
 
 
-@njit
+@inner
 def _accept(g, c, n, op, now):
     """The DRAM queue takes a request out of the slice: from now on it is counted."""
     p, s, node = g.p[0], g.s[0], g.nodes[n]
@@ -119,7 +119,7 @@ def _accept(g, c, n, op, now):
     node.word0 = (node.word0 & ~(7 << OP)) | (op << OP)
 
 
-@njit
+@inner
 def _present(g, c, queue, base, now):
     """Put the head of a request queue on the slice's input; whether it is valid."""
     n = g.head[queue, c]
@@ -132,7 +132,7 @@ def _present(g, c, queue, base, now):
     return valid
 
 
-@njit
+@inner
 def _pop(g, c, queue):
     """The slice took the head of a request queue. An arrived packet's line frees its room in the receive buffer."""
     n = g.head[queue, c]
@@ -144,7 +144,7 @@ def _pop(g, c, queue):
         g.s[0].credit_now = g.s[0].credit_now + 1
 
 
-@njit
+@inner
 def _note_blocked(g, c, base, out, since, now):
     """Attribute the cycles since the last visit in which the head of a stream waited to what it waited for."""
     cycles = now - since
@@ -165,7 +165,7 @@ def _note_blocked(g, c, base, out, since, now):
             g.blocked[stream, BY_STREAM] += cycles
 
 
-@njit
+@inner
 def run_channel(g, c, step, forced, now):
     """Cycle ``now`` of channel ``c``; sets the cycle at which it must be looked at again."""
     p, s = g.p[0], g.s[0]
@@ -193,7 +193,7 @@ def run_channel(g, c, step, forced, now):
         words[base + NOW] = now + p.epoch
         g.occupancy[c] = lines
         step(g.handles[SLICE + c], address_of(words[base:]), address_of(words[out:]))
-        s.evaluated = s.evaluated + 1
+        g.evaluated[0] += 1
         g.token_take[c] = False
         _after_step(g, c, out, now)
     for queue in range(4):
@@ -209,7 +209,7 @@ def run_channel(g, c, step, forced, now):
     _set_wake(g, c, out, now)
 
 
-@njit
+@inner
 def _after_step(g, c, out, now):
     """Take note of what the slice shows after an evaluation."""
     p, words = g.p[0], g.words
@@ -223,7 +223,7 @@ def _after_step(g, c, out, now):
         g.s[0].comm_seen = 1
 
 
-@njit
+@inner
 def _set_wake(g, c, out, now):
     """The next cycle at which something may happen in this channel."""
     wake = min(g.slice_wake[c], g.hbm_wake[c])
@@ -240,5 +240,3 @@ def _set_wake(g, c, out, now):
     if occupancy(g.hbm, c) != g.occupancy[c] and g.words[out + WAKE_AT] != NEVER:
         wake = now + 1
     g.channel_wake[c] = max(wake, now + 1)
-
-

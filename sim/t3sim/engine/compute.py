@@ -4,36 +4,34 @@ A workgroup computes whole tiles, edge tiles included (masked lanes take their t
 accepted or performed, as the machine says.
 """
 
-from numba import njit
-
+from .jit import inner
 from .llc import flush, read_line, write_segment
 from .state import BINS, CAUSES, COMPUTING, FAR, IDLE, RELEASING, STARTING, STORING, WAITING
 
 
-@njit
+@inner
 def clock_at(g, cycle):
     """The first CU clock edge at or after a memory cycle."""
     p = g.p[0]
     return -(-cycle * p.clock_khz // (p.memory_mhz * 1000))
 
 
-@njit
+@inner
 def cycle_at(g, clock):
     """The first memory cycle at or after a CU clock edge."""
     p = g.p[0]
     return -(-clock * p.memory_mhz * 1000 // p.clock_khz)
 
 
-@njit
+@inner
 def _schedule(g, c, state, event):
     s = g.s[0]
     c.state = state
     c.event = event
-    if event < s.cu_next:
-        s.cu_next = event
+    s.cu_next = min(s.cu_next, event)
 
 
-@njit
+@inner
 def _load_block(g, cu, slot, base, pitch, k0, k1, first, last, now):
     """Load rows k0 to k1 of an input, elements ``first`` to ``last`` (FP16), through the LLC."""
     llc_bytes = g.p[0].llc_line * 32
@@ -44,7 +42,7 @@ def _load_block(g, cu, slot, base, pitch, k0, k1, first, last, now):
             read_line(g, line, cu, slot, now)
 
 
-@njit
+@inner
 def _issue_slab(g, cu, slab, now):
     """Start to load slab ``slab`` of a CU's tile: rows of A^T and of B, both stored with K as the row."""
     p, c = g.p[0], g.cus[cu]
@@ -57,7 +55,7 @@ def _issue_slab(g, cu, slab, now):
     _load_block(g, cu, slot, p.b_base, p.b_pitch, k0, k1, col, min(p.n, col + p.tile_cols), now)
 
 
-@njit
+@inner
 def _await_slab(g, cu, now):
     """Start the next slab as soon as its data are there."""
     c = g.cus[cu]
@@ -72,7 +70,7 @@ def _await_slab(g, cu, now):
         _compute(g, cu, now)
 
 
-@njit
+@inner
 def _compute(g, cu, now):
     """Compute one slab, and let the load of a later one go into the buffer that this one's predecessor left."""
     p, c, s = g.p[0], g.cus[cu], g.s[0]
@@ -88,7 +86,7 @@ def _compute(g, cu, now):
     _schedule(g, c, COMPUTING, cycle_at(g, c.clock))
 
 
-@njit
+@inner
 def dispatch(g, cu, now):
     """Give an idle CU the next workgroup, if one is left."""
     p, c, s = g.p[0], g.cus[cu], g.s[0]
@@ -98,8 +96,7 @@ def dispatch(g, cu, now):
         return
     c.row, c.col = g.order[s.wg_next, 0], g.order[s.wg_next, 1]
     c.stage = s.wg_next // p.cus
-    if now < g.stages[c.stage, 0]:
-        g.stages[c.stage, 0] = now
+    g.stages[c.stage, 0] = min(g.stages[c.stage, 0], now)
     s.wg_next = s.wg_next + 1
     s.resident = s.resident + 1
     c.dispatched = now
@@ -109,7 +106,7 @@ def dispatch(g, cu, now):
     _await_slab(g, cu, now)
 
 
-@njit
+@inner
 def dispatch_stage(g, now):
     """Launch: one workgroup for every CU."""
     s = g.s[0]
@@ -118,7 +115,7 @@ def dispatch_stage(g, now):
         dispatch(g, cu, now)
 
 
-@njit
+@inner
 def _begin_stores(g, cu, now):
     """The tile is computed: write it to the LLC (cached output) or queue it at the CU's egress port."""
     p, c = g.p[0], g.cus[cu]
@@ -144,7 +141,7 @@ def _begin_stores(g, cu, now):
     g.port_wake[port] = now
 
 
-@njit
+@inner
 def stored(g, cu, lines, now):
     """``lines`` stores of a CU's tile are accepted (or performed); after the last one the CU is free."""
     c = g.cus[cu]
@@ -153,7 +150,7 @@ def stored(g, cu, lines, now):
         _schedule(g, c, RELEASING, now)
 
 
-@njit
+@inner
 def _release(g, cu, now):
     p, c, s = g.p[0], g.cus[cu], g.s[0]
     s.store_stall_cycles = s.store_stall_cycles + now - c.stall_since
@@ -161,8 +158,7 @@ def _release(g, cu, now):
     s.wg_done = s.wg_done + 1
     c.state = IDLE
     c.event = FAR
-    if now > g.stages[c.stage, 1]:
-        g.stages[c.stage, 1] = now
+    g.stages[c.stage, 1] = max(g.stages[c.stage, 1], now)
     if s.wg_done == p.tiles:
         s.gemm_end = now
         flush(g, now)
@@ -174,7 +170,7 @@ def _release(g, cu, now):
             dispatch_stage(g, now)
 
 
-@njit
+@inner
 def run_cus(g, now):
     """Handle the CU events that are due, in order of CU number."""
     s = g.s[0]
@@ -196,5 +192,4 @@ def run_cus(g, now):
             else:
                 _compute(g, cu, now)
     for cu in range(g.p[0].cus):
-        if g.cus[cu].event < s.cu_next:
-            s.cu_next = g.cus[cu].event
+        s.cu_next = min(s.cu_next, g.cus[cu].event)

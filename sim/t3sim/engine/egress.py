@@ -1,13 +1,13 @@
 """The GPU's egress: every store row passes a RangeMatcher, which keeps it here or turns it into a link packet."""
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import Route
 from t3hdl.signatures import matcher_signature, word_map
 
 from ..abi import address_of
 from .compute import stored
-from .requests import LINE_MASK, BOTTOM, COL, OP, RIGHT, ROW, TAGGED, WF, deliver, make_request, tag_tile
+from .jit import inner
+from .requests import BOTTOM, COL, LINE_MASK, OP, RIGHT, ROW, TAGGED, WF, deliver, make_request, tag_tile
 from .rows import carried_line, new_row, row_bytes, transmit
 from .state import COMPUTE_WRITE, FAR, GEMM_WRITE, RS_WRITE
 from .words import MATCHER, part_in, part_out
@@ -23,7 +23,7 @@ ROUTE_OP = Route["op"].offset
 STORE_OP = 1
 
 
-@njit
+@inner
 def _tile_row(g, cu, row):
     """First line, lines, wavefront and edge class of row ``row`` of the tile that a CU stores."""
     p, c = g.p[0], g.cus[cu]
@@ -33,7 +33,7 @@ def _tile_row(g, cu, row):
     return line, lines, row // p.wavefront_rows, int(right), int(bottom)
 
 
-@njit
+@inner
 def _keep(g, cu, row, descriptor, now):
     """A row stays here: local updates, one per line, into the compute stream."""
     p, s, c = g.p[0], g.s[0], g.cus[cu]
@@ -50,7 +50,7 @@ def _keep(g, cu, row, descriptor, now):
         deliver(g, n, now, descriptor)
 
 
-@njit
+@inner
 def _send_away(g, cu, row, line, op, now):
     """A row becomes a packet for the neighbour: ``op`` on ``line`` there. The egress buffer has room for it."""
     p, s, c = g.p[0], g.s[0], g.cus[cu]
@@ -73,7 +73,7 @@ def _send_away(g, cu, row, line, op, now):
     stored(g, cu, lines, now)
 
 
-@njit
+@inner
 def _take_route(g, port, now):
     """Whether the matcher's result can be taken at ``now``; if so, act on it."""
     out = part_out(g, MATCHER, port)
@@ -94,7 +94,7 @@ def _take_route(g, port, now):
     return True
 
 
-@njit
+@inner
 def _pick(g, port, now):
     """The CU whose next row this port stores: round-robin over those that have one ready (store rate); -1 if none."""
     p = g.p[0]
@@ -110,7 +110,7 @@ def _pick(g, port, now):
     return -1
 
 
-@njit
+@inner
 def _offer(g, port, base, now):
     """Put the next store row on the matcher's input; the CU that it belongs to, or -1."""
     p = g.p[0]
@@ -126,7 +126,7 @@ def _offer(g, port, base, now):
     return cu
 
 
-@njit
+@inner
 def _taken(g, port, cu):
     """The matcher took a row of ``cu``: remember it, and leave the job when it was the last."""
     c = g.cus[cu]
@@ -144,10 +144,9 @@ def _taken(g, port, cu):
     g.jobs_count[port] = count
 
 
-@njit
+@inner
 def run_port(g, port, step, now):
     """One cycle of one egress port."""
-    s = g.s[0]
     base, out = part_in(g, MATCHER, port), part_out(g, MATCHER, port)
     room = g.words[out + STORE_READY] != 0
     cu = _offer(g, port, base, now) if room else -1
@@ -155,7 +154,7 @@ def run_port(g, port, step, now):
     g.words[base + ROUTE_READY] = route_taken
     if cu >= 0 or route_taken or not g.words[out + MATCHER_IDLE]:
         step(g.handles[MATCHER + port], address_of(g.words[base:]), address_of(g.words[out:]))
-        s.evaluated = s.evaluated + 1
+        g.evaluated[1] += 1
     if cu >= 0:
         _taken(g, port, cu)
         g.words[base + STORE_VALID] = 0

@@ -1,10 +1,9 @@
 """One GPU in time: every model and every part of its hardware, from cycle to cycle, skipping cycles in which nothing happens."""
 
-from numba import njit
-
 from .channel import run_channel
 from .compute import dispatch_stage, run_cus
 from .egress import run_port
+from .jit import inner, kernel
 from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
 from .nmc import run_updates
@@ -15,7 +14,7 @@ from .words import TRIGGER, part_out
 COMPUTE, EXPOSED, IDLE_STATE = range(3)
 
 
-@njit
+@inner
 def _next_cycle(g, rx_limit, grant_limit, now):
     """The earliest later cycle in which something can happen."""
     p, s = g.p[0], g.s[0]
@@ -34,7 +33,7 @@ def _next_cycle(g, rx_limit, grant_limit, now):
     return max(wake, now + 1)
 
 
-@njit
+@inner
 def _account(g, now):
     """Close the interval of the GPU's state (compute, exposed, idle) when the state changes."""
     s = g.s[0]
@@ -51,7 +50,7 @@ def _account(g, now):
     s.state_since = now
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def close_state(g, now):
     """Add the running interval to its kind."""
     s = g.s[0]
@@ -68,7 +67,7 @@ def close_state(g, now):
         s.idle_cycles = s.idle_cycles + cycles
 
 
-@njit
+@inner
 def _owned_chunk(g):
     """Note when this GPU's own chunk is reduced: counted by the hardware and performed (T3), or written back."""
     p, s = g.p[0], g.s[0]
@@ -79,7 +78,7 @@ def _owned_chunk(g):
         s.own_done = int(counted and s.own_performed == p.own_lines)
 
 
-@njit
+@inner
 def _finished(g, now):
     """All rectangles sent and every chunk of the all-gather received."""
     p, s = g.p[0], g.s[0]
@@ -91,7 +90,7 @@ def _finished(g, now):
     s.finish = max(now, s.ag_last)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(g, steps, until, rx_limit, grant_limit):
     """Simulate from the GPU's present cycle to cycle ``until`` (exclusive).
 

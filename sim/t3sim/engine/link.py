@@ -4,26 +4,25 @@ GPUs meet only here. A GPU writes packets and credits into rings that its neighb
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
 """
 
-from numba import njit
-
+from .jit import inner
 from .mover import row_gone
 from .rows import communicated, row_bytes, write_packet
 from .state import BINS, CAUSES, FAR, SEGMENT
 
 
-@njit
+@inner
 def _ps(g, cycle):
     """Picoseconds at a memory cycle."""
     return -(-cycle * 1_000_000 // g.p[0].memory_mhz)
 
 
-@njit
+@inner
 def _cycle(g, ps):
     """The first memory cycle at or after a time in picoseconds."""
     return -(-ps * g.p[0].memory_mhz // 1_000_000)
 
 
-@njit
+@inner
 def _serialise(g, nbytes, start_ps):
     """Occupy the link with ``nbytes``; the time at which the last byte has left. Bytes are counted, times not summed."""
     p, s = g.p[0], g.s[0]
@@ -37,7 +36,7 @@ def _serialise(g, nbytes, start_ps):
     return s.link_end_ps
 
 
-@njit
+@inner
 def _next_packet(g, row, arrival):
     """The next packet of the ring, filled from a row record."""
     s = g.s[0]
@@ -51,7 +50,7 @@ def _next_packet(g, row, arrival):
     return packet
 
 
-@njit
+@inner
 def _emit_reflected(g, row, arrival):
     """Mirror mode: the neighbour sends for chunk c + 1 what this GPU sends for chunk c.
 
@@ -78,7 +77,7 @@ def _emit_reflected(g, row, arrival):
         packet.bytes = row_bytes(g, p.out_base + offset, packet.lines)
 
 
-@njit
+@inner
 def _emit(g, r, now):
     """Send row ``r``."""
     p, s, row = g.p[0], g.s[0], g.rows[r]
@@ -98,7 +97,7 @@ def _emit(g, r, now):
     row_gone(g, r, now)
 
 
-@njit
+@inner
 def run_link(g, now):
     """Send what waits, as far as the link is free in this cycle and the receiver has room."""
     s = g.s[0]
@@ -116,7 +115,7 @@ def run_link(g, now):
         _emit(g, r, now)
 
 
-@njit
+@inner
 def take_grants(g, limit, now):
     """Credits that have come back from the receiver."""
     s = g.s[0]
@@ -126,7 +125,7 @@ def take_grants(g, limit, now):
         s.link_wake = min(s.link_wake, now)
 
 
-@njit
+@inner
 def return_credits(g, now):
     """Send back the room that this cycle freed in the receive buffer."""
     p, s = g.p[0], g.s[0]
@@ -139,7 +138,7 @@ def return_credits(g, now):
     s.credit_now = 0
 
 
-@njit
+@inner
 def run_receiver(g, limit, now):
     """Take the packets that have arrived; ``limit`` packets of the ring are complete."""
     s = g.s[0]

@@ -4,8 +4,7 @@ Inputs of the GEMM are read through it. In ``sequential`` its output is written 
 bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles share is written back once per byte.
 """
 
-from numba import njit
-
+from .jit import inner
 from .requests import line_bytes, make_request, request_llc_line, send
 from .state import COMPUTE_WRITE, GEMM_WRITE, SEGMENT, WAITING
 
@@ -13,7 +12,7 @@ EMPTY = -1
 STORE_OP = 1
 
 
-@njit
+@inner
 def _set_of(g, line):
     """First entry of the set of an LLC line; upper address bits are folded in, so strides spread."""
     p = g.p[0]
@@ -21,7 +20,7 @@ def _set_of(g, line):
     return (folded % p.llc_sets) * p.llc_ways
 
 
-@njit
+@inner
 def _find(g, line):
     """The entry that holds ``line``, or -1."""
     first = _set_of(g, line)
@@ -31,7 +30,7 @@ def _find(g, line):
     return -1
 
 
-@njit
+@inner
 def _write_back(g, entry, now):
     """Send an entry's dirty sectors to memory."""
     per_line = g.p[0].llc_line
@@ -44,7 +43,7 @@ def _write_back(g, entry, now):
     g.llc_dirty[entry] = 0
 
 
-@njit
+@inner
 def _allocate(g, line, now):
     """An entry for ``line`` in its set: an empty one or the least recently used; -1 if all wait for memory."""
     first = _set_of(g, line)
@@ -61,14 +60,14 @@ def _allocate(g, line, now):
     return victim
 
 
-@njit
+@inner
 def _touch(g, entry):
     s = g.s[0]
     s.llc_stamp = s.llc_stamp + 1
     g.llc_used[entry] = s.llc_stamp
 
 
-@njit
+@inner
 def _wait_for(g, entry, cu, slot):
     """Let a CU's slab wait for an entry's fill."""
     s = g.s[0]
@@ -83,7 +82,7 @@ def _wait_for(g, entry, cu, slot):
     g.slab_left[cu, slot] += 1
 
 
-@njit
+@inner
 def read_line(g, line, cu, slot, now):
     """One LLC line of a slab: a hit makes the slab ready after the LLC's latency, a miss when DRAM has answered."""
     entry = _find(g, line)
@@ -107,16 +106,14 @@ def read_line(g, line, cu, slot, now):
         _wait_for(g, entry, cu, slot)
         return
     ready = max(now, g.llc_fill[entry]) + g.p[0].llc_latency
-    if ready > g.slab_ready[cu, slot]:
-        g.slab_ready[cu, slot] = ready
+    g.slab_ready[cu, slot] = max(g.slab_ready[cu, slot], ready)
 
 
-@njit
+@inner
 def filled(g, entry, done):
     """One DRAM read of an entry is complete at cycle ``done``: the last one wakes the slabs that wait for the line."""
     p, s = g.p[0], g.s[0]
-    if done > g.llc_fill[entry]:
-        g.llc_fill[entry] = done
+    g.llc_fill[entry] = max(g.llc_fill[entry], done)
     g.llc_left[entry] -= 1
     if g.llc_left[entry] > 0:
         return
@@ -125,14 +122,12 @@ def filled(g, entry, done):
     w = g.llc_waiter[entry]
     while w >= 0:
         cu, slot, following = g.waiters[w, 0], g.waiters[w, 1], g.waiters[w, 2]
-        if ready > g.slab_ready[cu, slot]:
-            g.slab_ready[cu, slot] = ready
+        g.slab_ready[cu, slot] = max(g.slab_ready[cu, slot], ready)
         g.slab_left[cu, slot] -= 1
         c = g.cus[cu]
         if c.state == WAITING and g.slab_left[cu, slot] == 0 and c.slab % g.slab_left.shape[1] == slot:
             c.event = g.slab_ready[cu, slot]
-            if c.event < s.cu_next:
-                s.cu_next = c.event
+            s.cu_next = min(s.cu_next, c.event)
         g.waiters[w, 2] = s.waiter_free
         s.waiter_free = w
         w = following
@@ -142,7 +137,7 @@ def filled(g, entry, done):
         s.extra_free = entry
 
 
-@njit
+@inner
 def write_segment(g, line, lines, now):
     """Write ``lines`` output lines from ``line`` on into the LLC (no fetch: sectors)."""
     per_line = g.p[0].llc_line
@@ -160,7 +155,7 @@ def write_segment(g, line, lines, now):
         _touch(g, entry)
 
 
-@njit
+@inner
 def flush(g, now):
     """Kernel boundary: write back what is dirty, forget the rest."""
     for entry in range(g.p[0].llc_sets * g.p[0].llc_ways):

@@ -5,11 +5,11 @@ place, or from two that it adds (the sequential reduce-scatter), and sends it ov
 read is issued only when room for its data is reserved, so reads never block what they wait for.
 """
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import DmaCommand
 from t3hdl.signatures import trigger_signature, word_map
 
+from .jit import inner
 from .requests import line_bytes, make_request, send
 from .rows import carried_line, free_row, new_row, row_bytes, transmit, write_row
 from .state import COMM_READ, DMA, FAR, KERNEL, RS_READ, RS_WRITE
@@ -28,7 +28,7 @@ LINE_MASK = (1 << DmaCommand["base"].width) - 1
 TILE_MASK = (1 << DmaCommand["row"].width) - 1
 
 
-@njit
+@inner
 def take_command(g, payload, now):
     """Queue the DMA command at word ``payload``; the caller has checked that the queue has room."""
     s, words = g.s[0], g.words
@@ -58,7 +58,7 @@ def take_command(g, payload, now):
     g.movers[DMA].wake = now
 
 
-@njit
+@inner
 def _start(g, which, move):
     """Begin to walk a rectangle."""
     mover = g.movers[which]
@@ -69,7 +69,7 @@ def _start(g, which, move):
     mover.height = 0
 
 
-@njit
+@inner
 def _advance(g, which):
     """To the next row of the walk: down a tile, then down the tile rows of a column, then to the next column."""
     p, mover, move = g.p[0], g.movers[which], g.current[which]
@@ -86,7 +86,7 @@ def _advance(g, which):
         mover.active = 0
 
 
-@njit
+@inner
 def _issue_row(g, which, now):
     """Read one row of the rectangle: make its record and its line requests."""
     p, s, mover = g.p[0], g.s[0], g.movers[which]
@@ -119,7 +119,7 @@ def _issue_row(g, which, now):
     return lines * sources
 
 
-@njit
+@inner
 def run_mover(g, which, now):
     """One cycle of a mover: issue rows as far as its rate and its buffer allow."""
     s, mover = g.s[0], g.movers[which]
@@ -138,7 +138,7 @@ def run_mover(g, which, now):
     mover.wake = now + 1 + -budget // mover.rate if budget <= 0 else FAR
 
 
-@njit
+@inner
 def row_line_read(g, n, done):
     """A line of a row has been read (cycle ``done``): after the last one the row goes on its way."""
     p, node = g.p[0], g.nodes[n]
@@ -158,7 +158,7 @@ def row_line_read(g, n, done):
             write_row(g, r, done + p.response)
 
 
-@njit
+@inner
 def row_gone(g, r, now):
     """A row has left its mover (sent, or all its lines written): its room is free."""
     row, s = g.rows[r], g.s[0]
@@ -174,7 +174,7 @@ def row_gone(g, r, now):
     free_row(g, r)
 
 
-@njit
+@inner
 def offer_command(g, now):
     """Tell the trigger whether the DMA engine's queue has room, and take the command that it offers: 1 if taken."""
     s = g.s[0]
@@ -186,7 +186,7 @@ def offer_command(g, now):
     return True
 
 
-@njit
+@inner
 def run_kernel(g, now):
     """The sequence of the collective kernels: the next rectangle starts when the last one is sent and its input is here."""
     p, s, mover = g.p[0], g.s[0], g.movers[KERNEL]
@@ -207,7 +207,7 @@ def run_kernel(g, now):
             mover.wake = now + 1
 
 
-@njit
+@inner
 def _may_start(g):
     """Whether the next rectangle may start: its input has arrived, and before the first one the GEMM's part is done."""
     p, s = g.p[0], g.s[0]
@@ -217,4 +217,3 @@ def _may_start(g):
     if move.need == 0:
         return True
     return g.received[move.need - 1, move.need_chunk] == g.chunk_lines[move.need_chunk]
-

@@ -4,12 +4,12 @@ The unit's timing does not depend on data, so lines without data need no evaluat
 the bank group for an update.
 """
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import NmcRequest
 from t3hdl.signatures import nmc_signature, word_map
 
 from ..abi import address_of
+from .jit import inner
 from .words import NMC, part_in, part_out
 
 _WORDS = word_map(nmc_signature(T3Config()))
@@ -23,7 +23,7 @@ FULL_MASK = (1 << NmcRequest["mask"].width) - 1
 MAX_LATENCY = 64
 
 
-@njit
+@inner
 def _expand(mask, word):
     """The byte mask of 64-bit word ``word`` as a bit mask."""
     bits = 0
@@ -33,7 +33,7 @@ def _expand(mask, word):
     return bits
 
 
-@njit
+@inner
 def apply_update(g, carry, op, data):
     """Queue an op-and-store on carried line ``carry``, for the end of this cycle."""
     s = g.s[0]
@@ -44,14 +44,14 @@ def apply_update(g, carry, op, data):
     s.update_count = s.update_count + 1
 
 
-@njit
+@inner
 def store_line(g, carry, data):
     """A plain store of a carried line."""
     for word in range(4):
         g.memory[carry, word] = data[word]
 
 
-@njit
+@inner
 def run_updates(g, step):
     """Perform the op-and-stores of this cycle, in the order in which their column commands issued."""
     s = g.s[0]
@@ -61,7 +61,7 @@ def run_updates(g, step):
     s.update_count = 0
 
 
-@njit
+@inner
 def _run(g, step, carry, op, data):
     """One op-and-store through the unit, with the carried line as its memory."""
     words = g.words
@@ -76,7 +76,7 @@ def _run(g, step, carry, op, data):
         taken = pending and words[out + REQUEST_READY] != 0
         reading = words[out + READ_VALID] != 0
         step(g.handles[NMC], address_of(words[base:]), address_of(words[out:]))
-        g.s[0].evaluated = g.s[0].evaluated + 1
+        g.evaluated[8] += 1
         pending = pending and not taken
         if reading:
             # The memory answers one cycle after the read.

@@ -1,11 +1,11 @@
 """Programming the T3 unit: bus writes through ControlRegisters, with every part of the unit stepping in lock step."""
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.signatures import matcher_signature, registers_signature, slice_signature, word_map
 
 from ..abi import address_of
 from .channel import COMM_SEEN, NOW
+from .jit import inner, kernel
 from .unit import (
     ARMED,
     CHOSEN,
@@ -38,7 +38,7 @@ TIMEOUT = 100_000
 """Cycles that a bus access or an initialisation may take."""
 
 
-@njit
+@inner
 def _broadcast(g):
     """Copy the registers' configuration pulse to every part."""
     p, words = g.p[0], g.words
@@ -54,7 +54,7 @@ def _broadcast(g):
         words[part_in(g, MONITOR, 0) + MONITOR_CONFIG + i] = value
 
 
-@njit
+@inner
 def _show_status(g):
     """Wire status outputs to the registers, in the order of their inputs."""
     p, words = g.p[0], g.words
@@ -72,13 +72,7 @@ def _show_status(g):
     words[base + 10] = words[monitor + CHOSEN]
 
 
-@njit
-def _step(g, step, part, index):
-    _call(g, step, part, index)
-    g.s[0].evaluated = g.s[0].evaluated + 1
-
-
-@njit(cache=True, nogil=True)
+@kernel
 def reset_unit(g, resets):
     """Reset every part; the words show the outputs of the first cycle. ``resets`` are in the order of words.PART_NAMES."""
     p = g.p[0]
@@ -96,14 +90,14 @@ def reset_unit(g, resets):
     _call(g, resets[8], NMC, 0)
 
 
-@njit
+@inner
 def _call(g, function, part, index):
     words = g.words
     inputs, outputs = part_in(g, part, index), part_out(g, part, index)
     function(g.handles[part + index], address_of(words[inputs:]), address_of(words[outputs:]))
 
 
-@njit
+@inner
 def _cycle(g, steps):
     """One cycle of the whole unit, nothing skipped. ``steps``: functions in the order of words.PART_NAMES."""
     p, s = g.p[0], g.s[0]
@@ -112,41 +106,44 @@ def _cycle(g, steps):
     gather_unit(g, s.now)
     for c in range(p.channels):
         g.words[part_in(g, SLICE, c) + NOW] = s.now + p.epoch
-        _step(g, steps[0], SLICE, c)
+        _call(g, steps[0], SLICE, c)
         if g.words[part_out(g, SLICE, c) + COMM_SEEN]:
             s.comm_seen = 1
     for port in range(p.ports):
-        _step(g, steps[1], MATCHER, port)
+        _call(g, steps[1], MATCHER, port)
     for leaf in range(p.nodes_per_tree):
-        _step(g, steps[2], LEAF, leaf)
-    _step(g, steps[3], ROOT, 0)
-    _step(g, steps[4], TRACKER, 0)
-    _step(g, steps[5], TRIGGER, 0)
-    _step(g, steps[6], MONITOR, 0)
-    _step(g, steps[7], REGISTERS, 0)
+        _call(g, steps[2], LEAF, leaf)
+    _call(g, steps[3], ROOT, 0)
+    _call(g, steps[4], TRACKER, 0)
+    _call(g, steps[5], TRIGGER, 0)
+    _call(g, steps[6], MONITOR, 0)
+    _call(g, steps[7], REGISTERS, 0)
     s.live = g.words[part_out(g, TRIGGER, 0) + LIVE]
     s.now = s.now + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def run_cycles(g, steps, cycles):
     """Let the unit run alone for a number of cycles."""
     for _ in range(cycles):
         _cycle(g, steps)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def wait_until_ready(g, steps):
     """Run until the tables are initialised; False on a timeout."""
     p = g.p[0]
     for _ in range(TIMEOUT):
-        if g.words[part_out(g, TRACKER, 0) + p.banks + TRACKER_INIT] and g.words[part_out(g, TRIGGER, 0) + TRIGGER_INIT]:
+        if (
+            g.words[part_out(g, TRACKER, 0) + p.banks + TRACKER_INIT]
+            and g.words[part_out(g, TRIGGER, 0) + TRIGGER_INIT]
+        ):
             return True
         _cycle(g, steps)
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def bus_access(g, steps, write, address, data):
     """One bus access: (error, data). Error 2: no answer."""
     base, out = part_in(g, REGISTERS, 0), part_out(g, REGISTERS, 0)

@@ -1,8 +1,8 @@
 """Line requests: their pool, the words they show to a slice, and the queues in which they wait for it."""
 
-from numba import njit
 from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
 
+from .jit import inner
 from .state import COMM_WRITE, COMPUTE_WRITE, FAR, GEMM_READ
 
 
@@ -18,7 +18,7 @@ INTERLEAVE_BITS = INTERLEAVE_LINES.bit_length() - 1
 LINE_MASK = (1 << MemoryRequest["line"].width) - 1
 
 
-@njit
+@inner
 def _channel_bits(slices):
     bits = 0
     while (1 << bits) < slices:
@@ -26,7 +26,7 @@ def _channel_bits(slices):
     return bits
 
 
-@njit
+@inner
 def channel_of_line(line, slices):
     """The channel of a line: layouts.channel_of for compiled code (a test compares them)."""
     bits = _channel_bits(slices)
@@ -40,14 +40,14 @@ def channel_of_line(line, slices):
     return result
 
 
-@njit
+@inner
 def local_line_of(line, slices):
     """The line number within its channel: layouts.local_line for compiled code."""
     above = line >> (INTERLEAVE_BITS + _channel_bits(slices))
     return (above << INTERLEAVE_BITS) | (line & (INTERLEAVE_LINES - 1))
 
 
-@njit
+@inner
 def new_node(g):
     """A free request record."""
     s = g.s[0]
@@ -59,7 +59,7 @@ def new_node(g):
     return n
 
 
-@njit
+@inner
 def free_node(g, n):
     """Give a request record back."""
     s = g.s[0]
@@ -68,7 +68,7 @@ def free_node(g, n):
     s.nodes_used = s.nodes_used - 1
 
 
-@njit
+@inner
 def append(g, n, queue, channel, available):
     """Put request ``n`` behind the others that wait for a slice's queue, usable from cycle ``available``."""
     node = g.nodes[n]
@@ -77,14 +77,13 @@ def append(g, n, queue, channel, available):
     tail = g.tail[queue, channel]
     if tail < 0:
         g.head[queue, channel] = n
-        if g.channel_wake[channel] > available:
-            g.channel_wake[channel] = available
+        g.channel_wake[channel] = min(g.channel_wake[channel], available)
     else:
         g.nodes[tail].next = n
     g.tail[queue, channel] = n
 
 
-@njit
+@inner
 def make_request(g, line, op, cause, queue, nbytes, owner):
     """A new untagged request for one line; its queue and owner are recorded, it waits nowhere yet."""
     n = new_node(g)
@@ -102,23 +101,21 @@ def make_request(g, line, op, cause, queue, nbytes, owner):
     return n
 
 
-@njit
+@inner
 def tag_tile(node, source, row, col, wf, right, bottom):
     """Give a request the name of its tile."""
-    node.word0 |= (
-        (source << SOURCE) | (1 << TAGGED) | (wf << WF) | (right << RIGHT) | (bottom << BOTTOM)
-    )
+    node.word0 |= (source << SOURCE) | (1 << TAGGED) | (wf << WF) | (right << RIGHT) | (bottom << BOTTOM)
     node.word1 |= row | (col << COL)
 
 
-@njit
+@inner
 def send(g, n, now):
     """Send request ``n`` over the fabric to its slice."""
     node = g.nodes[n]
     append(g, n, node.queue, node.channel, now + g.p[0].request)
 
 
-@njit
+@inner
 def deliver(g, n, now, descriptor):
     """Send a tracked store; one whose chunk is not live yet is held back, before the slices, chunk by chunk."""
     s = g.s[0]
@@ -136,7 +133,7 @@ def deliver(g, n, now, descriptor):
     s.held = s.held + 1
 
 
-@njit
+@inner
 def release_held(g, live, now):
     """Send what was held for the descriptors that became live."""
     s = g.s[0]
@@ -153,7 +150,7 @@ def release_held(g, live, now):
     s.live = live
 
 
-@njit
+@inner
 def request_llc_line(g, entry, line, now):
     """Read one LLC line from DRAM for LLC entry ``entry``; ``line`` counts LLC lines."""
     per_line = g.p[0].llc_line
@@ -162,20 +159,20 @@ def request_llc_line(g, entry, line, now):
         send(g, n, now)
 
 
-@njit
+@inner
 def line_bytes(g, line):
     """Enabled bytes of an output line: the last line of each output row is partly padding."""
     p = g.p[0]
     return 32 - p.slack if (line - p.out_base) % p.pitch == p.pitch - 1 else 32
 
 
-@njit
+@inner
 def is_write(queue):
     """Whether a slice queue carries writes."""
     return queue == COMPUTE_WRITE or queue == COMM_WRITE
 
 
-@njit
+@inner
 def next_available(g, channel):
     """The earliest cycle at which a waiting request becomes usable."""
     earliest = FAR

@@ -1,12 +1,11 @@
 """Rows: segments of an output row of one wavefront tile, on their way over the link or back into memory."""
 
-from numba import njit
-
+from .jit import inner
 from .requests import append, deliver, line_bytes, make_request, send, tag_tile
 from .state import AG_WRITE, COMM_WRITE, RS_WRITE
 
 
-@njit
+@inner
 def new_row(g):
     """A free row record."""
     s = g.s[0]
@@ -18,20 +17,20 @@ def new_row(g):
     return r
 
 
-@njit
+@inner
 def free_row(g, r):
     """Give a row record back."""
     g.rows[r].next = g.s[0].row_free
     g.s[0].row_free = r
 
 
-@njit
+@inner
 def row_bytes(g, line, lines):
     """Enabled bytes of ``lines`` output lines from ``line`` on, all in one output row."""
     return 32 * (lines - 1) + line_bytes(g, line + lines - 1)
 
 
-@njit
+@inner
 def transmit(g, r, available):
     """Queue a row for the link, usable from cycle ``available``."""
     s = g.s[0]
@@ -42,7 +41,7 @@ def transmit(g, r, available):
     s.tx_tail = s.tx_tail + 1
 
 
-@njit
+@inner
 def carried_line(g, line):
     """The number of an output line among those that carry data, or -1."""
     offset = line - g.p[0].out_base
@@ -51,7 +50,7 @@ def carried_line(g, line):
     return -1
 
 
-@njit
+@inner
 def write_packet(g, packet, source, now):
     """Write an arrived packet to memory: one request per line into the communication stream."""
     p, s = g.p[0], g.s[0]
@@ -73,7 +72,7 @@ def write_packet(g, packet, source, now):
             send(g, n, now)
 
 
-@njit
+@inner
 def store_data(g, data):
     """Keep a line's data in a row record until its request is performed; the record's number."""
     r = new_row(g)
@@ -82,7 +81,7 @@ def store_data(g, data):
     return r
 
 
-@njit
+@inner
 def write_row(g, r, now):
     """A kernel's reduced row goes to this GPU's own memory; the record lives until all its lines are performed."""
     row = g.rows[r]
@@ -97,7 +96,7 @@ def write_row(g, r, now):
         append(g, n, COMM_WRITE, node.channel, now + g.p[0].request)
 
 
-@njit
+@inner
 def communicated(g, cause, now):
     """Note when communication of a kind was first and last active."""
     s = g.s[0]
@@ -107,5 +106,3 @@ def communicated(g, cause, now):
     elif cause >= RS_WRITE - 1:
         s.rs_first = min(s.rs_first, now)
         s.rs_last = max(s.rs_last, now)
-
-

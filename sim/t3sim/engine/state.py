@@ -88,7 +88,7 @@ SCALARS = _record(
     state="i8", state_since="i8", compute_cycles="i8", exposed_cycles="i8", idle_cycles="i8", exposed_count="i8",
     rs_first="i8", rs_last="i8", ag_first="i8", ag_last="i8", finish="i8", done="i8",
     tiles_done="i8", triggers="i8", by_tile="i8", by_chunk="i8", updates_counted="i8", updates_local="i8",
-    evaluated="i8", stall_cycles="i8", store_stall_cycles="i8",
+    stall_cycles="i8", store_stall_cycles="i8",
 )  # fmt: skip
 
 
@@ -161,6 +161,7 @@ class Gpu(NamedTuple):
     addends: np.ndarray  # [carried] updates performed
     updates: np.ndarray  # [channels, 6] op-and-stores of this cycle: carried line, op, data
     # observation
+    evaluated: np.ndarray  # [parts] evaluations, in the order of words.PART_NAMES
     bytes_by_cause: np.ndarray
     bins: np.ndarray  # [CAUSES + 4, BINS]: bytes by cause, CU clocks, link bytes, incoming and local updates
     wait: np.ndarray  # [2, WAIT_BINS]

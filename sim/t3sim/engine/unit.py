@@ -4,12 +4,12 @@ All parts are Moore machines: first every input of cycle t is gathered from outp
 is stepped only when something can change in it (docs/hardware.md, rule 5).
 """
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.signatures import monitor_signature, tracker_signature, trigger_signature, word_map
 
 from ..abi import address_of
 from .channel import MEASURE, SERVED, THRESHOLD, TOKEN
+from .jit import inner
 from .mover import COMMAND_VALID, offer_command
 from .requests import release_held
 from .state import FAR
@@ -45,13 +45,13 @@ ROOT_PART, TRACKER_PART, TRIGGER_PART, MONITOR_PART = 64, 65, 66, 67
 PARTS = 68
 
 
-@njit
+@inner
 def _copy(words, source, target, count):
     for i in range(count):
         words[target + i] = words[source + i]
 
 
-@njit
+@inner
 def _gather_leaf(g, leaf, now):
     """Offer the slices' tokens to a leaf; slices whose token it takes must be evaluated in this cycle."""
     inputs = g.p[0].leaf_inputs
@@ -70,7 +70,7 @@ def _gather_leaf(g, leaf, now):
     return active
 
 
-@njit
+@inner
 def _gather_network(g, now):
     """Inputs of the leaves and of the root."""
     p, words = g.p[0], g.words
@@ -102,7 +102,7 @@ def _gather_network(g, now):
     g.part_active[ROOT_PART] = root_active or g.part_wake[ROOT_PART] <= now
 
 
-@njit
+@inner
 def _gather_tracker(g, now):
     p, words = g.p[0], g.words
     base, out, root_out = part_in(g, TRACKER, 0), part_out(g, TRACKER, 0), part_out(g, ROOT, 0)
@@ -116,7 +116,7 @@ def _gather_tracker(g, now):
     g.part_active[TRACKER_PART] = active or words[load] != 0
 
 
-@njit
+@inner
 def _gather_trigger(g, now):
     p, s, words = g.p[0], g.s[0], g.words
     base, tracker_out = part_in(g, TRIGGER, 0), part_out(g, TRACKER, 0) + p.banks
@@ -128,7 +128,7 @@ def _gather_trigger(g, now):
     g.part_active[TRIGGER_PART] = pulse or taken or g.part_wake[TRIGGER_PART] <= now
 
 
-@njit
+@inner
 def _gather_monitor(g, now):
     """Inputs of the monitor, and its outputs to the slices; whether the latter changed."""
     p, s, words = g.p[0], g.s[0], g.words
@@ -149,7 +149,7 @@ def _gather_monitor(g, now):
     return True
 
 
-@njit
+@inner
 def gather_unit(g, now):
     """Inputs of all parts at ``now``; True if the monitor's outputs changed, so that every slice must be evaluated."""
     _gather_network(g, now)
@@ -158,37 +158,37 @@ def gather_unit(g, now):
     return _gather_monitor(g, now)
 
 
-@njit
-def _step_part(g, step, part, index, slot, idle, now):
-    """Step one part, and note when it must be stepped again (only slices have deadlines of their own)."""
+@inner
+def _step_part(g, step, kind, part, index, slot, idle, now):
+    """Step one part (``kind``: its place in words.PART_NAMES), and note when it must be stepped again (only slices have deadlines of their own)."""
     words = g.words
     out = part_out(g, part, index)
     step(g.handles[part + index], address_of(words[part_in(g, part, index) :]), address_of(words[out:]))
-    g.s[0].evaluated = g.s[0].evaluated + 1
+    g.evaluated[kind] += 1
     g.part_wake[slot] = FAR if words[out + idle] else now + 1
 
 
-@njit
+@inner
 def step_unit(g, leaf_step, root_step, tracker_step, trigger_step, monitor_step, now):
     """Step the parts that :func:`gather_unit` found active, and act on what becomes live."""
     p, s = g.p[0], g.s[0]
     for leaf in range(p.nodes_per_tree):
         if g.part_active[leaf]:
-            _step_part(g, leaf_step, LEAF, leaf, leaf, p.leaf_inputs + 2, now)
+            _step_part(g, leaf_step, 2, LEAF, leaf, leaf, p.leaf_inputs + 2, now)
     if g.part_active[ROOT_PART]:
-        _step_part(g, root_step, ROOT, 0, ROOT_PART, p.nodes_per_tree + 2 * p.banks, now)
+        _step_part(g, root_step, 3, ROOT, 0, ROOT_PART, p.nodes_per_tree + 2 * p.banks, now)
     if g.part_active[TRACKER_PART]:
-        _step_part(g, tracker_step, TRACKER, 0, TRACKER_PART, p.banks + TRACKER_IDLE, now)
+        _step_part(g, tracker_step, 4, TRACKER, 0, TRACKER_PART, p.banks + TRACKER_IDLE, now)
     if g.part_active[TRIGGER_PART]:
-        _step_part(g, trigger_step, TRIGGER, 0, TRIGGER_PART, TRIGGER_IDLE, now)
+        _step_part(g, trigger_step, 5, TRIGGER, 0, TRIGGER_PART, TRIGGER_IDLE, now)
         live = g.words[part_out(g, TRIGGER, 0) + LIVE]
         if live > s.live:
             release_held(g, live, now)
     if g.part_active[MONITOR_PART]:
-        _step_part(g, monitor_step, MONITOR, 0, MONITOR_PART, MONITOR_IDLE, now)
+        _step_part(g, monitor_step, 6, MONITOR, 0, MONITOR_PART, MONITOR_IDLE, now)
 
 
-@njit
+@inner
 def unit_wake(g, now):
     """The next cycle at which a part behind the slices can change."""
     p, words = g.p[0], g.words
@@ -207,5 +207,3 @@ def unit_wake(g, now):
     for part in range(ROOT_PART, PARTS):
         wake = min(wake, g.part_wake[part])
     return wake
-
-

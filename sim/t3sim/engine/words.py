@@ -1,9 +1,9 @@
 """Where the input and output words of every part of one GPU lie in its ``words`` array."""
 
 import numpy as np
-from numba import njit
 
 from ..abi import Hardware
+from .jit import inner
 
 # Index of the first instance of each part, and instances per GPU at most.
 SLICE = 0
@@ -51,13 +51,13 @@ def place(hardware: Hardware) -> tuple[np.ndarray, np.ndarray]:
     return words, handles
 
 
-@njit(inline="always")
+@inner
 def part_in(g, part, index):
     """First input word of an instance."""
     return g.words[2 * (part + index)]
 
 
-@njit(inline="always")
+@inner
 def part_out(g, part, index):
     """First output word of an instance."""
     return g.words[2 * (part + index) + 1]

@@ -1,0 +1,233 @@
+"""One simulation from request to result: build the hardware, program and run the system, and draw up the record."""
+
+import time
+from collections.abc import Callable
+from typing import cast
+
+import numpy as np
+from numpy.typing import NDArray
+from t3hdl import register_map as regs
+
+from .abi import Hardware
+from .carried import owners, partial_products, ring_reference, to_words
+from .collective import closed_forms
+from .engine import state
+from .engine.state import Gpu
+from .engine.words import PART_NAMES, instance_counts
+from .hardware import open_hardware
+from .observe import contention, dram_totals, timeline
+from .plan import Plan, new_gpu
+from .request import CAUSES, Progress, RunRequest, RunResult
+from .result import (
+    BlocksRecord,
+    DataCheck,
+    Result,
+    RtlRecord,
+    TimeNs,
+    TrackerRecord,
+    TrafficBytes,
+    WallSeconds,
+    WorkloadRecord,
+)
+from .system import System
+
+REPORT_SECONDS = 0.2
+"""Real time between two reports of progress."""
+
+
+def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
+    """Simulate ``request`` (any policy but ideal-overlap, which is computed from a sequential run).
+
+    Raises ValueError for a request that machine or hardware cannot hold, BuildError if the RTL cannot be compiled, and
+    SimulationError if the simulated system gets stuck or breaks a rule of its own.
+    """
+    if request.policy == "ideal-overlap":
+        raise ValueError("policy ideal-overlap is computed from a sequential run, not simulated")
+    begin = time.perf_counter()
+    plan = Plan(request)
+    hardware = open_hardware(request.machine.hardware.config(), request.hardware)
+    try:
+        built = time.perf_counter()
+        system, partials = _set_up(plan, hardware)
+        system.program()
+        _run(system, request.threads, on_progress, built)
+        wall = WallSeconds(build=built - begin, simulate=time.perf_counter() - built)
+        record = _record(system, hardware, partials)
+        return RunResult(record=record, timeline=timeline(system), wall=wall)
+    finally:
+        hardware.close()
+
+
+def _set_up(plan: Plan, hardware: Hardware) -> tuple[System, list[NDArray[np.float16]]]:
+    """The system before it is programmed, and each GPU's partial products for the carried lines."""
+    request = plan.request
+    partials = [
+        partial_products(plan.carried, plan.grid, request.seed, gpu, request.workload.k_of(gpu))
+        for gpu in range(plan.simulated)
+    ]
+    gpus = [new_gpu(plan, number, hardware, partials[number]) for number in range(plan.simulated)]
+    return System(plan, hardware, gpus), partials
+
+
+def _run(system: System, threads: int, on_progress: Callable[[Progress], None] | None, start: float) -> None:
+    plan = system.plan
+    reported = 0.0
+    for cycle in system.run(threads):
+        now = time.perf_counter()
+        if on_progress is not None and now - reported > REPORT_SECONDS:
+            reported = now
+            on_progress(
+                Progress(
+                    simulated_ns=_ns(plan, cycle),
+                    estimated_total_ns=_ns(plan, max(plan.estimated_cycles, cycle)),
+                    phase=_phase(system),
+                    wall_seconds=now - start,
+                )
+            )
+
+
+def _phase(system: System) -> str:
+    """What the slowest GPU does."""
+    if any(gpu.s["gemm_end"][0] < 0 for gpu in system.gpus):
+        return "GEMM" if system.plan.sequential else "GEMM and reduce-scatter"
+    if any(gpu.s["ag_first"][0] == state.FAR for gpu in system.gpus):
+        return "reduce-scatter"
+    return "all-gather"
+
+
+def _ns(plan: Plan, cycles: float) -> float:
+    return cycles * 1000 / plan.request.machine.hbm.clock_mhz
+
+
+def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float16]]) -> Result:
+    plan, request = system.plan, system.plan.request
+    tracked = not plan.sequential
+    tracker = _tracker(system) if tracked else None
+    check = _check_data(system, partials) if len(plan.carried.lines) else None
+    return Result(
+        policy=request.policy,
+        hardware=request.hardware,
+        machine=request.machine.name,
+        mirror=request.mirror,
+        seed=request.seed,
+        gpus_simulated=plan.simulated,
+        workload=WorkloadRecord.of(request.workload),
+        time_ns=_times(system),
+        traffic_bytes_per_gpu=_traffic(system),
+        tracker=tracker,
+        blocks=BlocksRecord(by_tile=_sum(system, "by_tile"), by_chunk=_sum(system, "by_chunk")) if tracked else None,
+        rtl=_evaluations(system, hardware),
+        data_check=check,
+        contention=contention(system),
+        identities=_identities(system, tracker),
+    )
+
+
+def _sum(system: System, name: str) -> int:
+    return sum(int(gpu.s[name][0]) for gpu in system.gpus)
+
+
+def _times(system: System) -> TimeNs:
+    """Times of the slowest GPU in each phase; ``exposed_communication`` is of the GPU that has most of it."""
+    plan = system.plan
+
+    def slowest(cycles: Callable[[np.void], int]) -> float:
+        return _ns(plan, max(int(cycles(gpu.s[0])) for gpu in system.gpus))
+
+    return TimeNs(
+        total=slowest(lambda s: s["finish"]),
+        gemm=slowest(lambda s: s["gemm_end"] - s["gemm_start"]),
+        reduce_scatter=slowest(lambda s: s["rs_last"] - s["rs_first"]),
+        all_gather=slowest(lambda s: s["ag_last"] - s["ag_first"]),
+        exposed_communication=slowest(lambda s: s["exposed_cycles"]),
+    )
+
+
+def _traffic(system: System) -> TrafficBytes:
+    """Mean over the simulated GPUs. ``init_write``: the driver clears what is updated: all of the output but the remote
+    chunk (the rest of it is never read before the all-gather stores it)."""
+    plan = system.plan
+    count = len(system.gpus)
+    sums = sum(gpu.bytes_by_cause for gpu in system.gpus)
+    values = {cause: float(sums[i]) / count for i, cause in enumerate(CAUSES)}
+    cleared = 0.0
+    if not plan.sequential:
+        remote = [int(gpu.chunk_lines[(number + 1) % plan.gpus]) for number, gpu in enumerate(system.gpus)]
+        cleared = sum(32.0 * (plan.grid.lines - lines) for lines in remote) / count
+    return TrafficBytes(**values, init_write=cleared, total=sum(values.values()))
+
+
+def _tracker(system: System) -> TrackerRecord:
+    """Counters of the hardware, read over its bus."""
+    numbers = range(len(system.gpus))
+    return TrackerRecord(
+        updates=_sum(system, "updates_counted"),
+        tiles=_sum(system, "tiles_done"),
+        triggers=_sum(system, "triggers"),
+        peak_entries=max(system.read(number, regs.PEAK_ENTRIES) for number in numbers),
+        overflowed_chunks=sum(system.read(number, regs.OVERFLOWED) for number in numbers),
+    )
+
+
+def _evaluations(system: System, hardware: Hardware) -> RtlRecord:
+    counts = instance_counts(hardware)
+    instances = sum(counts.values())
+    cycles = sum(instances * (int(gpu.s["finish"][0]) + int(gpu.p["epoch"][0])) for gpu in system.gpus)
+    by_part = dict(zip(PART_NAMES, (int(n) for n in sum(gpu.evaluated for gpu in system.gpus)), strict=True))
+    evaluated = sum(by_part.values())
+    return RtlRecord(
+        cycles=cycles, cycles_evaluated=evaluated, cycles_skipped=cycles - evaluated, evaluated_by_part=by_part
+    )
+
+
+def _check_data(system: System, partials: list[NDArray[np.float16]]) -> DataCheck:
+    """Every carried line, on every GPU after the all-gather, against the ring's reduction in NumPy."""
+    plan = system.plan
+    expected = to_words(ring_reference(partials, owners(plan.carried, plan.grid, plan.partition)))
+    mismatches = 0
+    for gpu in system.gpus:
+        got = np.ascontiguousarray(gpu.memory).view(np.uint16)
+        mismatches += int(np.count_nonzero(got != np.ascontiguousarray(expected).view(np.uint16)))
+    return DataCheck(elements=16 * len(plan.carried.lines) * len(system.gpus), mismatches=mismatches)
+
+
+def _identities(system: System, tracker: TrackerRecord | None) -> dict[str, bool]:
+    """Accounting identities (name: it holds); see docs/results.md."""
+    plan = system.plan
+    sums = cast("NDArray[np.int64]", sum(gpu.bytes_by_cause for gpu in system.gpus))
+    expected = closed_forms(plan.request.policy, plan.gpus, plan.grid.output_bytes)
+    if plan.request.mirror:
+        expected = {cause: value for cause, value in expected.items() if _chunks_equal(plan)}
+        sums = sums * plan.gpus
+    found = {
+        f"{cause}_closed_form": int(sums[CAUSES.index(cause)]) == value  # type: ignore[arg-type]
+        for cause, value in expected.items()
+    }
+    found["wall_is_compute_exposed_idle"] = all(_covers(gpu) for gpu in system.gpus)
+    found["requests_all_answered"] = all(gpu.s["nodes_used"][0] == 0 for gpu in system.gpus)
+    found["dram_lines_match_bytes"] = all(_lines_match(gpu) for gpu in system.gpus)
+    if tracker is not None:
+        lines = sum(int(gpu.s["updates_local"][0]) + int(gpu.received[0].sum()) for gpu in system.gpus)
+        found["updates_counted_are_updates_sent"] = tracker.updates == lines
+        found["dma_reads_see_all_counted_updates"] = _sum(system, "early_reads") == 0
+        found["no_hardware_error"] = all(
+            system.read(number, regs.STATUS) >> regs.Status["unmatched"].offset == 0 for number in range(plan.simulated)
+        )
+    return found
+
+
+def _chunks_equal(plan: Plan) -> bool:
+    return len({plan.grid.chunk_bytes(chunk) for chunk in plan.partition.chunks}) == 1
+
+
+def _covers(gpu: Gpu) -> bool:
+    s = gpu.s[0]
+    return bool(s["compute_cycles"] + s["exposed_cycles"] + s["idle_cycles"] == s["finish"])
+
+
+def _lines_match(gpu: Gpu) -> bool:
+    """DRAM moved as many lines as requests carried bytes for (short lines count as whole)."""
+    totals = dram_totals(gpu)
+    lines = totals["reads"] + totals["writes"] + totals["updates"]
+    moved = int(gpu.bytes_by_cause.sum())
+    return moved <= 32 * lines and int(gpu.wait.sum()) == lines
