@@ -1,0 +1,80 @@
+"""The unit's Verilog, compiled, does in every cycle what Amaranth's simulator does, whatever it holds before reset."""
+
+from collections.abc import Iterator
+
+import pytest
+import stream_checks
+from amaranth.hdl import Value
+from amaranth.lib.wiring import In
+from t3hdl.layouts import Op
+from t3hdl.signatures import unit_signature, word_map
+from t3hdl.unit import T3Unit
+from t3hdl.verilog import write_verilog
+from t3sim import rtl_build
+from t3sim.abi import Instance
+from t3sim.rtl import CompiledPart
+from test_unit import CONFIG, accesses, arm, drain, send
+
+Cycle = tuple[dict[str, int], dict[str, int]]
+"""Inputs and outputs by port."""
+
+
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Cycle]:
+    """A run with back-pressure, overflow and commands in Amaranth's simulator."""
+    unit = T3Unit(config=CONFIG)
+    inputs = {
+        ".".join(str(part) for part in path): Value.cast(value)
+        for path, member, value in unit.signature.flatten(unit)
+        if member.flow == In
+    }
+    trace: list[Cycle] = []
+
+    class Recorder(stream_checks.Bench):
+        def _check_held(self, outputs: dict[str, int]) -> None:
+            trace.append(({name: self.ctx.get(value) for name, value in inputs.items()}, outputs))
+            super()._check_held(outputs)
+
+    async def scenario(bench: stream_checks.Bench) -> None:
+        bench.gap = 0.2
+        bench.accept = dict.fromkeys(bench.accept, 0.6)
+        await arm(bench, mca=1, starvation=9)
+        for chunk in (1, 2, 3):
+            send(bench, "comm_write", accesses(chunk, Op.ADD))
+            send(bench, "compute_write", accesses(chunk, Op.STORE))
+        await drain(bench)
+        assert bench["chunks_done"] == 3 and bench.got["command"]
+
+    monkeypatch.setattr(stream_checks, "Bench", Recorder)
+    stream_checks.run(unit, scenario, seed=77)
+    return trace
+
+
+@pytest.fixture(params=["zeros", "random"])
+def power_up(request, monkeypatch) -> Iterator[str]:
+    """What registers and memories hold before reset."""
+    if request.param == "random":
+        original = rtl_build.wrapper
+        flags = tuple("unique" if flag == "fast" else flag for flag in rtl_build._VERILATOR_FLAGS)
+        seeded = "{ context.randReset(2); context.randSeed(5); return"
+        monkeypatch.setattr(rtl_build, "_VERILATOR_FLAGS", flags)
+        monkeypatch.setattr(rtl_build, "wrapper", lambda *args: original(*args).replace("{ return", seeded, 1))
+    yield request.param
+
+
+def test_compiled_unit(power_up, monkeypatch):
+    trace = recorded(monkeypatch)
+    words = word_map(unit_signature(CONFIG))
+    text = write_verilog(T3Unit(config=CONFIG), "t3_unit")
+    part = CompiledPart("t3_unit", words, rtl_build.library("t3_unit", text, words))
+    instance = Instance(part.part_type)
+    # A payload means nothing while its valid is 0.
+    payloads = {name: name.replace(".payload", ".valid") for name in words.outputs if name.endswith(".payload")}
+    payloads |= {"response_data": "response_valid", "response_error": "response_valid"}
+    for cycle, (inputs, outputs) in enumerate(trace):
+        for name, value in outputs.items():
+            if outputs.get(payloads.get(name, ""), 1):
+                assert instance.get(name) == value, f"{name} in cycle {cycle}"
+        for name, value in inputs.items():
+            instance.set(name, value)
+        instance.step()
+    part.free()
