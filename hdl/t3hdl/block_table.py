@@ -1,9 +1,10 @@
 """Counts the finished tiles of every block, and says once that a block is ready."""
 
+import enum
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, enum, memory, wiring
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from .config import T3Config
@@ -23,7 +24,7 @@ ReadyBlock = data.StructLayout({"slot": 6, "block": 6, "by_chunk": 1})
 _Entry = data.StructLayout({"count": 16, "fired": 1})
 
 
-class _Op(enum.Enum, shape=2):
+class _Op(enum.IntEnum):
     """What a stage does."""
 
     NONE = 0

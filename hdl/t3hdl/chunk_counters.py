@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from .config import T3Config
@@ -50,17 +50,28 @@ class ChunkCounters(wiring.Component):
         """Look up the slot, add, compare; then the registers."""
         m = Module()
         window, bits, event = self._parameters.chunk_window, self._parameters.chunk_count_bits, self.event
-        expected = [Signal(bits, name=f"expected_{s}") for s in range(window)]
-        totals = [Signal(bits, name=f"total_{s}") for s in range(window)]
-        overflow, complete = Signal(window), Signal(window)
+        m.submodules.expected = expected = memory.Memory(shape=bits, depth=window, init=[])
+        m.submodules.totals = totals = memory.Memory(shape=bits, depth=window, init=[])
+        loading, wanted = expected.write_port(), expected.read_port(domain="comb")
+        counting, counted = totals.write_port(), totals.read_port(domain="comb")
+        fresh, overflow, complete = Signal(window), Signal(window), Signal(window)
 
         total, limit = Signal(max(bits, len(event.lines)) + 1), Signal(bits)
-        bit = Signal(window)
+        bit, load_bit = Signal(window), Signal(window)
         spilled, was_spilled, was_complete, finished = Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
-            total.eq(Array(totals)[event.slot] + event.lines),
-            limit.eq(Array(expected)[event.slot]),
+            loading.addr.eq(self.load.slot),
+            loading.data.eq(self.load.expected),
+            loading.en.eq(load_bit.any()),
+            wanted.addr.eq(event.slot),
+            limit.eq(wanted.data),
+            counting.addr.eq(event.slot),
+            counting.data.eq(total),
+            counting.en.eq(self.event_valid),
+            counted.addr.eq(event.slot),
+            total.eq(Mux((fresh & bit).any(), 0, counted.data) + event.lines),
             bit.eq(1 << event.slot),
+            load_bit.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
             was_spilled.eq((overflow & bit).any()),
             was_complete.eq((complete & bit).any()),
             spilled.eq(event.kind == EventKind.OVERFLOW),
@@ -68,23 +79,20 @@ class ChunkCounters(wiring.Component):
             self.busy.eq(self.tile_done_valid | self.chunk_done_valid),
         ]
 
-        load_bit = Mux(self.load_valid, (1 << self.load.slot)[:window], 0)
         m.d.sync += [
             self.tile_done_valid.eq(self.event_valid & ~spilled),
             self.chunk_done_valid.eq(finished),
+            # A slot counts from zero if nothing was counted since its load.
+            fresh.eq((fresh & ~Mux(self.event_valid, bit, 0)) | load_bit),
             overflow.eq((overflow | Mux(self.event_valid & spilled, bit, 0)) & ~load_bit),
             complete.eq((complete | Mux(finished, bit, 0)) & ~load_bit),
         ]
         with m.If(self.event_valid):
             m.d.sync += [
-                Array(totals)[event.slot].eq(total),
                 self.overflowed.eq(self.overflowed + (spilled & ~was_spilled)),
                 self.over_total.eq(self.over_total | was_complete | (total > limit)),
                 *(self.tile_done[field].eq(event[field]) for field in TileDone.members),
                 self.chunk_done.slot.eq(event.slot),
                 self.chunk_done.overflowed.eq(was_spilled | spilled),
             ]
-        for s in range(window):
-            with m.If(self.load_valid & (self.load.slot == s)):
-                m.d.sync += [expected[s].eq(self.load.expected), totals[s].eq(0)]
         return m

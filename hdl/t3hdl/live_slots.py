@@ -2,26 +2,36 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from .choose import index_of, lowest_bit
 from .config import T3Config
 from .layouts import SlotLoad, Token
 
-SlotMatch = data.StructLayout({"hit": 1, "slot": 6, "addends": 8, "descriptor": 6})
-"""The live chunk of a tile; the other fields mean nothing unless ``hit``."""
+SlotMatch = data.StructLayout({"hit": 1, "slot": 6})
+"""The live chunk of a tile; ``slot`` means nothing unless ``hit``."""
 
-_Slot = data.StructLayout({
-    "valid": 1, "row0": 12, "row1": 12, "col0": 12, "col1": 12, "context": 4, "epoch": 2, "addends": 8, "descriptor": 6,
-})  # fmt: skip
+SlotDetail = data.StructLayout({"addends": 8, "descriptor": 6})
+"""What a bank needs of the chunk besides its slot."""
+
+# One addition compares a tile with all bounds of a slot. Each field of the sum has a bit more than what is compared;
+# that top bit says "row >= row0", "row < row1", and so on, and no carry leaves its field. `key`: exactly 64 if equal.
+_Sum = data.StructLayout({"row0": 13, "row1": 13, "col0": 13, "col1": 13, "key": 7})
+_INSIDE = "1000000" + 4 * ("1" + 12 * "-")
+_TOP = Const(0, 1)
 
 
-def _holds(slot: Any, tile: Any) -> Value:
-    rows = (slot.row0 <= tile.row) & (tile.row < slot.row1)
-    columns = (slot.col0 <= tile.col) & (tile.col < slot.col1)
-    return slot.valid & rows & columns & (slot.context == tile.context) & (slot.epoch == tile.epoch)
+def _slot_side(load: Any) -> Value:
+    """The summand of a slot."""
+    key = (64 - Cat(load.context, load.epoch))[:7]
+    return Cat((4096 - load.row0)[:13], load.row1, _TOP, (4096 - load.col0)[:13], load.col1, _TOP, key)
+
+
+def _tile_side(tile: Any) -> Value:
+    """The summand of a tile."""
+    return Cat(tile.row, _TOP, ~tile.row, _TOP, tile.col, _TOP, ~tile.col, _TOP, tile.context, tile.epoch)
 
 
 class LiveSlots(wiring.Component):
@@ -35,9 +45,12 @@ class LiveSlots(wiring.Component):
     -------
     load_valid, load : In : pulse; writes slot ``load.slot``.
     tile : In(Token).array(banks) : the tiles in question.
-    match : Out(SlotMatch).array(banks) : the lowest slot that holds the tile.
+    match : Out(SlotMatch).array(banks) : the lowest slot that holds the tile, in the same cycle.
+    read : In(1).array(banks) : fetches the detail of the match.
+    detail : Out(SlotDetail).array(banks) : in the next cycle, and until the next read.
 
-    Latency: 0; a slot loaded at t matches from t+1. Reset: no slot is valid.
+    Latency: 0 to ``match``, 1 to ``detail``; a slot loaded at t is seen from t+1. Throughput: one tile per bank and
+    cycle. Reset: no slot is valid.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -45,24 +58,41 @@ class LiveSlots(wiring.Component):
             "load_valid": In(1), "load": In(SlotLoad),
             "tile": In(Token).array(config.tracker_banks),
             "match": Out(SlotMatch).array(config.tracker_banks),
+            "read": In(1).array(config.tracker_banks),
+            "detail": Out(SlotDetail).array(config.tracker_banks),
         })  # fmt: skip
         self._window = config.chunk_window
 
     def elaborate(self, platform: Any) -> Module:
-        """Registers, then per bank: all comparisons, the lowest hit, what is needed of its slot."""
+        """Registers, then per bank: all comparisons, the lowest hit, the detail of that slot."""
         m = Module()
-        slots = [Signal(_Slot, name=f"slot_{s}") for s in range(self._window)]
-        for s, slot in enumerate(slots):
-            with m.If(self.load_valid & (self.load.slot == s)):
-                m.d.sync += [slot[field].eq(self.load[field]) for field in _Slot.members]
-        needed = Array(Cat(slot.addends, slot.descriptor) for slot in slots)
-        for tile, match in zip(self.tile, self.match, strict=True):
-            hits, first = Signal(self._window), Signal(range(self._window))
+        m.submodules.details = details = memory.Memory(shape=SlotDetail, depth=self._window, init=[])
+        write = details.write_port()
+        loaded, slot, valid = Signal(_Sum.size), Signal(self._window), Signal(self._window)
+        # Never looked at before it is loaded, so it needs no reset.
+        bounds = [Signal(_Sum.size, name=f"bounds_{s}", reset_less=True) for s in range(self._window)]
+        m.d.comb += [
+            loaded.eq(_slot_side(self.load)),
+            write.addr.eq(self.load.slot),
+            slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
+            write.en.eq(slot.any()),
+            write.data.addends.eq(self.load.addends),
+            write.data.descriptor.eq(self.load.descriptor),
+        ]
+        m.d.sync += valid.eq((valid & ~slot) | Mux(self.load.valid, slot, 0))
+        for bound, mine in zip(bounds, slot, strict=True):
+            with m.If(mine):
+                m.d.sync += bound.eq(loaded)
+        for b, (tile, match) in enumerate(zip(self.tile, self.match, strict=True)):
+            side, hits = Signal(_Sum.size, name=f"side_{b}"), Signal(self._window, name=f"hits_{b}")
+            found = details.read_port()
             m.d.comb += [
-                hits.eq(Cat(_holds(slot, tile) for slot in slots)),
+                side.eq(_tile_side(tile)),
+                hits.eq(valid & Cat((bound + side)[: _Sum.size].matches(_INSIDE) for bound in bounds)),
                 match.hit.eq(hits.any()),
-                first.eq(index_of(lowest_bit(hits))),
-                match.slot.eq(first),
-                Cat(match.addends, match.descriptor).eq(needed[first]),
+                match.slot.eq(index_of(lowest_bit(hits))),
+                found.addr.eq(match.slot),
+                found.en.eq(self.read[b]),
+                self.detail[b].eq(found.data),
             ]
         return m

@@ -61,12 +61,14 @@ class SlotState(wiring.Component):
         retired, loaded, finished, flushed, issued = (
             Signal(self._window, name=name) for name in ("retired", "loaded", "finished", "flushed", "issued")
         )
+        left = Signal(7)
         free = lowest_bit(~self.used)
         flush = lowest_bit(pending)
         m.d.comb += [
             loaded.eq(self._when(self.load, self.load_slot)),
             finished.eq(self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~done),
-            issued.eq(self._when(self.issue & (unissued[self.issue_slot] == 1), self.issue_slot)),
+            issued.eq(self._when(self.issue, self.issue_slot)),
+            left.eq(unissued[self.issue_slot] - 1),
             flushed.eq(Mux(self.flush_take, flush, 0)),
             retired.eq(self.used & done & all_issued),
             self.retiring.eq(retired.any()),
@@ -79,16 +81,14 @@ class SlotState(wiring.Component):
             self.used.eq((self.used | loaded) & ~retired),
             done.eq((done | finished) & ~loaded),
             dma.eq(Mux(self.load_dma, dma | loaded, dma & ~loaded)),
-            all_issued.eq(Mux(self.load_dma, all_issued & ~loaded, all_issued | loaded) | issued),
+            all_issued.eq(Mux(self.load_dma, all_issued & ~loaded, all_issued | loaded) | Mux(left == 0, issued, 0)),
             pending.eq((pending | Mux(self.chunk_done.overflowed, finished & dma, 0)) & ~flushed),
         ]
-        with m.If(self.load):
-            m.d.sync += [
-                descriptors[self.load_slot].eq(self.load_descriptor),
-                unissued[self.load_slot].eq(self.load_blocks),
-            ]
-        with m.If(self.issue):
-            m.d.sync += unissued[self.issue_slot].eq(unissued[self.issue_slot] - 1)
+        for s in range(self._window):
+            with m.If(loaded[s]):
+                m.d.sync += [descriptors[s].eq(self.load_descriptor), unissued[s].eq(self.load_blocks)]
+            with m.Elif(issued[s]):
+                m.d.sync += unissued[s].eq(left)
         with m.If(finished.any()):
             m.d.sync += [
                 self.chunks_done.eq(self.chunks_done + 1),

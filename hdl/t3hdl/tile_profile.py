@@ -2,62 +2,68 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Signal
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import memory, wiring
 from amaranth.lib.wiring import In, Out
 
 from . import register_map as regs
 from .config import T3Config
 from .layouts import ConfigWrite
 
-_CLASSES = 4
-_WAVEFRONTS = 16
+_TILES = 64
+
+
+def profile_name(token: Any) -> Value:
+    """The name under which the profile knows the tile of a token: bottom, right, wf."""
+    return Cat(token.wf, token.right, token.bottom)
 
 
 class TileProfile(wiring.Component):
-    """The PROFILE registers. They outlive a disarm.
+    """The PROFILE registers, as a memory and one bit per register: written since reset. They outlive a disarm.
 
     Parameters
     ----------
-    config : gives wavefronts, counter width and the number of lookups (one per tracker bank).
+    config : gives the counter width and the number of lookups (one per tracker bank).
 
     Members
     -------
     config_valid, config : In : configuration writes.
-    name : In(6).array(banks) : bottom, right and wf of a tile, bottom first (most significant).
-    lines : Out.array(banks) : its lines, in ``tile_count_bits`` bits; 0 for a wavefront that does not exist.
+    name : In(6).array(banks) : :func:`profile_name` of a tile.
+    read : In(1).array(banks) : fetches its lines.
+    lines : Out.array(banks) : in the next cycle, and until the next read; in ``tile_count_bits`` bits.
 
-    Latency: 0; a register written at t is visible at t+1. Reset: 0, no tile exists.
+    Latency: 1; a register written at t is seen by a read at t+1. Throughput: one read per bank and cycle. Reset: every
+    register is 0, no tile exists.
     """
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "config_valid": In(1), "config": In(ConfigWrite),
-            "name": In(6).array(config.tracker_banks),
+            "name": In(6).array(config.tracker_banks), "read": In(1).array(config.tracker_banks),
             "lines": Out(config.tile_count_bits).array(config.tracker_banks),
         })  # fmt: skip
-        self._parameters = config
+        self._width = config.tile_count_bits
 
     def elaborate(self, platform: Any) -> Module:
-        """One register per edge class and wavefront, one multiplexer per bank."""
+        """The registers lie at addresses of eight bytes each in an aligned block."""
         m = Module()
-        width = self._parameters.tile_count_bits
-        entries = []
-        for edge in range(_CLASSES):
-            for wf in range(_WAVEFRONTS):
-                if wf >= self._parameters.wavefronts:
-                    entries.append(Const(0, width))
-                    continue
-                entry = Signal(width, name=f"lines_{edge}_{wf}")
-                address = regs.PROFILE + 8 * (edge * _WAVEFRONTS + wf)
-                with m.If(self.config_valid & (self.config.address == address)):
-                    m.d.sync += entry.eq(self.config.data)
-                entries.append(entry)
-        for name, lines in zip(self.name, self.lines, strict=True):
-            m.d.comb += lines.eq(Array(entries)[name])
+        m.submodules.table = table = memory.Memory(shape=self._width, depth=_TILES, init=[])
+        write, written = table.write_port(), Signal(_TILES)
+        block = (8 * _TILES).bit_length() - 1
+        m.d.comb += [
+            write.addr.eq(self.config.address[3:block]),
+            write.data.eq(self.config.data),
+            write.en.eq(self.config_valid & (self.config.address[block:] == regs.PROFILE >> block)),
+        ]
+        with m.If(write.en):
+            m.d.sync += written.eq(written | (1 << write.addr))
+        for b, (name, lines) in enumerate(zip(self.name, self.lines, strict=True)):
+            found, known = table.read_port(), Signal(name=f"known_{b}")
+            m.d.comb += [
+                found.addr.eq(name),
+                found.en.eq(self.read[b]),
+                lines.eq(Mux(known, found.data, 0)),
+            ]
+            with m.If(self.read[b]):
+                m.d.sync += known.eq(written.bit_select(name, 1))
         return m
-
-
-def profile_name(token: Any) -> Any:
-    """The name under which :class:`TileProfile` knows the tile of a token."""
-    return Cat(token.wf, token.right, token.bottom)

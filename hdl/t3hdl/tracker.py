@@ -73,7 +73,10 @@ class Tracker(wiring.Component):
             core.d.comb += [
                 slots.tile[b].eq(bank.tile),
                 bank.match.eq(slots.match[b]),
+                slots.read[b].eq(bank.read),
+                bank.detail.eq(slots.detail[b]),
                 profile.name[b].eq(profile_name(bank.tile)),
+                profile.read[b].eq(bank.read),
                 bank.lines.eq(profile.lines[b]),
                 bank.clear.eq(~self.init_done),
                 bank.clear_row.eq(clear_row),

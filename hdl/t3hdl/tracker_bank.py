@@ -11,7 +11,7 @@ from .chunk_counters import event_layout
 from .config import T3Config
 from .entry_table import EntryTable, table_row, tag_of
 from .layouts import EventKind, Token
-from .live_slots import SlotMatch
+from .live_slots import SlotDetail, SlotMatch
 from .queues import Fifo, InputQueue
 
 
@@ -26,7 +26,9 @@ class TrackerBank(wiring.Component):
     -------
     token : In(stream(Token)) : ready is 0 while ``clear``.
     tile : Out(Token) : the tile that enters M next, to be matched by the owner in the same cycle.
-    match, lines : In : its live chunk and its lines per addend.
+    match : In : its live chunk.
+    read : Out(1) : it enters M in this cycle.
+    detail, lines : In : of the tile in M: addends and descriptor of its chunk, lines per addend.
     event : Out(stream) : finished tiles, and lines counted without an entry.
     clear, clear_row : In : the init walker writes zeros to this row.
     allocated, freed : Out(1) : pulses; an entry begins or ends to be used.
@@ -40,15 +42,15 @@ class TrackerBank(wiring.Component):
         self._event = event_layout(config)
         super().__init__({
             "token": In(stream.Signature(Token)), "tile": Out(Token),
-            "match": In(SlotMatch), "lines": In(config.tile_count_bits),
+            "match": In(SlotMatch), "read": Out(1), "detail": In(SlotDetail), "lines": In(config.tile_count_bits),
             "event": Out(stream.Signature(self._event)),
             "clear": In(1), "clear_row": In(range(config.sets_per_bank)),
             "allocated": Out(1), "freed": Out(1), "unmatched": Out(1), "over_count": Out(1), "busy": Out(1),
         })  # fmt: skip
         self._parameters = config
-        stage = {"valid": 1, "token": Token, "hit": 1, "slot": 6, "descriptor": 6}
-        self._m_stage = data.StructLayout(stage | {"addends": 8, "lines": config.tile_count_bits})
-        self._r_stage = data.StructLayout(stage | {"threshold": config.tile_count_bits})
+        stage = {"valid": 1, "token": Token, "hit": 1, "slot": 6}
+        self._m_stage = data.StructLayout(stage)
+        self._r_stage = data.StructLayout(stage | {"descriptor": 6, "threshold": config.tile_count_bits})
 
     def elaborate(self, platform: Any) -> Module:
         """The pipeline: either every stage moves, or (event queue full) every stage and the row that was read hold."""
@@ -65,6 +67,7 @@ class TrackerBank(wiring.Component):
             queue.i.valid.eq(self.token.valid & ~self.clear),
             self.token.ready.eq(queue.i.ready & ~self.clear),
             self.tile.eq(queue.o.payload),
+            self.read.eq(queue.o.valid & advance),
             advance.eq(~row.valid | events.i.ready),
             queue.o.ready.eq(advance),
             table.read.eq(advance & matched.valid),
@@ -76,13 +79,14 @@ class TrackerBank(wiring.Component):
             with m.If(queue.o.valid):
                 m.d.sync += [
                     matched.token.eq(queue.o.payload),
-                    *(matched[field].eq(self.match[field]) for field in ("hit", "slot", "descriptor", "addends")),
-                    matched.lines.eq(self.lines),
+                    matched.hit.eq(self.match.hit),
+                    matched.slot.eq(self.match.slot),
                 ]
             with m.If(matched.valid):
                 m.d.sync += [
-                    *(row[field].eq(matched[field]) for field in ("token", "hit", "slot", "descriptor")),
-                    row.threshold.eq(matched.lines * matched.addends),
+                    *(row[field].eq(matched[field]) for field in ("token", "hit", "slot")),
+                    row.descriptor.eq(self.detail.descriptor),
+                    row.threshold.eq(self.lines * self.detail.addends),
                 ]
         self._update(m, row, row.valid & advance, table, events)
         return m
