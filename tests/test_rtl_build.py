@@ -214,7 +214,7 @@ def test_reset_forgets():
 KERNEL = """
 from numba import njit
 from t3hdl.config import preset
-from t3sim.abi import Instance
+from t3sim.abi import Instance, address_of, words_at
 from t3sim.golden.hardware import golden_hardware
 from t3sim.rtl import compiled_part
 
