@@ -5,6 +5,7 @@ from stream_checks import run
 from t3hdl import register_map as regs
 from t3hdl.config import preset
 from t3hdl.tracker import Tracker
+from table_garbage import fill_tables
 from tracker_driver import LINES, Driver, check
 
 
@@ -145,6 +146,18 @@ def test_a_full_set_marks_the_chunk_and_counts_the_rest_without_entries() -> Non
     check(scenario, tracker_ways=1)
 
 
+def test_the_first_overflow_may_complete_the_chunk() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.start()
+        await d.load(expected=2)
+        d.send(col=0)
+        d.send(col=2, n=2)
+        await d.settle()
+        assert [chunk for _, chunk in d.chunks] == [{"slot": 0, "overflowed": 1}]
+
+    check(scenario, tracker_ways=1)
+
+
 def test_a_mark_holds_for_one_descriptor_and_one_set_only() -> None:
     async def scenario(d: Driver) -> None:
         await d.start()
@@ -193,8 +206,8 @@ def test_a_count_above_the_threshold_is_an_error_and_never_a_tile() -> None:
         await d.load()
         d.send(n=4)
         d.send(n=3)
-        d.send(n=1023)  # saturates: the entry stays above its threshold
-        d.send(n=1)
+        d.send(n=253)  # saturates; cut to 8 bits it would be 4, and the tile would be done with the next token
+        d.send(n=2)
         await d.settle()
         assert (d.errors, d["entries"], d.tiles) == (["over_count"], 1, [])
 
@@ -341,3 +354,19 @@ def test_disarm_forgets_counts_and_slots_but_keeps_the_profile() -> None:
         assert (len(d.tiles), len(d.chunks), d.errors) == (2, 1, [])
 
     check(scenario)
+
+
+def test_tables_may_hold_anything_before_reset() -> None:
+    async def scenario(d: Driver) -> None:
+        fill_tables(d.bench)
+        await d.start({(0, 0): 6})
+        await d.load(expected=8 * 6)
+        for _ in range(2):
+            for col in range(8):
+                d.send(col=col, n=3)
+        d.send(right=1)  # no profile was written for it: no lines, so this is one too many
+        await d.settle()
+        assert sorted(d.done_tiles) == [(0, 0, col, 0) for col in range(8)]
+        assert (len(d.chunks), d["entries"], d["overflowed"], d.errors) == (1, 0, 0, ["over_count"])
+
+    check(scenario, tracker_ways=4)

@@ -7,6 +7,7 @@ from stream_checks import run
 from t3hdl.config import preset
 from t3hdl.layouts import ChunkKind
 from t3hdl.trigger import Trigger
+from table_garbage import fill_tables
 from trigger_driver import WAVEFRONTS, Chunk, Driver, check
 
 _FOUR_BLOCKS = Chunk(rows=4, cols=4, row_shift=1, col_shift=1)
@@ -147,6 +148,23 @@ def test_more_tiles_than_a_block_has_give_no_second_command() -> None:
     check(scenario)
 
 
+def test_a_block_that_its_chunk_fired_is_not_fired_by_its_tiles() -> None:
+    chunk = Chunk(rows=2, cols=1)
+
+    async def scenario(d: Driver) -> None:
+        d.bench.accept["command"] = 0
+        await d.arm([chunk])
+        await d.step(**d.chunk_done(0, overflowed=1))
+        await d.step(20)
+        for tile in chunk.tiles():
+            await d.tile(0, *tile)
+        d.bench.accept["command"] = 1
+        await d.settle()
+        assert d.blocks(0) == [(0, 0, 1, 1), (1, 0, 1, 1)]
+
+    check(scenario)
+
+
 def test_local_chunks_count_but_never_trigger() -> None:
     chunk = Chunk(rows=2, cols=2, kind=ChunkKind.LOCAL)
 
@@ -222,6 +240,61 @@ def test_a_flush_goes_before_a_clear_and_tiles_before_both() -> None:
         flushed = [command["descriptor"] for _, command in d.commands if command["by_chunk"]]
         assert flushed in ([1] * 4 + [0] * 4, [1] * 3 + [0] * 4)
         assert len(d.loads) == 3
+
+    check(scenario)
+
+
+@pytest.mark.parametrize("delay", range(8))
+def test_a_tile_in_the_way_of_the_walker_delays_it_only(delay: int) -> None:
+    chunk = Chunk(rows=4, cols=1)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk, chunk])
+        await d.step(**d.chunk_done(0, overflowed=1))
+        await d.step(delay)
+        await d.tile(1, 0, 0)
+        await d.settle()
+        assert d.blocks(0) == [(row, 0, 1, 1) for row in range(4)]
+
+    check(scenario)
+
+
+def test_tiles_of_a_slot_that_is_being_cleared_are_ignored() -> None:
+    chunk = Chunk(rows=1, cols=1)
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk] * 3, live=2)
+        for wf in range(WAVEFRONTS):
+            await d.tile(0, 0, 0, wf)
+        await d.step(**d.chunk_done(0))
+        while not d["command.valid"]:
+            await d.step()
+        await d.step(4)
+        for _ in range(60):  # they do not hold the walker either
+            if len(d.loads) == 3 or d["load_valid"]:
+                break
+            await d.tile(0, 0, 0)
+        await d.step(5)
+        assert d.slot_of[2] == d.slot_of[0]
+        await d.tile(2, 0, 0)
+        await d.settle()
+        assert d.blocks(2) == []
+        await d.tile(2, 0, 0, 1)
+        await d.settle()
+        assert len(d.blocks(2)) == 1
+
+    check(scenario, chunk_window=2)
+
+
+def test_tables_may_hold_anything_before_reset() -> None:
+    async def scenario(d: Driver) -> None:
+        fill_tables(d.bench)
+        await d.arm([_FOUR_BLOCKS, _FOUR_BLOCKS])
+        for tile in _FOUR_BLOCKS.tiles():
+            await d.tile(1, *tile)
+        await d.settle()
+        assert sorted(d.blocks(1)) == sorted(_FOUR_BLOCKS.blocks())
+        assert d.blocks(0) == []
 
     check(scenario)
 

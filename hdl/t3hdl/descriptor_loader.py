@@ -34,9 +34,8 @@ class DescriptorLoader(wiring.Component):
     armed, live : Out : armed; descriptors made live or skipped since arm.
     waiting : Out(1) : nothing will change without a pulse or a free slot.
 
-    Latency: 10 cycles from ``started`` of the one chunk to ``start`` of the next, less the walk. Throughput: one
-    descriptor per 10 cycles plus the walk, or 9 for a skipped one. Reset: not armed; the descriptor table is undefined
-    until it is written and outlives a disarm.
+    Latency: 8 cycles from arm or a free slot to ``start``. Throughput: one descriptor per 10 cycles plus the walk, or 9
+    for a skipped one. Reset: not armed; the descriptor table is undefined until it is written, and outlives a disarm.
     """
 
     def __init__(self, *, config: T3Config) -> None:
