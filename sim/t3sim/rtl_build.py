@@ -19,7 +19,7 @@ from .toolchain import Toolchain, cache_errors, cache_folder, digest, find_toolc
 _log = logging.getLogger(__name__)
 
 _VERILATOR_FLAGS = (
-    "--cc", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--noassert", "--no-timing", "--threads", "1",
+    "--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--noassert", "--no-timing", "--threads", "1",
     "-Wno-fatal", "-Wno-lint", "--quiet", "--prefix", "V", "--Mdir", ".",
 )  # fmt: skip
 # No -march: one machine code for all machines of an architecture.

@@ -25,9 +25,10 @@ inline void sample(const V___024root& top, uint64_t* out) {{
 {sample}
 }}
 
+// Without the bookkeeping of V::eval() for threads and class objects: 14 ns, a fifth of a slice's step.
 inline void clock(V& model) {{
     model.rootp->clk ^= 1;
-    model.eval();
+    V___024root___eval(model.rootp);
 }}
 
 inline void step(intptr_t state, const uint64_t* in, uint64_t* out) {{
@@ -41,7 +42,11 @@ inline void step(intptr_t state, const uint64_t* in, uint64_t* out) {{
 
 #define PART extern "C" __attribute__((visibility("default")))
 
-PART intptr_t part_new() {{ return reinterpret_cast<intptr_t>(new V(&context)); }}
+PART intptr_t part_new() {{
+    V* model = new V(&context);
+    model->eval();  // initial values
+    return reinterpret_cast<intptr_t>(model);
+}}
 
 PART void part_free(intptr_t state) {{ delete reinterpret_cast<V*>(state); }}
 
