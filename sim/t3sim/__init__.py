@@ -1,3 +1,26 @@
 """The co-simulator of OpenT3: workloads, machines, policies, behavioural models, results and the command line."""
 
+import hashlib
+import os
+from pathlib import Path
+
+import platformdirs
+
 __version__ = "0.1.0"
+
+
+def cache_folder() -> Path:
+    """Where compiled hardware and kernels are kept: ``OPENT3_CACHE``, else the user's cache folder."""
+    return Path(os.environ.get("OPENT3_CACHE") or platformdirs.user_cache_dir("opent3"))
+
+
+def _source_digest() -> str:
+    """Digest of all sources: Numba's own check sees a change in a kernel's file, but not in what the kernel calls."""
+    digest = hashlib.sha256()
+    here = Path(__file__).parent
+    for path in sorted([*here.rglob("*.py"), *(here.parents[1] / "hdl" / "t3hdl").glob("*.py")]):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(cache_folder() / f"numba-{_source_digest()}"))

@@ -18,7 +18,7 @@ def _ns(system: System, cycles: float) -> float:
 
 def dram_totals(gpu: Gpu) -> dict[str, int]:
     """Counts of the HBM model summed over one GPU's channels (see hbm_queue.STATISTICS)."""
-    channels = [statistics(gpu.hbm, channel) for channel in range(int(gpu.p["channels"][0]))]
+    channels = [statistics(gpu, channel) for channel in range(int(gpu.p["channels"][0]))]
     return {name: sum(channel[name] for channel in channels) for name in STATISTICS}
 
 

@@ -139,7 +139,7 @@ def _constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "link_mb_s": round(link * 1000), "link_latency": plan.cycles(machine.link.latency_ns),
         "header_bytes": machine.link.header_bytes, "mirror": request.mirror,
         "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "banks": config.tracker_banks,
-        "ports": config.egress_ports, "jobs": len(moves(plan, gpu)),
+        "ports": config.egress_ports, "mca": request.policy == "t3-mca", "jobs": len(moves(plan, gpu)),
         "own_lines": 2 * grid.chunk_lines(own), "own_bytes": grid.output_bytes,
         "bin_cycles": max(1, plan.estimated_cycles // (state.BINS // 8)),
         "kernel_overhead": plan.cycles(machine.kernel.step_overhead_ns),
@@ -250,7 +250,7 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
     })  # fmt: skip
     channels = config.slices
     return state.Gpu(
-        p=p, s=scalars, hbm=new_hbm(hbm_parameters(request), channels),
+        p=p, s=scalars, channel=new_hbm(hbm_parameters(request), channels).channel,
         nodes=nodes, head=np.full((4, channels), -1, np.int64), tail=np.full((4, channels), -1, np.int64),
         rows=rows, row_data=np.zeros((row_count if carried else 1, state.SEGMENT, 4), np.int64),
         order=np.array(plan.partition.dispatch_order(order), np.int64), cus=cus,
@@ -275,6 +275,7 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
         words=words, handles=handles, channel_wake=np.zeros(channels, np.int64),
         slice_wake=np.zeros(channels, np.int64), hbm_wake=np.zeros(channels, np.int64),
         occupancy=np.zeros(channels, np.int64), visited=np.zeros(channels, np.int64),
+        inside=np.zeros((2, channels), np.int64), block_reason=np.full((2, channels), -1, np.int64),
         token_take=np.zeros(channels, np.bool_), leaf_tokens=np.zeros(config.nodes, np.int64),
         part_wake=np.zeros(PARTS, np.int64), part_active=np.zeros(PARTS, np.bool_),
         carry_of=plan.carried.number_of,

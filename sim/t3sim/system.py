@@ -33,10 +33,10 @@ class System:
         self.config = hardware.config
         count = len(gpus)
         # In mirror mode the one GPU is its own neighbour.
-        self.gpus = [
-            gpu._replace(rx=gpus[(i + 1) % count].out, grants=gpus[ring_next(i, count)].credits)
-            for i, gpu in enumerate(gpus)
-        ]
+        self.gpus = gpus
+        for number, gpu in enumerate(gpus):
+            gpu.bind("rx", gpus[(number + 1) % count].out)
+            gpu.bind("grants", gpus[ring_next(number, count)].credits)
 
     def program(self) -> None:
         """Reset every unit, and unless the policy is sequential map and arm its output."""

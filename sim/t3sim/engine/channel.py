@@ -16,7 +16,7 @@ from .jit import inner
 from .llc import filled
 from .mover import row_gone, row_line_read
 from .nmc import apply_update, store_line
-from .requests import LINE_MASK, OP, TAG, TAG_MASK, free_node, local_line_of
+from .requests import LINE_MASK, OP, STREAM, TAG, TAG_MASK, free_node, local_line_of
 from .rows import communicated, free_row
 from .state import (
     AG_READ,
@@ -83,7 +83,7 @@ def _performed(g, n, done):
 @inner
 def _complete(g, n, now, done):
     """The column command of a request issued at ``now``; its data move by ``done``."""
-    p, s, node = g.p[0], g.s[0], g.nodes[n]
+    p, node = g.p[0], g.nodes[n]
     cause = node.cause
     g.bytes_by_cause[cause] += node.bytes
     g.bins[cause, min(now // p.bin_cycles, BINS - 1)] += node.bytes
@@ -108,10 +108,11 @@ def _accept(g, c, n, op, now):
     line = node.word0 & LINE_MASK
     kind = DRAM_READ if op == READ_OP else (DRAM_WRITE if op == STORE_OP else DRAM_UPDATE)
     # Visible to the scheduler from the next cycle on, like every registered word.
-    enqueue(g.hbm, c, now + 1, local_line_of(line, p.channels), kind, n)
+    enqueue(g, c, now + 1, local_line_of(line, p.channels), kind, n)
     g.hbm_wake[c] = now + 1
     wait = now - node.available
     g.wait[node.queue >> 1, min(wait, WAIT_BINS - 1)] += 1
+    g.inside[node.queue >> 1, c] -= 1
     if op >= 2:
         s.updates_counted = s.updates_counted + 1
     if node.cause == GEMM_WRITE and not p.hold_store and node.owner >= 0:
@@ -140,39 +141,43 @@ def _pop(g, c, queue):
     g.head[queue, c] = node.next
     if node.next < 0:
         g.tail[queue, c] = -1
+    g.inside[queue >> 1, c] += 1
     if node.owner == -2:
         g.s[0].credit_now = g.s[0].credit_now + 1
 
 
 @inner
-def _note_blocked(g, c, base, out, since, now):
-    """Attribute the cycles since the last visit in which the head of a stream waited to what it waited for."""
-    cycles = now - since
-    full = g.words[out + DRAM_VALID] != 0
+def _block_reason(g, c, base, out, stream):
+    """What the lines of a stream wait for after this visit: 0 to 2 as in BY_*, or -1 if none waits."""
+    waiting = g.inside[stream, c] - (g.words[out + DRAM_VALID] and g.words[out + DRAM] >> STREAM & 1 == stream)
+    for queue in range(2 * stream, 2 * stream + 2):
+        waiting += g.head[queue, c] >= 0 and g.nodes[g.head[queue, c]].available <= g.visited[c]
+    if waiting == 0:
+        return -1
+    if g.words[out + DRAM_VALID]:
+        return BY_QUEUE
+    limit = g.words[base + THRESHOLD]
+    if stream == 1 and g.p[0].mca and limit != NO_LIMIT and occupancy(g, c) >= limit:
+        return BY_THRESHOLD
+    return BY_STREAM
+
+
+@inner
+def _note_blocked(g, c, now):
+    """Attribute the cycles since the last visit to what each stream waited for."""
     for stream in range(2):
-        waiting = False
-        for queue in range(2 * stream, 2 * stream + 2):
-            waiting |= g.words[base + QUEUE_IN[queue] + 2] != 0
-        if stream == 1 and g.words[out + WAKE_AT] != NEVER:
-            waiting = True
-        if not waiting:
-            continue
-        if full:
-            g.blocked[stream, BY_QUEUE] += cycles
-        elif stream == 1 and g.occupancy[c] >= g.words[base + THRESHOLD] and g.words[base + THRESHOLD] != NO_LIMIT:
-            g.blocked[stream, BY_THRESHOLD] += cycles
-        else:
-            g.blocked[stream, BY_STREAM] += cycles
+        if g.block_reason[stream, c] >= 0:
+            g.blocked[stream, g.block_reason[stream, c]] += now - g.visited[c]
+    g.visited[c] = now
 
 
 @inner
 def run_channel(g, c, step, forced, now):
     """Cycle ``now`` of channel ``c``; sets the cycle at which it must be looked at again."""
-    p, s = g.p[0], g.s[0]
+    p = g.p[0]
     base, out = part_in(g, SLICE, c), part_out(g, SLICE, c)
     words = g.words
-    _note_blocked(g, c, base, out, g.visited[c], now)
-    g.visited[c] = now
+    _note_blocked(g, c, now)
     transfer = forced or now >= g.slice_wake[c]
     taken = 0
     for queue in range(4):
@@ -180,9 +185,9 @@ def run_channel(g, c, step, forced, now):
             taken |= 1 << queue
     accepted = -1
     op = words[out + DRAM] >> OP & 7
-    if words[out + DRAM_VALID] and accepts(g.hbm, c, op != READ_OP):
+    if words[out + DRAM_VALID] and accepts(g, c, op != READ_OP):
         accepted = words[out + DRAM + 1] >> TAG & TAG_MASK
-    lines = occupancy(g.hbm, c)
+    lines = occupancy(g, c)
     if lines != g.occupancy[c] and words[out + WAKE_AT] != NEVER:
         transfer = True
     transfer = transfer or taken or accepted >= 0 or g.token_take[c]
@@ -200,12 +205,14 @@ def run_channel(g, c, step, forced, now):
         if taken >> queue & 1:
             _pop(g, c, queue)
     if now >= g.hbm_wake[c]:
-        wake, tag, done = tick(g.hbm, c, now)
+        wake, tag, done = tick(g, c, now)
         g.hbm_wake[c] = wake
         if tag >= 0:
             _complete(g, tag, now, done)
     if accepted >= 0:
         _accept(g, c, accepted, op, now)
+    for stream in range(2):
+        g.block_reason[stream, c] = _block_reason(g, c, base, out, stream)
     _set_wake(g, c, out, now)
 
 
@@ -235,8 +242,8 @@ def _set_wake(g, c, out, now):
                 wake = min(wake, available)
             elif g.words[out + QUEUE_READY[queue]]:
                 wake = now + 1
-    if g.words[out + DRAM_VALID] and accepts(g.hbm, c, g.words[out + DRAM] >> OP & 7 != READ_OP):
+    if g.words[out + DRAM_VALID] and accepts(g, c, g.words[out + DRAM] >> OP & 7 != READ_OP):
         wake = now + 1
-    if occupancy(g.hbm, c) != g.occupancy[c] and g.words[out + WAKE_AT] != NEVER:
+    if occupancy(g, c) != g.occupancy[c] and g.words[out + WAKE_AT] != NEVER:
         wake = now + 1
     g.channel_wake[c] = max(wake, now + 1)

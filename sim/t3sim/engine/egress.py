@@ -53,7 +53,7 @@ def _keep(g, cu, row, descriptor, now):
 @inner
 def _send_away(g, cu, row, line, op, now):
     """A row becomes a packet for the neighbour: ``op`` on ``line`` there. The egress buffer has room for it."""
-    p, s, c = g.p[0], g.s[0], g.cus[cu]
+    s, c = g.s[0], g.cus[cu]
     here, lines, wf, right, bottom = _tile_row(g, cu, row)
     r = new_row(g)
     out = g.rows[r]
@@ -113,7 +113,6 @@ def _pick(g, port, now):
 @inner
 def _offer(g, port, base, now):
     """Put the next store row on the matcher's input; the CU that it belongs to, or -1."""
-    p = g.p[0]
     cu = _pick(g, port, now)
     g.words[base + STORE_VALID] = cu >= 0
     if cu >= 0:

@@ -210,7 +210,7 @@ def run_kernel(g, now):
 @inner
 def _may_start(g):
     """Whether the next rectangle may start: its input has arrived, and before the first one the GEMM's part is done."""
-    p, s = g.p[0], g.s[0]
+    s = g.s[0]
     if s.job == 0 and (s.gemm_end < 0 or s.own_done == 0):
         return False
     move = g.moves[s.job]

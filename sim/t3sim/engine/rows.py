@@ -53,7 +53,7 @@ def carried_line(g, line):
 @inner
 def write_packet(g, packet, source, now):
     """Write an arrived packet to memory: one request per line into the communication stream."""
-    p, s = g.p[0], g.s[0]
+    s = g.s[0]
     for i in range(packet.lines):
         line = packet.line + i
         n = make_request(g, line, packet.op, packet.cause, COMM_WRITE, 32, -2)

@@ -1,11 +1,11 @@
 """The state of one simulated GPU: record types, and their allocation for a plan of a run."""
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..hbm import Hbm
+from ..hbm_queue import CHANNEL
+from .reference import Bundle
 
+WORD, NUMBER, FLAG = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_)
 FAR = 1 << 62
 """A cycle that never comes."""
 
@@ -72,7 +72,7 @@ PLAN = _record(
     tiles="i8", cached_output="i8", start="i8", epoch="i8",
     llc_sets="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
     link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
-    nodes_per_tree="i8", leaf_inputs="i8", banks="i8", ports="i8",
+    nodes_per_tree="i8", leaf_inputs="i8", banks="i8", ports="i8", mca="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", bin_cycles="i8", kernel_overhead="i8",
 )  # fmt: skip
 """What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
@@ -92,80 +92,77 @@ SCALARS = _record(
 )  # fmt: skip
 
 
-class Gpu(NamedTuple):
+class Gpu(Bundle):
     """One GPU. First index of per-channel arrays is the channel; see the record types above for the rest."""
 
-    p: np.ndarray  # PLAN[1]
-    s: np.ndarray  # SCALARS[1]
-    hbm: Hbm
-    # requests
-    nodes: np.ndarray
-    head: np.ndarray  # [4, channels]
-    tail: np.ndarray
-    rows: np.ndarray
-    row_data: np.ndarray  # [rows, SEGMENT, 4]
-    # compute
-    order: np.ndarray  # [tiles, 2] dispatch order
-    cus: np.ndarray
-    slab_left: np.ndarray  # [cus, prefetch + 1]
-    slab_ready: np.ndarray
-    llc_tag: np.ndarray  # [sets * ways + extra]
-    llc_used: np.ndarray
-    llc_fill: np.ndarray
-    llc_left: np.ndarray
-    llc_dirty: np.ndarray
-    llc_waiter: np.ndarray
-    waiters: np.ndarray  # [.., 3] cu, slot, next
-    # egress
-    jobs_cu: np.ndarray  # [ports, cus] CUs that store through this port
-    jobs_count: np.ndarray
-    jobs_next: np.ndarray
-    flight: np.ndarray  # [ports, 4, 2] cu, store row of the rows inside the matcher
-    flight_count: np.ndarray
-    port_wake: np.ndarray
-    # movers and links
-    movers: np.ndarray
-    current: np.ndarray  # [movers] the MOVE that each walks
-    commands: np.ndarray  # ring of MOVE
-    moves: np.ndarray  # the kernel's MOVEs, in order
-    tx: np.ndarray  # ring of row indices
-    out: np.ndarray  # ring of PACKET, written here, read by the neighbour
-    rx: np.ndarray  # the neighbour's ring
-    credits: np.ndarray  # ring of CREDIT to the sender
-    grants: np.ndarray  # ring of CREDIT from the receiver
-    received: np.ndarray  # [2, chunks] lines performed of incoming RS and AG chunks
-    chunk_lines: np.ndarray
-    descriptor_of: np.ndarray  # [chunks]
-    chunk_at: np.ndarray  # [tile rows, tile columns] chunk of a tile
-    held_head: np.ndarray  # [descriptors]
-    held_tail: np.ndarray
-    reflect_first: np.ndarray  # [tile rows, tile columns] number of a tile's first output row within its chunk
-    reflect_start: np.ndarray  # [chunks + 1] first entry of a chunk in reflect_rows
-    reflect_rows: np.ndarray  # (tile number) * tile_rows + row in the tile
-    # hardware
-    words: np.ndarray  # all input and output words
-    handles: np.ndarray
-    channel_wake: np.ndarray
-    slice_wake: np.ndarray
-    hbm_wake: np.ndarray
-    occupancy: np.ndarray  # that the slice last saw
-    visited: np.ndarray
-    token_take: np.ndarray
-    leaf_tokens: np.ndarray  # [leaves] slices with a token on offer, as a bit mask
-    part_wake: np.ndarray  # leaves, root, tracker, trigger, monitor
-    part_active: np.ndarray
-    # data
-    carry_of: np.ndarray  # [output lines] carried line number or -1
-    partial: np.ndarray  # [carried, 4]
-    memory: np.ndarray  # [carried, 4]
-    addends: np.ndarray  # [carried] updates performed
-    updates: np.ndarray  # [channels, 6] op-and-stores of this cycle: carried line, op, data
-    # observation
-    evaluated: np.ndarray  # [parts] evaluations, in the order of words.PART_NAMES
-    bytes_by_cause: np.ndarray
-    bins: np.ndarray  # [CAUSES + 4, BINS]: bytes by cause, CU clocks, link bytes, incoming and local updates
-    wait: np.ndarray  # [2, WAIT_BINS]
-    blocked: np.ndarray  # [2, 3] cycles blocked: by the other stream, by the threshold, by a full queue
-    stages: np.ndarray  # [stages, 2] first dispatch, last release
-    exposed: np.ndarray  # [.., 2]
-    fired: np.ndarray  # [.., 2] descriptor, time
+    FIELDS = {
+        "p": (PLAN, 1),
+        "s": (SCALARS, 1),
+        "channel": (CHANNEL, 1),  # the HBM model's pseudo-channels
+        "nodes": (NODE, 1),
+        "head": (WORD, 2),  # [4, channels]
+        "tail": (WORD, 2),
+        "rows": (ROW, 1),
+        "row_data": (WORD, 3),  # [rows, SEGMENT, 4]
+        "order": (WORD, 2),  # [tiles, 2] dispatch order
+        "cus": (CU, 1),
+        "slab_left": (WORD, 2),  # [cus, prefetch + 1]
+        "slab_ready": (WORD, 2),
+        "llc_tag": (WORD, 1),  # [sets * ways + extra]
+        "llc_used": (WORD, 1),
+        "llc_fill": (WORD, 1),
+        "llc_left": (WORD, 1),
+        "llc_dirty": (WORD, 1),
+        "llc_waiter": (WORD, 1),
+        "waiters": (WORD, 2),  # [.., 3] cu, slot, next
+        "jobs_cu": (WORD, 2),  # [ports, cus] CUs that store through this port
+        "jobs_count": (WORD, 1),
+        "jobs_next": (WORD, 1),
+        "flight": (WORD, 3),  # [ports, 4, 2] cu, store row of the rows inside the matcher
+        "flight_count": (WORD, 1),
+        "port_wake": (WORD, 1),
+        "movers": (MOVER, 1),
+        "current": (MOVE, 1),  # [movers] the MOVE that each walks
+        "commands": (MOVE, 1),  # ring of MOVE
+        "moves": (MOVE, 1),  # the kernel's MOVEs, in order
+        "tx": (WORD, 1),  # ring of row indices
+        "out": (PACKET, 1),  # ring of PACKET, written here, read by the neighbour
+        "rx": (PACKET, 1),  # the neighbour's ring
+        "credits": (CREDIT, 1),  # ring of CREDIT to the sender
+        "grants": (CREDIT, 1),  # ring of CREDIT from the receiver
+        "received": (WORD, 2),  # [2, chunks] lines performed of incoming RS and AG chunks
+        "chunk_lines": (WORD, 1),
+        "descriptor_of": (WORD, 1),  # [chunks]
+        "chunk_at": (WORD, 2),  # [tile rows, tile columns] chunk of a tile
+        "held_head": (WORD, 1),  # [descriptors]
+        "held_tail": (WORD, 1),
+        "reflect_first": (WORD, 2),  # [tile rows, tile columns] number of a tile's first output row within its chunk
+        "reflect_start": (WORD, 1),  # [chunks + 1] first entry of a chunk in reflect_rows
+        "reflect_rows": (WORD, 1),  # (tile number) * tile_rows + row in the tile
+        "words": (WORD, 1),  # all input and output words
+        "handles": (WORD, 1),
+        "channel_wake": (WORD, 1),
+        "slice_wake": (WORD, 1),
+        "hbm_wake": (WORD, 1),
+        "occupancy": (WORD, 1),  # that the slice last saw
+        "visited": (WORD, 1),  # cycle of the last visit
+        "inside": (WORD, 2),  # [2, channels] lines of a stream in the slice
+        "block_reason": (WORD, 2),  # [2, channels] what they wait for
+        "token_take": (FLAG, 1),
+        "leaf_tokens": (WORD, 1),  # [leaves] slices with a token on offer, as a bit mask
+        "part_wake": (WORD, 1),  # leaves, root, tracker, trigger, monitor
+        "part_active": (FLAG, 1),
+        "carry_of": (NUMBER, 1),  # [output lines] carried line number or -1
+        "partial": (WORD, 2),  # [carried, 4]
+        "memory": (WORD, 2),  # [carried, 4]
+        "addends": (WORD, 1),  # [carried] updates performed
+        "updates": (WORD, 2),  # [channels, 6] op-and-stores of this cycle: carried line, op, data
+        "evaluated": (WORD, 1),  # [parts] evaluations, in the order of words.PART_NAMES
+        "bytes_by_cause": (WORD, 1),
+        "bins": (WORD, 2),  # [CAUSES + 4, BINS]: bytes by cause, CU clocks, link bytes, incoming and local updates
+        "wait": (WORD, 2),  # [2, WAIT_BINS]
+        "blocked": (WORD, 2),  # [2, 3] cycles blocked: by the other stream, by the threshold, by a full queue
+        "stages": (WORD, 2),  # [stages, 2] first dispatch, last release
+        "exposed": (WORD, 2),  # [.., 2]
+        "fired": (WORD, 2),  # [.., 2] descriptor, time
+    }
