@@ -224,7 +224,7 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
     nodes, rows = np.zeros(node_count, state.NODE), np.zeros(row_count, state.ROW)
     waiters = np.zeros((misses + 1024, 3), np.int64)
     extra = misses + 16
-    llc_used = np.zeros(llc_entries + extra, np.int64)
+    llc_used = np.zeros(llc_entries + extra, np.int32)
     llc_used[llc_entries:] = np.append(np.arange(llc_entries + 1, llc_entries + extra), -1)
     for pool, field_name in ((nodes, "next"), (rows, "next"), (waiters, None)):
         _chain(pool, field_name)
@@ -255,9 +255,9 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
         rows=rows, row_data=np.zeros((row_count if carried else 1, state.SEGMENT, 4), np.int64),
         order=np.array(plan.partition.dispatch_order(order), np.int64), cus=cus,
         slab_left=np.zeros((machine.gpu.cus, slots), np.int64), slab_ready=np.zeros((machine.gpu.cus, slots), np.int64),
-        llc_tag=np.full(llc_entries + extra, -1, np.int64), llc_used=llc_used,
-        llc_fill=np.zeros(llc_entries + extra, np.int64), llc_left=np.zeros(llc_entries + extra, np.int64),
-        llc_dirty=np.zeros(llc_entries + extra, np.int64), llc_waiter=np.full(llc_entries + extra, -1, np.int64),
+        llc_tag=np.full(llc_entries + extra, -1, np.int32), llc_used=llc_used,
+        llc_fill=np.zeros(llc_entries + extra, np.int64), llc_left=np.zeros(llc_entries + extra, np.int32),
+        llc_dirty=np.zeros(llc_entries + extra, np.int32), llc_waiter=np.full(llc_entries + extra, -1, np.int32),
         waiters=waiters,
         jobs_cu=np.zeros((config.egress_ports, machine.gpu.cus + 1), np.int64),
         jobs_count=np.zeros(config.egress_ports, np.int64), jobs_next=np.zeros(config.egress_ports, np.int64),

@@ -106,8 +106,13 @@ def _get_array(context, builder, typ, value, attr):
     table = builder.inttoptr(value, word.as_pointer())
     first = list(typ.bundle.FIELDS).index(attr) * _ROW_WORDS
 
+    # The table does not change while compiled code runs, so a load may be kept across any store.
+    invariant = builder.module.add_metadata([])
+
     def load(i):
-        return builder.load(builder.gep(table, [ir.Constant(word, first + i)]))
+        loaded = builder.load(builder.gep(table, [ir.Constant(word, first + i)]))
+        loaded.set_metadata("invariant.load", invariant)
+        return loaded
 
     shape = [load(1 + i) for i in range(array_type.ndim)]
     itemsize = ir.Constant(word, context.get_abi_sizeof(context.get_data_type(array_type.dtype)))

@@ -108,12 +108,12 @@ class Gpu(Bundle):
         "cus": (CU, 1),
         "slab_left": (WORD, 2),  # [cus, prefetch + 1]
         "slab_ready": (WORD, 2),
-        "llc_tag": (WORD, 1),  # [sets * ways + extra]
-        "llc_used": (WORD, 1),
+        "llc_tag": (NUMBER, 1),  # [sets * ways + extra]
+        "llc_used": (NUMBER, 1),
         "llc_fill": (WORD, 1),
-        "llc_left": (WORD, 1),
-        "llc_dirty": (WORD, 1),
-        "llc_waiter": (WORD, 1),
+        "llc_left": (NUMBER, 1),
+        "llc_dirty": (NUMBER, 1),
+        "llc_waiter": (NUMBER, 1),
         "waiters": (WORD, 2),  # [.., 3] cu, slot, next
         "jobs_cu": (WORD, 2),  # [ports, cus] CUs that store through this port
         "jobs_count": (WORD, 1),
