@@ -1,4 +1,4 @@
-"""From a request to what every GPU simulates: shapes, addresses, maps, and the arrays of :class:`~t3sim.engine.state.Gpu`."""
+"""From a request to what every GPU simulates: shapes, addresses, maps and arrays."""
 
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -60,7 +60,7 @@ class Plan:
 
     @cached_property
     def carried(self) -> Carried:
-        """Lines with data: none without T3 hardware in use, and none in mirror mode, where the neighbour has no data."""
+        """Lines with data: none without T3 hardware in use or in mirror mode, where the neighbour has no data."""
         if self.sequential or self.request.mirror:
             return no_lines()
         return choose_lines(self.grid, self.partition, self.request.seed, self.request.data_lines)
@@ -111,6 +111,7 @@ def _constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
     slab_flop = 2 * machine.gpu.tile_rows * machine.gpu.tile_cols
     slabs = ceil_div(k, machine.gpu.slab_k)
     own = plan.partition.chunks[gpu]
+    llc_sets = machine.llc.capacity_kib * 1024 // (machine.llc.ways * machine.llc.line_bytes)
     scale = variation.clock_scale[gpu] if variation.clock_scale else 1.0
     link = variation.link_gb_s[gpu] if variation.link_gb_s else machine.link.gb_s
     skew = variation.start_skew_ns[gpu] if variation.start_skew_ns else 0.0
@@ -132,13 +133,13 @@ def _constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "b_pitch": plan.input_pitch(grid.n), "out_base": plan.bases["out"], "temp_base": plan.bases["temp"],
         "tiles": grid.tiles, "cached_output": plan.sequential,
         "start": plan.cycles(machine.gpu.kernel_launch_ns + skew),
-        "llc_sets": machine.llc.capacity_kib * 1024 // (machine.llc.ways * machine.llc.line_bytes),
+        "llc_sets": llc_sets, "llc_mask": llc_sets - 1 if llc_sets & (llc_sets - 1) == 0 else -1,
         "llc_ways": machine.llc.ways, "llc_line": machine.llc.line_bytes // LINE_BYTES,
         "llc_latency": plan.cycles(machine.llc.latency_ns), "request": plan.cycles(machine.fabric.request_ns),
         "response": plan.cycles(machine.fabric.response_ns),
         "link_mb_s": round(link * 1000), "link_latency": plan.cycles(machine.link.latency_ns),
         "header_bytes": machine.link.header_bytes, "mirror": request.mirror,
-        "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "banks": config.tracker_banks,
+        "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "leaf_bits": config.node_inputs.bit_length() - 1, "banks": config.tracker_banks,
         "ports": config.egress_ports, "mca": request.policy == "t3-mca", "jobs": len(moves(plan, gpu)),
         "own_lines": 2 * grid.chunk_lines(own), "own_bytes": grid.output_bytes,
         "bin_cycles": max(1, plan.estimated_cycles // (state.BINS // 8)),
@@ -282,17 +283,22 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
         partial=np.zeros((1, 4), np.int64) if partial is None or not len(partial) else to_words(partial),
         memory=np.zeros((max(1, carried), 4), np.int64), addends=np.zeros(max(1, carried), np.int64),
         updates=np.zeros((2 * channels, 6), np.int64),
-        evaluated=np.zeros(9, np.int64), bytes_by_cause=np.zeros(state.CAUSES, np.int64), bins=np.zeros((state.CAUSES + 4, state.BINS), np.int64),
+        evaluated=np.zeros(9, np.int64), bytes_by_cause=np.zeros(state.CAUSES, np.int64),
+        bins=np.zeros((state.CAUSES + 4, state.BINS), np.int64),
         wait=np.zeros((2, state.WAIT_BINS), np.int64), blocked=np.zeros((2, 3), np.int64), stages=stages,
         exposed=np.zeros((4096, 2), np.int64), fired=np.zeros((plan.gpus * config.blocks, 2), np.int64),
     )  # fmt: skip
 
 
 def _reflection(plan: Plan) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Mirror mode's tables: number of each tile's first output row within its chunk, start of each chunk's list, and the
-    list of (tile number * tile_rows + row in tile) of all chunks in their own order."""
+    """Mirror mode's tables.
+
+    Number of each tile's first output row within its chunk, start of each chunk's list, and the list of
+    (tile number * tile_rows + row in tile) of all chunks in their own order.
+    """
     grid = plan.grid
-    first, starts, rows = np.zeros((grid.rows, grid.cols), np.int64), [0], []
+    first, starts = np.zeros((grid.rows, grid.cols), np.int64), [0]
+    rows: list[int] = []
     if plan.request.mirror:
         for chunk in plan.partition.chunks:
             for col in range(chunk.col0, chunk.col1):

@@ -1,8 +1,9 @@
 """One memory channel: request queues, the MemorySlice (RTL or golden), and the pseudo-channel behind it.
 
-A slice is evaluated only in cycles in which something can change in it; by the hardware's idle promise (docs/hardware.md,
-rule 5) leaving out the others is exact. What counts as a change: a transfer on a stream, a change of a level input (the
-occupancy only while communication waits, since only the arbiter's threshold looks at it), or its own deadline.
+A slice is evaluated only in cycles in which something can change in it; by the hardware's idle promise
+(docs/hardware.md, rule 5) leaving out the others is exact. What counts as a change: a transfer on a stream, a change of
+a level input (the occupancy only while communication waits, since only the arbiter's threshold looks at it), or its own
+deadline.
 """
 
 from t3hdl.config import T3Config
@@ -20,7 +21,6 @@ from .requests import LINE_MASK, OP, STREAM, TAG, TAG_MASK, free_node, local_lin
 from .rows import communicated, free_row
 from .state import (
     AG_READ,
-    BINS,
     CAUSES,
     GEMM_READ,
     GEMM_WRITE,
@@ -83,10 +83,10 @@ def _performed(g, n, done):
 @inner
 def _complete(g, n, now, done):
     """The column command of a request issued at ``now``; its data move by ``done``."""
-    p, node = g.p[0], g.nodes[n]
+    s, node = g.s[0], g.nodes[n]
     cause = node.cause
     g.bytes_by_cause[cause] += node.bytes
-    g.bins[cause, min(now // p.bin_cycles, BINS - 1)] += node.bytes
+    g.bins[cause, s.bin] += node.bytes
     if cause == GEMM_READ:
         filled(g, node.owner, done)
     elif cause == RS_READ or cause == AG_READ:
@@ -94,9 +94,9 @@ def _complete(g, n, now, done):
         row_line_read(g, n, done)
     else:
         if cause == RS_WRITE:
-            g.bins[CAUSES + 2, min(now // p.bin_cycles, BINS - 1)] += 1
+            g.bins[CAUSES + 2, s.bin] += 1
         elif cause == GEMM_WRITE:
-            g.bins[CAUSES + 3, min(now // p.bin_cycles, BINS - 1)] += 1
+            g.bins[CAUSES + 3, s.bin] += 1
         _performed(g, n, done)
     free_node(g, n)
 
@@ -221,7 +221,7 @@ def _after_step(g, c, out, now):
     """Take note of what the slice shows after an evaluation."""
     p, words = g.p[0], g.words
     g.slice_wake[c] = max(now + 1, words[out + WAKE_AT] - p.epoch) if words[out + SLICE_IDLE] else now + 1
-    leaf, bit = c // p.leaf_inputs, 1 << (c % p.leaf_inputs)
+    leaf, bit = c >> p.leaf_bits, 1 << (c & (p.leaf_inputs - 1))
     if words[out + TOKEN_VALID]:
         g.leaf_tokens[leaf] |= bit
     else:

@@ -1,12 +1,12 @@
 """The GEMM on the CUs: workgroup tiles in dispatch order, a K-loop over slabs that are prefetched, then the stores.
 
-A workgroup computes whole tiles, edge tiles included (masked lanes take their time). It holds its CU until its stores are
-accepted or performed, as the machine says.
+A workgroup computes whole tiles, edge tiles included (masked lanes take their time). It holds its CU until its stores
+are accepted or performed, as the machine says.
 """
 
 from .jit import inner
 from .llc import flush, read_line, write_segment
-from .state import BINS, CAUSES, COMPUTING, FAR, IDLE, RELEASING, STARTING, STORING, WAITING
+from .state import CAUSES, COMPUTING, FAR, IDLE, RELEASING, STARTING, STORING, WAITING
 
 
 @inner
@@ -80,7 +80,7 @@ def _compute(g, cu, now):
     if c.stall_since < now or c.slab == 0:
         c.clock = clock_at(g, now)
     c.clock = c.clock + clocks
-    g.bins[CAUSES, min(now // p.bin_cycles, BINS - 1)] += clocks
+    g.bins[CAUSES, s.bin] += clocks
     if p.prefetch > 0 and c.slab + p.prefetch < p.slabs:
         _issue_slab(g, cu, c.slab + p.prefetch, now)
     _schedule(g, c, COMPUTING, cycle_at(g, c.clock))

@@ -1,4 +1,4 @@
-"""One GPU in time: every model and every part of its hardware, from cycle to cycle, skipping cycles in which nothing happens."""
+"""One GPU in time: all of its models and hardware, from one cycle in which something happens to the next."""
 
 from .channel import run_channel
 from .compute import dispatch_stage, run_cus
@@ -7,7 +7,7 @@ from .jit import inner, kernel
 from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
 from .nmc import run_updates
-from .state import DMA, KERNEL
+from .state import BINS, DMA, KERNEL
 from .unit import DONE_MASK, gather_unit, step_unit, unit_wake
 from .words import TRIGGER, part_out
 
@@ -94,13 +94,14 @@ def _finished(g, now):
 def advance(g, steps, until, rx_limit, grant_limit):
     """Simulate from the GPU's present cycle to cycle ``until`` (exclusive).
 
-    ``rx_limit``, ``grant_limit``: packets and credits of the neighbours' rings that are complete; those that arrive before
-    ``until`` must be among them. ``steps``: the hardware's step functions in the order of words.PART_NAMES. Returns the next
-    cycle in which something can happen here (FAR: never, unless the neighbours send).
+    ``rx_limit``, ``grant_limit``: packets and credits of the neighbours' rings that are complete; those that arrive
+    before ``until`` must be among them. ``steps``: the hardware's step functions in the order of words.PART_NAMES.
+    Returns the next cycle in which something can happen here (FAR: never, unless the neighbours send).
     """
     p, s = g.p[0], g.s[0]
     now = s.now
     while now < until:
+        s.bin = min(now // p.bin_cycles, BINS - 1)
         if s.gemm_start < 0 and now >= p.start:
             s.gemm_start = now
             dispatch_stage(g, now)

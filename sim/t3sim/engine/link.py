@@ -1,4 +1,4 @@
-"""The ring link: rows leave as packets one after another, arrive after the latency, and give their room back as credits.
+"""The ring link: rows leave as packets one after another, arrive after the latency, and give room back as credits.
 
 GPUs meet only here. A GPU writes packets and credits into rings that its neighbours read; both take at least the link's
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
@@ -7,7 +7,7 @@ latency, so GPUs that are simulated apart in windows of that latency see exactly
 from .jit import inner
 from .mover import row_gone
 from .rows import communicated, row_bytes, write_packet
-from .state import BINS, CAUSES, FAR, SEGMENT
+from .state import CAUSES, FAR, SEGMENT
 
 
 @inner
@@ -24,7 +24,7 @@ def _cycle(g, ps):
 
 @inner
 def _serialise(g, nbytes, start_ps):
-    """Occupy the link with ``nbytes``; the time at which the last byte has left. Bytes are counted, times not summed."""
+    """Occupy the link with ``nbytes``; when the last byte has left. Bytes are counted, times not summed."""
     p, s = g.p[0], g.s[0]
     if s.link_end_ps < start_ps:
         s.link_anchor_ps = start_ps
@@ -54,8 +54,8 @@ def _next_packet(g, row, arrival):
 def _emit_reflected(g, row, arrival):
     """Mirror mode: the neighbour sends for chunk c + 1 what this GPU sends for chunk c.
 
-    Row i of the s rows of chunk c stands for rows i t/s to (i + 1) t/s of the t rows of chunk c + 1, so each row of that
-    chunk arrives exactly once, and identically when the two chunks have the same shape.
+    Row i of the s rows of chunk c stands for rows i t/s to (i + 1) t/s of the t rows of chunk c + 1, so each row of
+    that chunk arrives exactly once, and identically when the two chunks have the same shape.
     """
     p = g.p[0]
     region = p.temp_base if row.line >= p.temp_base else p.out_base
@@ -92,7 +92,7 @@ def _emit(g, r, now):
                 for word in range(4):
                     packet.data[i, word] = g.row_data[r, i, word]
     s.tx_credit = s.tx_credit - row.lines
-    g.bins[CAUSES + 1, min(now // p.bin_cycles, BINS - 1)] += nbytes
+    g.bins[CAUSES + 1, s.bin] += nbytes
     communicated(g, row.cause, now)
     row_gone(g, r, now)
 

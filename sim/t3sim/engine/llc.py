@@ -17,7 +17,8 @@ def _set_of(g, line):
     """First entry of the set of an LLC line; upper address bits are folded in, so strides spread."""
     p = g.p[0]
     folded = line ^ (line >> 7) ^ (line >> 13) ^ (line >> 21)
-    return (folded % p.llc_sets) * p.llc_ways
+    index = folded & p.llc_mask if p.llc_mask >= 0 else folded % p.llc_sets
+    return index * p.llc_ways
 
 
 @inner

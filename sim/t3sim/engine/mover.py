@@ -1,8 +1,8 @@
 """Movers of lines: the DMA engine that the trigger commands, and the reduce-scatter and all-gather kernels on the CUs.
 
-A mover walks a rectangle of tiles tile by tile, wavefront tile by wavefront tile, row by row. It reads each row from one
-place, or from two that it adds (the sequential reduce-scatter), and sends it over the link or back into this GPU's memory. A
-read is issued only when room for its data is reserved, so reads never block what they wait for.
+A mover walks a rectangle of tiles tile by tile, wavefront tile by wavefront tile, row by row. It reads each row from
+one place, or from two that it adds (the sequential reduce-scatter), and sends it over the link or back into this GPU's
+memory. A read is issued only when room for its data is reserved, so reads never block what they wait for.
 """
 
 from t3hdl.config import T3Config
@@ -10,7 +10,7 @@ from t3hdl.layouts import DmaCommand
 from t3hdl.signatures import trigger_signature, word_map
 
 from .jit import inner
-from .requests import line_bytes, make_request, send
+from .requests import make_request, send
 from .rows import carried_line, free_row, new_row, row_bytes, transmit, write_row
 from .state import COMM_READ, DMA, FAR, KERNEL, RS_READ, RS_WRITE
 from .words import TRIGGER, part_in, part_out
@@ -106,7 +106,7 @@ def _issue_row(g, which, now):
     for source in range(sources):
         base = move.source if source == 0 else move.source2
         for i in range(lines):
-            nbytes = line_bytes(g, p.out_base + offset + i)
+            nbytes = 32 if i < lines - 1 else row.bytes - 32 * i
             n = make_request(g, base + offset + i, READ_OP, move.read_cause, COMM_READ, nbytes, r)
             node = g.nodes[n]
             node.row = i
@@ -188,7 +188,7 @@ def offer_command(g, now):
 
 @inner
 def run_kernel(g, now):
-    """The sequence of the collective kernels: the next rectangle starts when the last one is sent and its input is here."""
+    """The collective kernels in sequence: a rectangle starts when the last one is sent and its input is here."""
     p, s, mover = g.p[0], g.s[0], g.movers[KERNEL]
     s.kernel_wake = FAR
     if s.job_state == MOVING and not mover.active and mover.rows_out == 0:

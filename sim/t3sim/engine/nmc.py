@@ -1,7 +1,7 @@
 """Near-memory reduction of the lines that carry data: the bank-side unit (RTL or golden), one line at a time.
 
-The unit's timing does not depend on data, so lines without data need no evaluation of it; DRAM's timing model already holds
-the bank group for an update.
+The unit's timing does not depend on data, so lines without data need no evaluation of it; DRAM's timing model already
+holds the bank group for an update.
 """
 
 from t3hdl.config import T3Config

@@ -74,7 +74,7 @@ def _show_status(g):
 
 @kernel
 def reset_unit(g, resets):
-    """Reset every part; the words show the outputs of the first cycle. ``resets`` are in the order of words.PART_NAMES."""
+    """Reset every part; the words show the outputs of the first cycle. ``resets``: as in words.PART_NAMES."""
     p = g.p[0]
     for c in range(p.channels):
         _call(g, resets[0], SLICE, c)

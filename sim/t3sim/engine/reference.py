@@ -1,16 +1,17 @@
 """A bundle of arrays that compiled code takes as one pointer.
 
 Numba passes a tuple of arrays by value, some hundred words and as many reference counts for each call. A
-:class:`Bundle` is instead a table of addresses and shapes; an attribute of it is an array that compiled code builds from the
-table where it needs it, as in C. The Python object keeps the arrays alive.
+:class:`Bundle` is instead a table of addresses and shapes; an attribute of it is an array that compiled code builds
+from the table where it needs it, as in C. The Python object keeps the arrays alive.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
 from numba.core.datamodel import models
+from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
     infer_getattr,
@@ -19,7 +20,6 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.core.typing.templates import AttributeTemplate
 from numba.np.arrayobj import populate_array
 
 MAX_DIMENSIONS = 3
@@ -33,7 +33,7 @@ class Bundle:
     Raises TypeError if an array is missing, unknown, or not a C-contiguous array of its field's type.
     """
 
-    FIELDS: dict[str, tuple[np.dtype, int]]
+    FIELDS: ClassVar[dict[str, tuple[np.dtype, int]]]
 
     def __init__(self, **arrays: np.ndarray) -> None:
         if arrays.keys() != self.FIELDS.keys():

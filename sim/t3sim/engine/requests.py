@@ -2,6 +2,7 @@
 
 from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
 
+from ..hbm_queue import lowest_bit
 from .jit import inner
 from .state import COMM_WRITE, COMPUTE_WRITE, FAR, GEMM_READ
 
@@ -20,10 +21,7 @@ LINE_MASK = (1 << MemoryRequest["line"].width) - 1
 
 @inner
 def _channel_bits(slices):
-    bits = 0
-    while (1 << bits) < slices:
-        bits += 1
-    return bits
+    return lowest_bit(slices)
 
 
 @inner

@@ -1,5 +1,7 @@
 """The state of one simulated GPU: record types, and their allocation for a plan of a run."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from ..hbm_queue import CHANNEL
@@ -37,8 +39,8 @@ NODE = _record(
 
 # A store row or packet: up to SEGMENT lines of one output row of one wavefront tile.
 ROW = _record(
-    next="i4", left="i4", lines="i4", bytes="i4", mover="i1", cause="i1", op="i1", tagged="i1", carried="i2", chunk="i2",
-    row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1", line="i8", available="i8",
+    next="i4", left="i4", lines="i4", bytes="i4", mover="i1", cause="i1", op="i1", tagged="i1", carried="i2",
+    chunk="i2", row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1", line="i8", available="i8",
 )  # fmt: skip
 
 PACKET = _record(
@@ -55,8 +57,8 @@ CU = _record(
 
 # A rectangle of tiles that a mover reads and sends on.
 MOVE = _record(
-    source="i8", source2="i8", target="i8", pitch="i8", row0="i4", row1="i4", col0="i4", col1="i4", chunk="i2", link="i1",
-    tagged="i1", op="i1", read_cause="i1", write_cause="i1", need="i1", need_chunk="i2",
+    source="i8", source2="i8", target="i8", pitch="i8", row0="i4", row1="i4", col0="i4", col1="i4", chunk="i2",
+    link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", need="i1", need_chunk="i2",
 )  # fmt: skip
 
 MOVER = _record(
@@ -67,22 +69,25 @@ PLAN = _record(
     gpu="i8", gpus="i8", channels="i8", cus="i8", clock_khz="i8", memory_mhz="i8",
     m="i8", n="i8", k="i8", tile_rows="i8", tile_cols="i8", wavefront_rows="i8", rows="i8", cols="i8",
     pitch="i8", tile_lines="i8", slack="i8",
-    slab_k="i8", slabs="i8", slab_clocks="i8", last_slab_clocks="i8", prefetch="i8", stage_barrier="i8", hold_store="i8",
-    store_bytes_per_clock="i8", a_base="i8", b_base="i8", a_pitch="i8", b_pitch="i8", out_base="i8", temp_base="i8",
-    tiles="i8", cached_output="i8", start="i8", epoch="i8",
-    llc_sets="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
+    slab_k="i8", slabs="i8", slab_clocks="i8", last_slab_clocks="i8", prefetch="i8", stage_barrier="i8",
+    hold_store="i8", store_bytes_per_clock="i8", a_base="i8", b_base="i8", a_pitch="i8", b_pitch="i8", out_base="i8",
+    temp_base="i8", tiles="i8", cached_output="i8", start="i8", epoch="i8",
+    llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
     link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
-    nodes_per_tree="i8", leaf_inputs="i8", banks="i8", ports="i8", mca="i8",
+    nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", ports="i8", mca="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", bin_cycles="i8", kernel_overhead="i8",
 )  # fmt: skip
 """What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
 
 SCALARS = _record(
-    now="i8", node_free="i8", row_free="i8", waiter_free="i8", extra_free="i8", nodes_used="i8",
-    wg_next="i8", wg_done="i8", resident="i8", stage_left="i8", cu_next="i8", llc_stamp="i8", gemm_end="i8", gemm_start="i8",
-    egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_anchor_ps="i8", link_bytes="i8", link_end_ps="i8",
-    link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8", link_busy_ps="i8",
-    command_head="i8", command_tail="i8", job="i8", job_state="i8", job_start="i8", kernel_wake="i8", outgoing="i8", incoming="i8",
+    now="i8", bin="i8", node_free="i8", row_free="i8", waiter_free="i8", extra_free="i8", nodes_used="i8",
+    wg_next="i8", wg_done="i8", resident="i8", stage_left="i8", cu_next="i8", llc_stamp="i8",
+    gemm_end="i8", gemm_start="i8",
+    egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_anchor_ps="i8", link_bytes="i8",
+    link_end_ps="i8", link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8",
+    link_busy_ps="i8",
+    command_head="i8", command_tail="i8", job="i8", job_state="i8", job_start="i8", kernel_wake="i8",
+    outgoing="i8", incoming="i8",
     live="i8", held="i8", held_since="i8", held_cycles="i8", comm_seen="i8", threshold="i8", measure="i8",
     own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", early_reads="i8",
     state="i8", state_since="i8", compute_cycles="i8", exposed_cycles="i8", idle_cycles="i8", exposed_count="i8",
@@ -95,7 +100,7 @@ SCALARS = _record(
 class Gpu(Bundle):
     """One GPU. First index of per-channel arrays is the channel; see the record types above for the rest."""
 
-    FIELDS = {
+    FIELDS: ClassVar[dict[str, tuple[np.dtype, int]]] = {
         "p": (PLAN, 1),
         "s": (SCALARS, 1),
         "channel": (CHANNEL, 1),  # the HBM model's pseudo-channels

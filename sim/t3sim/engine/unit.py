@@ -1,7 +1,7 @@
 """The per-GPU parts of the T3 unit behind the slices: token network, tracker, trigger, occupancy monitor.
 
-All parts are Moore machines: first every input of cycle t is gathered from outputs of cycle t, then the parts step. A part
-is stepped only when something can change in it (docs/hardware.md, rule 5).
+All parts are Moore machines: first every input of cycle t is gathered from outputs of cycle t, then the parts step. A
+part is stepped only when something can change in it (docs/hardware.md, rule 5).
 """
 
 from t3hdl.config import T3Config
@@ -160,7 +160,10 @@ def gather_unit(g, now):
 
 @inner
 def _step_part(g, step, kind, part, index, slot, idle, now):
-    """Step one part (``kind``: its place in words.PART_NAMES), and note when it must be stepped again (only slices have deadlines of their own)."""
+    """Step one part (``kind``: its place in words.PART_NAMES), and note when it must be stepped again.
+
+    Only slices have deadlines of their own.
+    """
     words = g.words
     out = part_out(g, part, index)
     step(g.handles[part + index], address_of(words[part_in(g, part, index) :]), address_of(words[out:]))
