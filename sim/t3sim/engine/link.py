@@ -100,12 +100,13 @@ def _emit(g, r, now):
 @inner
 def run_link(g, now):
     """Send what waits, as far as the link is free in this cycle and the receiver has room."""
-    s = g.s[0]
+    p, s = g.p[0], g.s[0]
     s.link_wake = FAR
     while s.tx_head < s.tx_tail:
         r = g.tx[s.tx_head % g.tx.shape[0]]
         row = g.rows[r]
-        free = _cycle(g, s.link_end_ps)
+        # A packet follows the last one at once, also in the middle of a cycle: the link has a clock of its own.
+        free = s.link_end_ps * p.memory_mhz // 1_000_000
         if row.available > now or free > now:
             s.link_wake = max(row.available, free)
             return
