@@ -83,9 +83,7 @@ class T3Config:
         if self.slices % self.node_inputs:
             raise ValueError(f"node_inputs must divide slices ({self.slices}), not {self.node_inputs}")
         if self.slices // self.node_inputs > 16:
-            raise ValueError(
-                f"slices / node_inputs must be at most 16, not {self.slices} / {self.node_inputs}"
-            )
+            raise ValueError(f"slices / node_inputs must be at most 16, not {self.slices} / {self.node_inputs}")
         if self.tracker_banks > self.tracker_sets:
             raise ValueError(
                 f"tracker_banks must be at most tracker_sets ({self.tracker_sets}), not {self.tracker_banks}"

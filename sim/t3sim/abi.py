@@ -11,6 +11,7 @@ of one Numba type, so a kernel that is compiled once (``cache=True``) runs with 
 """
 
 import ctypes
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -19,6 +20,7 @@ import numba.experimental.function_type  # noqa: F401  Numba does not know Wrapp
 import numpy as np
 from numba import carray, njit, types
 from numba.core import cgutils
+from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic
 from numba.types import WrapperAddressProtocol
 from t3hdl.config import T3Config
@@ -34,6 +36,9 @@ from t3hdl.signatures import (
     trigger_signature,
     word_map,
 )
+
+# Part functions are first-class functions by design, and the warning tells a user nothing that he can act on.
+warnings.filterwarnings("ignore", "First-class function type", NumbaExperimentalFeatureWarning)
 
 CALL = types.void(types.intp, types.intp, types.intp)
 """Numba signature of ``reset`` and ``step``, for ``@cfunc(CALL)``."""

@@ -1,7 +1,7 @@
 """The data that a run carries: which lines, each GPU's partial products for them, and the reduction they must end in.
 
-Inputs are multiples of 2**-10 in [-1, 1), hashed from (seed, GPU, matrix, position), so any element can be made alone. A partial
-product is the sum over k in order, in FP32, rounded once to FP16.
+Inputs are multiples of 2**-10 in [-1, 1), hashed from (seed, GPU, matrix, position), so any element can be made alone.
+A partial product is the sum over k in order, in FP32, rounded once to FP16.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The library that the collective calls to map an output (T3.md section 2.1): it programs one GPU's T3 unit over its bus."""
+"""The library that the collective calls to map an output (T3.md section 2.1); it programs a T3 unit over its bus."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

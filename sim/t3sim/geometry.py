@@ -176,8 +176,9 @@ class Partition:
     """The output cut into ``count`` chunks, chunk c owned by GPU c.
 
     Rule (of shape and machine alone): the tile rows are cut into bands of near-equal height, as few as keep a band at
-    most ``swizzle_rows`` high if there are enough chunks for that; every band is cut along its columns into its share of
-    the chunks. Among the possible numbers of bands the one with the smallest largest chunk is taken, then the fewest.
+    most ``swizzle_rows`` high if there are enough chunks for that; every band is cut along its columns into its share
+    of the chunks. Among the possible numbers of bands the one with the smallest largest chunk is taken, then the
+    fewest.
 
     Raises ValueError if there are fewer tiles than chunks.
     """
@@ -189,8 +190,8 @@ class Partition:
     def __post_init__(self) -> None:
         if self.grid.tiles < self.count:
             raise ValueError(
-                f"TP must be at most the number of workgroup tiles ({self.grid.tiles} for a {self.grid.m} x {self.grid.n} "
-                f"output), not {self.count}; {self.count} needs an output of at least {self._smallest()}"
+                f"TP must be at most the number of workgroup tiles ({self.grid.tiles} for a {self.grid.m} x "
+                f"{self.grid.n} output), not {self.count}; {self.count} needs an output of at least {self._smallest()}"
             )
 
     def _smallest(self) -> str:
@@ -220,8 +221,10 @@ class Partition:
         return tuple(chunks)
 
     def blocks(self, chunk: Chunk, unit: str, config: T3Config) -> Blocks:
-        """The blocks of a chunk: one workgroup ``tile``, a ``column`` of tiles, or the whole ``chunk``; as many tiles more
-        as the hardware's ``blocks`` per chunk demand."""
+        """The blocks of a chunk: one workgroup ``tile``, a ``column`` of tiles, or the whole ``chunk``.
+
+        They have as many tiles more as the hardware's ``blocks`` per chunk demand.
+        """
         row_shift, col_shift = 0, 0
         if unit in ("column", "chunk"):
             row_shift = ceil_log2(chunk.rows)

@@ -6,7 +6,7 @@ import numpy as np
 
 from .engine import state
 from .engine.state import Gpu
-from .hbm_queue import STATISTICS, statistics
+from .hbm_queue import STATISTICS, Hbm, statistics
 from .request import CAUSES, Interval, IntervalKind, Timeline, TriggerEvent
 from .result import Contention, DramUse, StreamContention
 from .system import System
@@ -18,7 +18,7 @@ def _ns(system: System, cycles: float) -> float:
 
 def dram_totals(gpu: Gpu) -> dict[str, int]:
     """Counts of the HBM model summed over one GPU's channels (see hbm_queue.STATISTICS)."""
-    channels = [statistics(gpu, channel) for channel in range(int(gpu.p["channels"][0]))]
+    channels = [statistics(Hbm(gpu.channel), channel) for channel in range(int(gpu.p["channels"][0]))]
     return {name: sum(channel[name] for channel in channels) for name in STATISTICS}
 
 

@@ -199,10 +199,7 @@ def _identities(system: System, tracker: TrackerRecord | None) -> dict[str, bool
     if plan.request.mirror:
         expected = {cause: value for cause, value in expected.items() if _chunks_equal(plan)}
         sums = sums * plan.gpus
-    found = {
-        f"{cause}_closed_form": int(sums[CAUSES.index(cause)]) == value  # type: ignore[arg-type]
-        for cause, value in expected.items()
-    }
+    found = {f"{cause}_closed_form": int(sums[CAUSES.index(cause)]) == value for cause, value in expected.items()}
     found["wall_is_compute_exposed_idle"] = all(_covers(gpu) for gpu in system.gpus)
     found["requests_all_answered"] = all(gpu.s["nodes_used"][0] == 0 for gpu in system.gpus)
     found["dram_lines_match_bytes"] = all(_lines_match(gpu) for gpu in system.gpus)

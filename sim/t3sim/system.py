@@ -1,7 +1,7 @@
 """N GPUs in a ring, each simulated alone for as long as the link's latency allows, on threads.
 
-A packet or credit takes at least one window to arrive, so every window sees exactly the packets of earlier windows, and the
-result does not depend on which thread ran what.
+A packet or credit takes at least one window to arrive, so every window sees exactly the packets of earlier windows, and
+the result does not depend on which thread ran what.
 """
 
 from collections.abc import Callable, Iterator
