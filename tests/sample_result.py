@@ -52,7 +52,7 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
         data_check=DataCheck(elements=1 << 20, mismatches=0) if tracked else None,
         contention=Contention(
             compute=stream, communication=stream, dram=dram, cu_stall_ns={"reads": 1e4}, link_busy_ns=4e5,
-            link_idle_ns=1.2e6,
+            link_idle_ns=1.2e6, window_stall_ns=0.0,
         ) if policy != "ideal-overlap" else None,
         identities={"traffic_closed_forms": True, "updates_counted_equal_sent": True},
     )  # fmt: skip

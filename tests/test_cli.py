@@ -280,31 +280,6 @@ def test_validate_hbm_refuses_bad_files(arguments, message):
     fails(t3("validate", "hbm", *arguments), message)
 
 
-def test_bench_attributes_evaluations(engine, monkeypatch, tmp_path: Path):
-    from t3sim import bench
-
-    speeds = {"slice": 4e6, "leaf": 8e6, "root": 6e6, "tracker": 2.5e6, "trigger": 5e6}
-    monkeypatch.setattr(bench, "evaluations_per_second", lambda config, name, seed: speeds[name])
-    result = t3("bench", "--threads", "2", "--out", str(tmp_path / "out"))
-    assert result.exit_code == 0, result.output
-    assert [(request.policy, request.threads) for request in engine] == [("sequential", 1), ("t3-mca", 1)]
-    content = json.loads((tmp_path / "out" / "bench.json").read_text())
-    assert content["total_evaluations"] == 30_000_000
-    assert content["rtl_seconds"] == pytest.approx(5 + 0.5 + 0.5 + 1 + 0.1)
-    assert content["rtl_share"] == pytest.approx(7.1 / 40)
-    cost = 20_000_000 / 4_000_000
-    assert content["evaluations"] == {
-        "per_untracked_request": pytest.approx(cost),
-        "per_update": pytest.approx((20e6 - cost * (4e6 - 2e6) + 9.5e6) / 2e6),
-        "per_tile": pytest.approx(5e5 / 17408),
-    }
-    assert "per untracked request" in result.stdout
-
-
-def test_bench_measures_rtl_only(engine):
-    fails(t3("bench", "--hardware", "golden"), "bench measures the rtl hardware, not 'golden'")
-
-
 def test_doctor_reports_this_machine():
     result = t3("doctor")
     assert result.exit_code == 0, result.output

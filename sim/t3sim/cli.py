@@ -13,7 +13,7 @@ from rich.table import Table
 from t3hdl.config import PRESETS
 
 from . import __version__
-from .console import bench_table, progress, result_table, validation_table
+from .console import bench_tables, progress, result_table, validation_table
 from .machine import load_machine, parse_setting, preset_names
 from .machine_models import hardware_config
 from .output import check_replaceable, output_folder, write_atomically
@@ -85,7 +85,8 @@ def _simulation_options(command: Callable) -> Callable:
         click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value."),
         click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(HARDWARE)}."),
         click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
-        click.option("--mirror", is_flag=True, help="Simulate one GPU and reflect its traffic, as the paper did."),
+        click.option("--mirror/--no-mirror", default=None,
+                     help="Simulate one GPU and reflect its traffic, as the paper did. [default: no; in bench: yes]"),
         click.option("--threads", type=int, default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
                      help="Threads; the results do not depend on it."),
         click.option("--seed", type=int, default=0, help="Seed of data and samples."),
@@ -104,9 +105,13 @@ def _request(policy: Policy, options: dict[str, Any]) -> RunRequest:
         settings["hardware.preset"] = options["hardware_preset"]
     if options["out"] is not None:
         check_replaceable(options["out"])
-    passed = {name: options[name] for name in ("hardware", "mirror", "threads", "seed", "data_lines")}
+    passed = {name: options[name] for name in ("hardware", "threads", "seed", "data_lines")}
     return RunRequest(
-        workload=_workload(options), machine=load_machine(options["machine"], settings), policy=policy, **passed
+        workload=_workload(options),
+        machine=load_machine(options["machine"], settings),
+        policy=policy,
+        mirror=bool(options["mirror"]),
+        **passed,
     )
 
 
@@ -174,12 +179,26 @@ def _show(request: RunRequest, records: list[Result], out: Path | None) -> None:
         raise _Mismatch("; ".join(wrong))
 
 
+QUICK = {"machine": "toy", "m": 256, "n": 200, "k": 512, "tp": 4}
+"""What `bench --quick` measures."""
+
+
 @main.command()
 @_simulation_options
-def bench(**options: Any) -> None:
-    """Count and time the evaluations of the compiled hardware in one workload (t3-mca, one thread)."""
+@click.option("--quick", is_flag=True, help="A toy machine and GEMM, for a fast look.")
+def bench(quick: bool, **options: Any) -> None:
+    """Hold the speed of the co-simulation against its targets, in one workload (t3-mca, one thread).
+
+    It runs in mirror mode unless --no-mirror is given. A target that is missed does not change the exit code.
+    """
     from . import bench as benches
 
+    if options["mirror"] is None:
+        options["mirror"] = True
+    if quick:
+        if any(options[name] is not None for name in ("model", "sublayer", "m", "n", "k")):
+            raise ValueError("--quick chooses the GEMM itself: leave out --model, --sublayer, --m, --n and --k")
+        options |= QUICK
     request = _request("t3-mca", options)
     result = benches.bench(request, _watch)
     if options["out"] is not None:
@@ -187,7 +206,9 @@ def bench(**options: Any) -> None:
             write_atomically(folder / "bench.json", json_text(result.to_record()))
     console = Console()
     console.print(f"{request.workload.title}, t3-mca{', one GPU mirrored' if request.mirror else ''}")
-    console.print(bench_table(result))
+    for table in bench_tables(result):
+        console.print()
+        console.print(table)
 
 
 @main.command()

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -102,27 +101,42 @@ def _megabytes(cause: str, result: Result) -> str:
     return f"{getattr(result.traffic_bytes_per_gpu, cause) / 1e6:.1f}"
 
 
-def bench_table(bench: "Bench") -> Table:
-    """Evaluations by part and by event, and what they take."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("", no_wrap=True)
-    for title in ("evaluations", "per second", "seconds"):
-        table.add_column(title, justify="right", no_wrap=True)
+def bench_tables(bench: "Bench") -> list[Table]:
+    """What is held against targets; evaluations by event and what they sum to; evaluations by part and their time."""
+    targets, events, parts = (Table(box=None, pad_edge=False) for _ in range(3))
+    _columns(targets, "figure", "measured", "target", "")
+    for row in bench.targets:
+        sign = "<=" if row.ceiling else ">="
+        targets.add_row(row.name, f"{row.measured:.3g}", f"{sign} {row.limit:g}", "ok" if row.ok else "MISS")
+    _columns(events, "for each", "evaluations", "times", "sum")
+    for cost in bench.costs:
+        events.add_row(cost.event, f"{cost.per_event:.2f}", f"{cost.count}", f"{cost.evaluations:.0f}")
+    others = bench.evaluations - sum(cost.evaluations for cost in bench.costs)
+    events.add_row("all else (matcher, monitor, registers, NMC)", "", "", f"{others:.0f}")
+    events.add_row(f"all ({bench.evaluated_share:.2%} of part-cycles)", "", "", f"{bench.evaluations}")
+    _columns(parts, "part", "evaluations", "per s (Numba)", "per s (C)", "seconds")
     for part in bench.parts:
-        table.add_row(part.name, f"{part.evaluations}", f"{part.per_second:.3g}", f"{part.seconds:.2f}")
-    table.add_row("all parts", f"{bench.total_evaluations}", "", f"{bench.rtl_seconds:.2f}")
-    table.add_row("  of all part-cycles", f"{bench.evaluated_share:.1%}")
-    table.add_row("  of the simulation's seconds", "", "", f"{bench.rtl_share:.0%} of {bench.simulate_seconds:.2f}")
-    for title, value in asdict(bench.evaluations).items():
-        table.add_row(title.replace("_", " "), f"{value:.2f}")
-    return table
+        parts.add_row(
+            part.name, f"{part.evaluations}", f"{part.speed.in_numba:.3g}", f"{part.speed.in_c:.3g}",
+            f"{part.seconds:.2f}",
+        )  # fmt: skip
+    parts.add_row("all", f"{bench.evaluations}", "", "", f"{bench.rtl_seconds:.2f}")
+    share = f"{bench.rtl_share:.0%} of {bench.simulate_seconds:.2f}"
+    parts.add_row("share of simulation", "", "", "", share)
+    return [targets, events, parts]
+
+
+def _columns(table: Table, first: str, *others: str) -> None:
+    """Adds a column of names and columns of figures."""
+    table.add_column(first, no_wrap=True)
+    for title in others:
+        table.add_column(title, justify="right", no_wrap=True)
 
 
 def validation_table(rows: "Sequence[Row]") -> Table:
     """Cycles of model and reference for each trace."""
     table = Table(box=None, pad_edge=False)
-    for title in ("trace", "requests", "model", "reference", "error", ""):
-        table.add_column(title, justify="left" if title == "trace" else "right", no_wrap=True)
+    _columns(table, "trace", "requests", "model", "reference", "error", "")
     for row in rows:
         table.add_row(
             row.name, f"{row.requests}", f"{row.cycles}", f"{row.reference_cycles}", f"{row.error:+.2%}",

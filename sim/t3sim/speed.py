@@ -1,7 +1,4 @@
-"""How fast each backend steps each part, beside Amaranth's simulator and the HBM model, all measured in one run.
-
-Absolute numbers belong to the machine and the moment; the ratios are what can be compared.
-"""
+"""Speed of single things in loops of their own: compiled parts, Amaranth's simulator, the HBM model."""
 
 import json
 import random
@@ -20,95 +17,46 @@ from t3hdl.config import T3Config
 from t3hdl.unit import T3Unit
 
 from .abi import Instance, PartType, address_of
-from .golden.hardware import golden_hardware
 from .hbm_timing import from_timings
-from .rtl import CompiledPart, compiled_part
+from .rtl import compiled_part
 from .validate_hbm import replay
 
 VECTORS = 256
 """Random input vectors that a loop goes through in turn."""
 SECONDS = 0.2
 """Least time that is measured."""
+SIMULATOR_CYCLES = 20
+"""Cycles of Amaranth's simulator that are measured; at paper size each takes a good part of a second."""
 _REFERENCE = Path(__file__).parent / "reference"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartSpeed:
-    """Steps per second of one part, with random inputs in every cycle and no configuration writes."""
+    """Evaluations per second of one compiled part, called from Numba code as the engine does, and from a bare C loop.
 
-    name: str
-    instances: int
-    """In one GPU; NMC units are per bank group and counted as none."""
-    rtl_in_c: float
-    rtl_in_numba: float
-    golden_in_numba: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Speeds:
-    """All measurements of one run."""
-
-    parts: list[PartSpeed]
-    simulator: float
-    """Cycles per second of Amaranth's simulator on the whole unit."""
-    hbm_requests: float
-    """Requests per second of one pseudo-channel of the HBM model, streaming reads."""
-
-    @property
-    def unit(self) -> float:
-        """Cycles per second of all compiled parts of a unit on one thread, if none were idle."""
-        return 1 / sum(part.instances / part.rtl_in_numba for part in self.parts)
-
-    def ratios(self) -> dict[str, float]:
-        """What to compare between machines: each ratio is above 1 if the first thing is faster."""
-        slices = next(part for part in self.parts if part.name == "slice")
-        return {
-            "compiled unit to Amaranth's simulator": self.unit / self.simulator,
-            "slice: RTL to golden model": slices.rtl_in_numba / slices.golden_in_numba,
-            "slice: Numba loop to C loop": slices.rtl_in_numba / slices.rtl_in_c,
-            "slice steps to HBM requests": slices.rtl_in_numba / self.hbm_requests,
-        }
-
-
-def measure(config: T3Config, *, seed: int, simulator_cycles: int = 20) -> Speeds:
-    """Measures every part of ``config``, the whole unit in Amaranth's simulator, and the HBM model.
-
-    Raises BuildError if the RTL cannot be compiled.
+    Inputs are random in every cycle, except that nothing is configured.
     """
-    golden = golden_hardware(config)
-    counts = {
-        "slice": config.slices, "matcher": config.egress_ports, "leaf": config.nodes, "nmc": 0,
-    }  # fmt: skip
-    parts = [
-        part_speed(compiled_part(config, name), part, counts.get(name, 1), seed)
-        for name, part in golden.parts().items()
-    ]
-    golden.close()
-    return Speeds(
-        parts=parts,
-        simulator=simulator_cycles_per_second(config, cycles=simulator_cycles, seed=seed),
-        hbm_requests=hbm_requests_per_second(),
-    )
+
+    in_numba: float
+    in_c: float
 
 
-def part_speed(compiled: CompiledPart, golden: PartType, instances: int, seed: int) -> PartSpeed:
-    """Steps per second of one part in each of the loops; frees the instances of ``compiled``."""
-    rtl = compiled.part_type
-    stimulus = _random_inputs(rtl, seed)
-    instance, model = Instance(rtl), Instance(golden)
-    address, outputs = stimulus.ctypes.data, instance.outputs
-    result = PartSpeed(
-        name=rtl.name,
-        instances=instances,
-        rtl_in_c=_rate(lambda n: compiled.bench(instance.handle, address, outputs.ctypes.data, VECTORS, n)),
-        rtl_in_numba=_rate(lambda n: _step_often(rtl.step, instance.handle, stimulus, outputs, n)),
-        golden_in_numba=_rate(lambda n: _step_often(golden.step, model.handle, stimulus, model.outputs, n)),
-    )
-    compiled.free()
-    return result
+def part_speed(config: T3Config, name: str, *, seed: int) -> PartSpeed:
+    """Speed of one part of ``config``; frees its instance. Raises BuildError if it cannot be compiled."""
+    part = compiled_part(config, name)
+    stimulus = _random_inputs(part.part_type, seed)
+    instance = Instance(part.part_type)
+    handle, address, outputs = instance.handle, stimulus.ctypes.data, instance.outputs
+    try:
+        return PartSpeed(
+            in_numba=_rate(lambda n: _step_often(part.part_type.step, handle, stimulus, outputs, n)),
+            in_c=_rate(lambda n: part.bench(handle, address, outputs.ctypes.data, VECTORS, n)),
+        )
+    finally:
+        part.free()
 
 
-def simulator_cycles_per_second(config: T3Config, *, cycles: int, seed: int) -> float:
+def simulator_cycles_per_second(config: T3Config, *, seed: int, cycles: int = SIMULATOR_CYCLES) -> float:
     """Speed of Amaranth's simulator on the whole unit, with random inputs in each of ``cycles`` cycles."""
     unit = T3Unit(config=config)
     ports = [Value.cast(port) for _, member, port in unit.signature.flatten(unit) if member.flow == In]

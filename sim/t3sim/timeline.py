@@ -23,8 +23,8 @@ COLOURS = {
 GEMM, REDUCE_SCATTER, ALL_GATHER = COLOURS["gemm_read"], COLOURS["rs_read"], COLOURS["ag_read"]
 EXPOSED = "#CC79A7"
 LINE_BYTES = 32
-MAX_BINS = 1200
-"""More bins than this cannot be told apart in the picture; they are summed."""
+MAX_BINS = 400
+"""Bins in a picture; more would show single bursts instead of bandwidth, so they are summed."""
 
 
 def draw_timeline(record: Result, timeline: Timeline, path: Path, gpu: int = 0) -> None:
