@@ -43,13 +43,16 @@ class WorkloadRecord(_Record):
 
 
 class TimeNs(_Record):
-    """From GEMM launch, in ns. ``total`` is the slowest GPU's; exposed: no workgroup resident, communication moving."""
+    """Times in ns of the GPU that finishes last. ``total``: from GEMM launch; exposed: no workgroup resident,
+    communication moving; ``init_write``: what the driver's clearing of the tracked output takes at the DRAM's peak
+    rate, before the launch and outside ``total`` (null when nothing is cleared)."""
 
     total: float
     gemm: float
     reduce_scatter: float
     all_gather: float
     exposed_communication: float
+    init_write: float | None = None
 
 
 class TrafficBytes(_Record):

@@ -116,7 +116,7 @@ def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float1
         traffic_bytes_per_gpu=_traffic(system),
         tracker=tracker,
         blocks=BlocksRecord(by_tile=_sum(system, "by_tile"), by_chunk=_sum(system, "by_chunk")) if tracked else None,
-        rtl=_evaluations(system, hardware),
+        rtl=_evaluations(system, hardware) if request.hardware == "rtl" else None,
         data_check=check,
         contention=contention(system),
         identities=_identities(system, tracker),
@@ -128,32 +128,36 @@ def _sum(system: System, name: str) -> int:
 
 
 def _times(system: System) -> TimeNs:
-    """Times of the slowest GPU in each phase; ``exposed_communication`` is of the GPU that has most of it."""
-    plan = system.plan
+    """Times of the GPU that finishes last (the lowest number among equals), so that they add up."""
+    plan, hbm = system.plan, system.plan.request.machine.hbm
+    s = max((gpu.s[0] for gpu in system.gpus), key=lambda scalars: scalars["finish"])
 
-    def slowest(cycles: Callable[[np.void], int]) -> float:
-        return _ns(plan, max(int(cycles(gpu.s[0])) for gpu in system.gpus))
+    def span(first: str, last: str) -> float:
+        return _ns(plan, int(s[last] - s[first]))
 
     return TimeNs(
-        total=slowest(lambda s: s["finish"]),
-        gemm=slowest(lambda s: s["gemm_end"] - s["gemm_start"]),
-        reduce_scatter=slowest(lambda s: s["rs_last"] - s["rs_first"]),
-        all_gather=slowest(lambda s: s["ag_last"] - s["ag_first"]),
-        exposed_communication=slowest(lambda s: s["exposed_cycles"]),
+        total=_ns(plan, int(s["finish"])),
+        gemm=span("gemm_start", "gemm_end"),
+        reduce_scatter=span("rs_first", "rs_last"),
+        all_gather=span("ag_first", "ag_last"),
+        exposed_communication=_ns(plan, int(s["exposed_cycles"])),
+        init_write=None if plan.sequential else _ns(plan, _cleared_lines(system) * hbm.nBL / hbm.channels),
     )
 
 
-def _traffic(system: System) -> TrafficBytes:
-    """Mean over the simulated GPUs. ``init_write``: the driver clears what is updated: all of the output but the remote
-    chunk (the rest of it is never read before the all-gather stores it)."""
+def _cleared_lines(system: System) -> float:
+    """Mean lines that the driver clears on a GPU: all that is updated there, which is all but the remote chunk."""
     plan = system.plan
+    remote = [int(gpu.chunk_lines[(number + 1) % plan.gpus]) for number, gpu in enumerate(system.gpus)]
+    return plan.grid.lines - sum(remote) / len(remote)
+
+
+def _traffic(system: System) -> TrafficBytes:
+    """Mean over the simulated GPUs; ``init_write`` is what the driver clears before it arms."""
     count = len(system.gpus)
     sums = sum(gpu.bytes_by_cause for gpu in system.gpus)
     values = {cause: float(sums[i]) / count for i, cause in enumerate(CAUSES)}
-    cleared = 0.0
-    if not plan.sequential:
-        remote = [int(gpu.chunk_lines[(number + 1) % plan.gpus]) for number, gpu in enumerate(system.gpus)]
-        cleared = sum(32.0 * (plan.grid.lines - lines) for lines in remote) / count
+    cleared = 0.0 if system.plan.sequential else 32 * _cleared_lines(system)
     return TrafficBytes(**values, init_write=cleared, total=sum(values.values()))
 
 
