@@ -29,9 +29,17 @@ def _align(lines: int) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is the same for all GPUs of a run."""
+    """What is the same for all GPUs of a run. Raises ValueError for hardware that the simulated machine cannot drive."""
 
     request: RunRequest
+
+    def __post_init__(self) -> None:
+        count_on = self.request.machine.hardware.config().count_on
+        if count_on != "accepted":
+            raise ValueError(
+                f"the simulated memory does not report performed updates to the T3 hardware: hardware count_on must be "
+                f"'accepted', not {count_on!r}"
+            )
 
     @property
     def sequential(self) -> bool:

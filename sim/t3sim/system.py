@@ -17,10 +17,10 @@ from .engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
 from .engine.state import FAR, Gpu
 from .engine.words import PART_NAMES
 from .plan import Plan
+from .request import SimulationError
 
-
-class SimulationError(RuntimeError):
-    """The simulated system did something that it never may; the message says what."""
+PATIENCE = 100_000
+"""Memory cycles without any progress after which a run is given up: longer than DRAM ever keeps a line waiting."""
 
 
 class System:
@@ -83,16 +83,18 @@ class System:
     def run(self, threads: int) -> Iterator[int]:
         """Simulate until every GPU has finished; yields the cycle reached after each window.
 
-        Raises SimulationError when nothing can happen any more although work is left.
+        Raises SimulationError when nothing happens any more although work is left (DRAM's refreshes go on for ever).
         """
         window = int(self.gpus[0].p["link_latency"][0])
         until = window
+        progress, progress_at = -1, 0
         with ThreadPoolExecutor(threads) as pool:
             while not all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
-                wakes = list(pool.map(lambda job: job(), self._window(until)))
+                list(pool.map(lambda job: job(), self._window(until)))
                 yield until
-                nearest = min(wakes)
-                if nearest >= FAR and not self._in_flight():
+                if self._progress() != progress or self._timed() or self._in_flight():
+                    progress, progress_at = self._progress(), until
+                elif until - progress_at > PATIENCE:
                     raise SimulationError(f"deadlock at cycle {until}: {self._stuck()}")
                 until += window
         for gpu in self.gpus:
@@ -109,6 +111,17 @@ class System:
             return lambda: advance(gpu, self.steps, until, packets, credits)
 
         return [job(i) for i in range(count)]
+
+    def _progress(self) -> int:
+        """A number that grows with every line that DRAM moves."""
+        return sum(int(gpu.wait.sum()) + int(gpu.bytes_by_cause.sum()) for gpu in self.gpus)
+
+    def _timed(self) -> bool:
+        """Whether a launch, a workgroup, a packet or a kernel step waits for nothing but its time."""
+        return any(
+            gpu.s["gemm_start"][0] < 0 or min(gpu.s[name][0] for name in ("cu_next", "link_wake", "kernel_wake")) < FAR
+            for gpu in self.gpus
+        )
 
     def _in_flight(self) -> bool:
         """Whether a packet or credit is still on its way."""
