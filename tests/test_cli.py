@@ -234,7 +234,7 @@ def test_a_result_that_does_not_add_up_fails_and_is_kept(engine, monkeypatch, tm
 def test_verilog_is_written_with_its_parameters(monkeypatch, tmp_path: Path):
     monkeypatch.setattr("t3hdl.emit.emit_verilog", lambda config, top: f"// {top}: {config}\n")  # see test_emit.py
     out = tmp_path / "rtl"
-    result = t3("verilog", "--hardware-preset", "small", "--set", "tracker_sets=8", "--out", str(out))
+    result = t3("verilog", "--preset", "small", "--set", "tracker_sets=8", "--out", str(out))
     assert result.exit_code == 0, result.output
     assert sorted(os.listdir(out)) == ["nmc_unit.v", "t3_unit.v"]
     assert "tracker_sets=8," in (out / "t3_unit.v").read_text().splitlines()[0]
@@ -243,7 +243,7 @@ def test_verilog_is_written_with_its_parameters(monkeypatch, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--hardware-preset", "smal"), "hardware preset must be one of paper, paper-fit, small, not 'smal'"),
+        (("--preset", "smal"), "hardware preset must be one of paper, paper-fit, small, not 'smal'"),
         (("--set", "tracker_set=8"), "hardware parameter must be one of"),
         (("--set", "tracker_sets=many"), "tracker_sets must be an int, not 'many'"),
         (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),

@@ -17,7 +17,7 @@ from .console import bench_tables, progress, result_table, validation_table
 from .machine import load_machine, parse_setting, preset_names
 from .machine_models import hardware_config
 from .output import check_replaceable, output_folder, write_atomically
-from .request import HARDWARE, POLICIES, Policy, RunRequest
+from .request import HARDWARE, POLICIES, Policy, RunRequest, SimulationError
 from .result import Result, json_text
 from .toolchain import BuildError
 from .workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
@@ -49,7 +49,7 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise _Interrupted("interrupted; no output was written") from error
-        except (ValueError, BuildError, MemoryError, OSError) as error:
+        except (ValueError, BuildError, SimulationError, MemoryError, OSError) as error:
             if ctx.params["traceback"] or (isinstance(error, OSError) and error.errno == errno.EPIPE):
                 raise
             raise _Failure(_message(error)) from error
@@ -91,7 +91,8 @@ def _simulation_options(command: Callable) -> Callable:
                      help="Threads; the results do not depend on it."),
         click.option("--seed", type=int, default=0, help="Seed of data and samples."),
         click.option("--data-lines", type=int, help="Lines that carry data. [default: all, or a sample if large]"),
-        click.option("--out", type=click.Path(path_type=Path), help="Folder for results; none are written without it."),
+        click.option("--out", "-o", type=click.Path(path_type=Path),
+                     help="Folder for results; none are written without it."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
@@ -212,15 +213,15 @@ def bench(quick: bool, **options: Any) -> None:
 
 
 @main.command()
-@click.option("--hardware-preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
+@click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder for the Verilog files.")
-def verilog(hardware_preset: str, settings: tuple[str, ...], out: Path) -> None:
+@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="Folder for the Verilog files.")
+def verilog(preset: str, settings: tuple[str, ...], out: Path) -> None:
     """Emit the hardware of one GPU as Verilog: t3_unit.v, and nmc_unit.v for each bank group."""
     from t3hdl.emit import TOPS, emit_verilog
 
     overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
-    config = hardware_config(hardware_preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
+    config = hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
     with output_folder(out) as folder:
         for top in TOPS:
             click.echo(f"emitting {top}.v", err=True)

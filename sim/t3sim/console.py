@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # both take seconds to import
     from .bench import Bench
     from .validate_hbm import Row
 
+ESTIMATE_FROM = 0.1
+"""Fraction of a run from which on its rate says something; before, kernels may have been compiled."""
 LINE_SECONDS = 10.0
 """Least time between progress lines where there is no terminal."""
 
@@ -45,7 +47,7 @@ def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None
                 task, total=now.estimated_total_ns, completed=now.simulated_ns, status=_status(now)
             )
         return
-    console.print(f"{label}: started", highlight=False)
+    console.print(f"{label}: started (a first run compiles for a minute or two)", highlight=False)
     last = time.monotonic()
 
     def print_line(now: Progress) -> None:
@@ -63,7 +65,7 @@ def _status(now: Progress) -> str:
     if now.wall_seconds > 0 and now.simulated_ns > 0:
         rate = now.simulated_ns / now.wall_seconds
         parts.append(f"{rate / 1e3:.1f} us/s")
-        if now.estimated_total_ns is not None:
+        if now.estimated_total_ns is not None and now.simulated_ns > ESTIMATE_FROM * now.estimated_total_ns:
             seconds = max(now.estimated_total_ns - now.simulated_ns, 0) / rate
             parts.append(f"about {int(seconds // 60)}:{int(seconds % 60):02d} left")
     return ", ".join(parts)

@@ -45,7 +45,11 @@ def output_folder(target: Path) -> Iterator[Path]:
 
 
 def check_replaceable(target: Path) -> None:
-    """Refuses (ValueError) a target that holds something other than an earlier output."""
+    """Refuses (ValueError) a target that holds something other than an earlier output, or that cannot be made."""
+    existing = next(parent for parent in target.absolute().parents if parent.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK | os.X_OK):
+        reason = "is not writable" if existing.is_dir() else "is not a folder"
+        raise ValueError(f"--out must be a folder that can be made, but {existing} {reason}")
     if not target.exists() or (target.is_dir() and not any(target.iterdir())):
         return
     if not target.is_dir() or not any((target / name).exists() for name in MARKERS):

@@ -26,6 +26,10 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 IntervalKind = Literal["gemm", "stage", "reduce_scatter", "all_gather", "exposed"]
 
 
+class SimulationError(Exception):
+    """The simulated system did something that it never may; the message says what."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
     """One simulation. ``data_lines``: lines that carry data, None for the engine's choice (all, or a seeded sample).
