@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # both take seconds to import
     from .bench import Bench
     from .validate_hbm import Row
 
-ESTIMATE_FROM = 0.1
+ESTIMATE_FROM = 0.05
 """Fraction of a run from which on its rate says something; before, kernels may have been compiled."""
 LINE_SECONDS = 10.0
 """Least time between progress lines where there is no terminal."""

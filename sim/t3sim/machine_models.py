@@ -137,7 +137,7 @@ class Link(_Section):
 
     gb_s: float = _quantity("GB/s", gt=0)
     latency_ns: int = _quantity("ns", ge=1)
-    header_bytes: int = _quantity("bytes/line", ge=0)
+    header_bytes: int = _quantity("bytes/packet", ge=0)
     egress_buffer_kib: int = _quantity("KiB", ge=1)
     rx_buffer_kib: int = _quantity("KiB", ge=1)
 

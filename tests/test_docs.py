@@ -1,0 +1,71 @@
+"""The reference pages name everything that exists, and nothing else."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from sample_result import sample_result
+from t3sim.machine import load_machine
+from t3sim.machine_models import SECTIONS, unit_of
+from t3sim.result import Result
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def table_of(page: str, heading: str) -> list[list[str]]:
+    """Cells of the table below a heading."""
+    section = page.split(f"\n{heading}\n", 1)[1].split("\n## ", 1)[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    return rows[2:]
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_machine_page_has_every_key_with_its_unit(section):
+    page = (DOCS / "machine.md").read_text(encoding="utf-8")
+    found = {key.strip("`"): unit for key, unit, _ in table_of(page, f"## [{section}]")}
+    assert found == {key: unit_of(section, key) or "" for key in SECTIONS[section].model_fields}
+
+
+def test_example_of_the_machine_page_is_a_machine(tmp_path: Path):
+    page = (DOCS / "machine.md").read_text(encoding="utf-8")
+    example = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
+    assert example is not None
+    (tmp_path / "mine.toml").write_text(example[1])
+    machine = load_machine(tmp_path / "mine.toml")
+    assert (machine.gpu.cus, machine.hardware.config().tracker_sets) == (104, 512)
+
+
+def leaves(model: type[BaseModel], prefix: str = "") -> set[str]:
+    """Dotted names of all fields, each stream's as `….name`."""
+    names = set()
+    for name, field in model.model_fields.items():
+        inner = [
+            kind
+            for kind in (field.annotation, *getattr(field.annotation, "__args__", ()))
+            if isinstance(kind, type) and issubclass(kind, BaseModel)
+        ]
+        if name in ("compute", "communication"):
+            names |= {f"{prefix}{name}", *leaves(inner[0], "….")}
+        elif inner:
+            names |= leaves(inner[0], f"{prefix}{name}.")
+        else:
+            names.add(f"{prefix}{field.alias or name}")
+    return names
+
+
+def test_results_page_has_every_field():
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    found = {name for field, *_ in table_of(page, "## result.json") for name in re.findall(r"`([^`]+)`", field)}
+    stalls = {"contention.cu_stall_ns.loads", "contention.cu_stall_ns.stores"}
+    assert found - stalls | {"contention.cu_stall_ns"} == leaves(Result)
+    assert sample_result("t3").model_dump(by_alias=True).keys() == {name.split(".")[0] for name in found} - {"…"}
+
+
+def test_results_page_has_every_identity():
+    page = (DOCS / "results.md").read_text(encoding="utf-8")
+    found = {name for cell, _ in table_of(page, "## Identities") for name in re.findall(r"`([^`]+)`", cell)}
+    source = (DOCS.parent / "sim/t3sim/simulate.py").read_text(encoding="utf-8")
+    named = set(re.findall(r'found\["(\w+)"\]', source))
+    causes = {f"{cause}_closed_form" for cause in ("gemm_write", "rs_read", "rs_write", "ag_read", "ag_write")}
+    assert found == named | causes
