@@ -231,13 +231,12 @@ def test_a_result_that_does_not_add_up_fails_and_is_kept(engine, monkeypatch, tm
     assert (tmp_path / "out" / "result.json").exists()
 
 
-def test_verilog_is_written_with_its_parameters(monkeypatch, tmp_path: Path):
-    monkeypatch.setattr("t3hdl.emit.emit_verilog", lambda config, top: f"// {top}: {config}\n")  # see test_emit.py
+def test_verilog_is_written_with_its_parameters(tmp_path: Path):
     out = tmp_path / "rtl"
-    result = t3("verilog", "--preset", "small", "--set", "tracker_sets=8", "--out", str(out))
+    result = t3("verilog", "--preset", "small", "--set", "tracker_sets=8", "--part", "leaf", "-o", str(out))
     assert result.exit_code == 0, result.output
-    assert sorted(os.listdir(out)) == ["nmc_unit.v", "t3_unit.v"]
-    assert "tracker_sets=8," in (out / "t3_unit.v").read_text().splitlines()[0]
+    assert sorted(os.listdir(out)) == ["t3.f", "t3.json", "t3_leaf.v"]
+    assert json.loads((out / "t3.json").read_text())["parameters"]["tracker_sets"] == 8
 
 
 @pytest.mark.parametrize(
@@ -248,6 +247,7 @@ def test_verilog_is_written_with_its_parameters(monkeypatch, tmp_path: Path):
         (("--set", "tracker_sets=many"), "tracker_sets must be an int, not 'many'"),
         (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),
         (("--set", "tracker_sets"), "section.key=value"),
+        (("--part", "tracer"), "components must be among slice, matcher"),
     ],
 )
 def test_verilog_of_illegal_hardware_is_refused(tmp_path: Path, arguments, message):

@@ -215,17 +215,19 @@ def bench(quick: bool, **options: Any) -> None:
 @main.command()
 @click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
+@click.option("--part", "parts", multiple=True, help="Part to write, repeatable.  [default: unit, nmc]")
 @click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="Folder for the Verilog files.")
-def verilog(preset: str, settings: tuple[str, ...], out: Path) -> None:
-    """Emit the hardware of one GPU as Verilog: t3_unit.v, and nmc_unit.v for each bank group."""
-    from t3hdl.emit import TOPS, emit_verilog
+def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out: Path) -> None:
+    """Write the hardware of one GPU as Verilog: t3_unit.v, and t3_nmc.v for each bank group.
+
+    Beside them t3.f (file list) and t3.json (parameters, ports, latencies).
+    """
+    from t3hdl.verilog import generate
 
     overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
     config = hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
     with output_folder(out) as folder:
-        for top in TOPS:
-            click.echo(f"emitting {top}.v", err=True)
-            write_atomically(folder / f"{top}.v", emit_verilog(config, top))
+        generate(config, folder, parts or ("unit", "nmc"))
     click.echo(f"written to {out}")
 
 
