@@ -63,7 +63,7 @@ def test_gpus_and_seeds_have_other_data():
 
 @pytest.mark.parametrize("gpus", [2, 3, 4, 8])
 def test_ring_reference_is_the_ring_step_by_step(gpus):
-    """Every GPU clears its copy, adds its own partial, then what comes, and sends the copy on; rounding at every step."""
+    """Every GPU clears its copy, adds its own partial, then what comes, and sends the copy on; each rounds."""
     rng = np.random.default_rng(gpus)
     lines = 4 * gpus
     owner = np.arange(lines) % gpus

@@ -115,8 +115,8 @@ def test_too_many_chunks():
         program.remote_map(Chunk(0, 1, 0, 1), 1)
     with pytest.raises(
         ValueError,
-        match=r"^the T3 hardware has 8 descriptors, one per chunk, but the output has more chunks: use at most TP = 8 or "
-        r"set hardware.overrides.descriptors$",
+        match=r"^the T3 hardware has 8 descriptors, one per chunk, but the output has more chunks: use at most TP = 8 "
+        r"or set hardware.overrides.descriptors$",
     ):
         program.remote_map(Chunk(0, 1, 0, 1), 1)
     assert program.mapped == 8
@@ -139,8 +139,8 @@ def test_tile_counter_too_small():
     driver(replace(preset("small"), tile_count_bits=7)).own(Chunk(0, 1, 0, 1), 2, Blocks(0, 0, 1, 1))
     with pytest.raises(
         ValueError,
-        match=r"^a wavefront tile of this output takes 64 updates, but the hardware's tile_count_bits counts to 63: set "
-        r"hardware.overrides.tile_count_bits to at least 7$",
+        match=r"^a wavefront tile of this output takes 64 updates, but the hardware's tile_count_bits counts to 63: "
+        r"set hardware.overrides.tile_count_bits to at least 7$",
     ):
         driver(replace(preset("small"), tile_count_bits=6)).own(Chunk(0, 1, 0, 1), 2, Blocks(0, 0, 1, 1))
 

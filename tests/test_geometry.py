@@ -121,8 +121,8 @@ def test_more_chunks_than_tiles_is_an_error():
     Partition(grid=toy(64, 64), count=4, swizzle_rows=8)
     with pytest.raises(
         ValueError,
-        match=r"^TP must be at most the number of workgroup tiles \(4 for a 64 x 64 output\), not 5; 5 needs an output of "
-        r"at least 64 x 65$",
+        match=r"^TP must be at most the number of workgroup tiles \(4 for a 64 x 64 output\), not 5; 5 needs an output "
+        r"of at least 64 x 65$",
     ):
         Partition(grid=toy(64, 64), count=5, swizzle_rows=8)
     assert toy(64, 65).tiles >= 5

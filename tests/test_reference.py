@@ -1,5 +1,7 @@
 """A bundle of arrays: what it accepts, and that compiled code sees the arrays that are bound now."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from numba import njit
@@ -9,11 +11,11 @@ POINT = np.dtype([("x", "i8"), ("y", "i4")], align=True)
 
 
 class Scene(Bundle):
-    FIELDS = {"points": (POINT, 1), "grid": (np.dtype(np.int64), 2), "cube": (np.dtype(np.int32), 3)}
+    FIELDS: ClassVar = {"points": (POINT, 1), "grid": (np.dtype(np.int64), 2), "cube": (np.dtype(np.int32), 3)}
 
 
 class Other(Bundle):
-    FIELDS = {"grid": (np.dtype(np.float64), 1)}
+    FIELDS: ClassVar = {"grid": (np.dtype(np.float64), 1)}
 
 
 def scene(**arrays: np.ndarray) -> Scene:

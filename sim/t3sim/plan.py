@@ -29,7 +29,7 @@ def _align(lines: int) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is the same for all GPUs of a run. Raises ValueError for hardware that the simulated machine cannot drive."""
+    """What is the same for all GPUs of a run. Raises ValueError for hardware that the machine cannot drive."""
 
     request: RunRequest
 
