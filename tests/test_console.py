@@ -18,7 +18,7 @@ def at(simulated_us: float, wall: float, total_us: float | None = 1000.0) -> Pro
     [
         (at(0, 0), "GEMM, 0.0 us simulated"),
         (at(100, 4), "GEMM, 100.0 us simulated, 25.0 us/s, about 0:36 left"),
-        (at(10, 4), "GEMM, 10.0 us simulated, 2.5 us/s "),  # compilation may be in it, so no estimate yet
+        (at(10, 4), "GEMM, 10.0 us simulated, 2.5 us/s\n"),  # compilation may be in it, so no estimate yet
         (at(1100, 4), "GEMM, 1100.0 us simulated, 275.0 us/s, about 0:00 left"),
         (at(100, 4, None), "GEMM, 100.0 us simulated, 25.0 us/s"),
     ],

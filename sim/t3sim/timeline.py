@@ -90,7 +90,7 @@ def _draw_area(axes: Axes, bin_ns: float, values: NDArray[np.float64], unit: str
     peak = values.max() if unit else 1.0
     edges = np.arange(len(values) + 1) * width / 1e3
     axes.stairs(base + 0.05 + 0.85 * values / peak, edges, baseline=base + 0.05, fill=True, color=colour, linewidth=0)
-    label = f"peak {peak:.0f} {unit}" if unit else f"mean {values[values > 0].mean():.0%}"
+    label = f"peak {peak:.0f} {unit}" if unit else f"mean {values[: np.flatnonzero(values)[-1] + 1].mean():.0%}"
     axes.annotate(label, (1, base + 0.45), xycoords=axes.get_yaxis_transform(), xytext=(4, 0),
                   textcoords="offset points", fontsize="small", color="#444444", va="center")  # fmt: skip
 
