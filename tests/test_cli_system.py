@@ -57,6 +57,16 @@ def test_a_written_machine_repeats_the_run(compared, tmp_path: Path):
     assert again == (compared / "t3" / "result.json").read_text()
 
 
+def test_compiled_hardware_gives_the_same_record(compared, tmp_path: Path):
+    result = t3("run", *TOY[:-1], "rtl", "-o", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    record = read_result(tmp_path / "out" / "result.json")
+    assert record.rtl is not None
+    assert record.rtl.cycles == record.rtl.cycles_evaluated + record.rtl.cycles_skipped
+    same = record.model_copy(update={"hardware": "golden", "rtl": None})
+    assert same == read_result(compared / "t3-mca" / "result.json")
+
+
 def test_ctrl_c_in_a_run_is_one_message(tmp_path: Path):
     script = (
         "from t3sim import cli, console\n"

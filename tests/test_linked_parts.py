@@ -1,4 +1,4 @@
-"""The parts of the unit, simulated apart and linked as the co-simulator links them, are the whole T3Unit in every cycle."""
+"""The parts of the unit, simulated apart and linked as the co-simulator does, are the whole T3Unit in every cycle."""
 
 import pytest
 from t3hdl.signatures import unit_signature, word_map
