@@ -65,7 +65,7 @@ class Llc(_Section):
 
     capacity_kib: int = _quantity("KiB", ge=1)
     ways: int = _quantity("ways", ge=1, le=64)
-    line_bytes: int = _quantity("bytes", ge=LINE_BYTES, multiple_of=LINE_BYTES)
+    line_bytes: int = _quantity("bytes", ge=LINE_BYTES, le=1024, multiple_of=LINE_BYTES)
     latency_ns: int = _quantity("ns", ge=0)
 
     @model_validator(mode="after")
@@ -154,7 +154,7 @@ class Kernel(_Section):
     """The reduce-scatter and all-gather kernels that run on the CUs; rates are per memory clock."""
 
     lines_per_cycle: int = _quantity("lines/clock", ge=1)
-    outstanding_lines: int = _quantity("lines", ge=1)
+    outstanding_lines: int = _quantity("lines", ge=STORE_ROW_BYTES // LINE_BYTES)
     step_overhead_ns: int = _quantity("ns", ge=0)
 
 

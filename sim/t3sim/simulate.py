@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from t3hdl import register_map as regs
 
 from .abi import Hardware
+from .allocate import new_gpu
 from .carried import owners, partial_products, ring_reference, to_words
 from .collective import closed_forms
 from .engine import state
@@ -16,7 +17,7 @@ from .engine.state import Gpu
 from .engine.words import PART_NAMES, instance_counts
 from .hardware import open_hardware
 from .observe import contention, dram_totals, timeline
-from .plan import Plan, new_gpu
+from .plan import Plan
 from .request import CAUSES, Progress, RunRequest, RunResult
 from .result import (
     BlocksRecord,

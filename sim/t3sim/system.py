@@ -14,7 +14,7 @@ from .collective import ring_maps, ring_next
 from .driver import Driver
 from .engine.gpu import advance, close_state
 from .engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
-from .engine.state import FAR, Gpu
+from .engine.state import BINS, FAR, Gpu
 from .engine.words import PART_NAMES
 from .plan import Plan
 from .request import SimulationError
@@ -90,6 +90,7 @@ class System:
         progress, progress_at = -1, 0
         with ThreadPoolExecutor(threads) as pool:
             while not all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
+                self._fold_bins(until)
                 list(pool.map(lambda job: job(), self._window(until)))
                 yield until
                 if self._progress() != progress or self._timed() or self._in_flight():
@@ -99,6 +100,14 @@ class System:
                 until += window
         for gpu in self.gpus:
             close_state(gpu, int(gpu.s["finish"][0]))
+
+    def _fold_bins(self, until: int) -> None:
+        """Halve the resolution of the timeline when its bins would not reach to cycle ``until``."""
+        while until > BINS * int(self.gpus[0].p["bin_cycles"][0]):
+            for gpu in self.gpus:
+                gpu.bins[:, : BINS // 2] = gpu.bins[:, ::2] + gpu.bins[:, 1::2]
+                gpu.bins[:, BINS // 2 :] = 0
+                gpu.p["bin_cycles"] *= 2
 
     def _window(self, until: int) -> list[Callable[[], int]]:
         """One job per GPU. The limits are read before any job starts: what is written meanwhile arrives later."""

@@ -55,7 +55,8 @@ def _emit_reflected(g, row, arrival):
     """Mirror mode: the neighbour sends for chunk c + 1 what this GPU sends for chunk c.
 
     Row i of the s rows of chunk c stands for rows i t/s to (i + 1) t/s of the t rows of chunk c + 1, so each row of
-    that chunk arrives exactly once, and identically when the two chunks have the same shape.
+    that chunk arrives exactly once, and identically when the two chunks have the same shape. Returns
+    the lines that arrive.
     """
     p = g.p[0]
     region = p.temp_base if row.line >= p.temp_base else p.out_base
@@ -63,6 +64,7 @@ def _emit_reflected(g, row, arrival):
     index = g.reflect_first[row.row, row.col] + height
     source, target = row.chunk, (row.chunk + 1) % p.gpus
     start = g.reflect_start[target]
+    lines = 0
     count, total = g.reflect_start[target + 1] - start, g.reflect_start[source + 1] - g.reflect_start[source]
     for ordinal in range(index * count // total, (index + 1) * count // total):
         code = g.reflect_rows[start + ordinal]
@@ -75,6 +77,8 @@ def _emit_reflected(g, row, arrival):
         offset = (packet.row * p.tile_rows + height) * p.pitch + packet.col * p.tile_lines
         packet.line = region + offset
         packet.bytes = row_bytes(g, p.out_base + offset, packet.lines)
+        lines += packet.lines
+    return lines
 
 
 @inner
@@ -84,14 +88,15 @@ def _emit(g, r, now):
     nbytes = row.lines * 32 + p.header_bytes
     arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
     if p.mirror:
-        _emit_reflected(g, row, arrival)
+        # The receiver is this GPU, and gives back the room of what arrives here.
+        s.tx_credit = s.tx_credit - _emit_reflected(g, row, arrival)
     else:
         packet = _next_packet(g, row, arrival)
         if row.carried:
             for i in range(SEGMENT):
                 for word in range(4):
                     packet.data[i, word] = g.row_data[r, i, word]
-    s.tx_credit = s.tx_credit - row.lines
+        s.tx_credit = s.tx_credit - row.lines
     g.bins[CAUSES + 1, s.bin] += nbytes
     communicated(g, row.cause, now)
     row_gone(g, r, now)

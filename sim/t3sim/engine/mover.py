@@ -123,7 +123,9 @@ def _issue_row(g, which, now):
 def run_mover(g, which, now):
     """One cycle of a mover: issue rows as far as its rate and its buffer allow."""
     s, mover = g.s[0], g.movers[which]
-    budget = mover.rate
+    # A row may cost more than one cycle's rate; what it overdraws, the following cycles pay.
+    budget = min(mover.rate, mover.budget + (now - mover.paid) * mover.rate)
+    mover.paid = now
     while budget > 0:
         if not mover.active:
             if which == KERNEL or s.command_head == s.command_tail:
@@ -134,8 +136,8 @@ def run_mover(g, which, now):
         if mover.inflight + g.p[0].tile_lines > mover.limit:
             break
         budget -= _issue_row(g, which, now)
-    # A read row may cost more than one cycle's rate: the next one waits for it.
-    mover.wake = now + 1 + -budget // mover.rate if budget <= 0 else FAR
+    mover.budget = budget
+    mover.wake = now + -((budget - 1) // mover.rate) if budget <= 0 else FAR
 
 
 @inner

@@ -62,7 +62,17 @@ MOVE = _record(
 )  # fmt: skip
 
 MOVER = _record(
-    active="i8", row="i8", col="i8", height="i8", inflight="i8", limit="i8", rate="i8", rows_out="i8", wake="i8"
+    active="i8",
+    row="i8",
+    col="i8",
+    height="i8",
+    inflight="i8",
+    limit="i8",
+    rate="i8",
+    budget="i8",
+    paid="i8",
+    rows_out="i8",
+    wake="i8",
 )
 
 PLAN = _record(
@@ -114,7 +124,7 @@ class Gpu(Bundle):
         "slab_left": (WORD, 2),  # [cus, prefetch + 1]
         "slab_ready": (WORD, 2),
         "llc_tag": (NUMBER, 1),  # [sets * ways + extra]
-        "llc_used": (NUMBER, 1),
+        "llc_used": (WORD, 1),
         "llc_fill": (WORD, 1),
         "llc_left": (NUMBER, 1),
         "llc_dirty": (NUMBER, 1),

@@ -1,0 +1,298 @@
+"""The arrays of one simulated GPU, sized so that no legal machine can exhaust a pool."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from t3hdl.config import T3Config
+from t3hdl.layouts import LINE_BYTES
+
+from .abi import Hardware
+from .carried import chunk_map, to_words
+from .collective import ring_maps, ring_order
+from .engine import state
+from .engine.unit import PARTS
+from .engine.words import place
+from .geometry import ceil_div
+from .hbm import new_hbm
+from .plan import Plan, constants, hbm_parameters, moves
+
+COMMAND_QUEUE = 64
+"""Commands that wait in the DMA engine [A]."""
+IN_SLICE = 24
+"""Lines of one channel between its request queues and its DRAM queue, and at its banks, at most."""
+SLACK = 1024
+"""Spare entries of every pool."""
+Arrays = dict[str, NDArray]
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """How many of everything one GPU needs at most."""
+
+    plan: Plan
+    config: T3Config
+    p: np.void
+
+    @property
+    def dma_lines(self) -> int:
+        return self.plan.request.machine.dma.buffer_kib * 1024 // LINE_BYTES
+
+    @property
+    def kernel_lines(self) -> int:
+        return self.plan.request.machine.kernel.outstanding_lines
+
+    @property
+    def egress_lines(self) -> int:
+        return self.plan.request.machine.link.egress_buffer_kib * 1024 // LINE_BYTES
+
+    @property
+    def rx_lines(self) -> int:
+        return self.plan.request.machine.link.rx_buffer_kib * 1024 // LINE_BYTES
+
+    @property
+    def in_memory(self) -> int:
+        """A line outlives its buffer's credit while it is in a slice, in the DRAM queue or at a bank."""
+        return self.config.slices * (hbm_parameters(self.plan.request).queue_slots + IN_SLICE)
+
+    @property
+    def slots(self) -> int:
+        """Slabs of one CU that are loaded or waited for."""
+        return int(self.p["prefetch"]) + 1
+
+    @property
+    def misses(self) -> int:
+        """LLC lines that all CUs wait for."""
+        line_bytes = 32 * int(self.p["llc_line"])
+        blocks = ceil_div(2 * int(self.p["tile_rows"]), line_bytes) + ceil_div(2 * int(self.p["tile_cols"]), line_bytes)
+        return int(self.p["cus"]) * self.slots * int(self.p["slab_k"]) * (blocks + 2)
+
+    @property
+    def llc_entries(self) -> int:
+        return int(self.p["llc_sets"] * self.p["llc_ways"])
+
+    @property
+    def nodes(self) -> int:
+        tile_lines = int(self.p["tile_rows"] * self.p["tile_lines"])
+        reads, stores = self.misses * int(self.p["llc_line"]), int(self.p["cus"]) * tile_lines
+        flushed = self.llc_entries * int(self.p["llc_line"]) if self.plan.sequential else 0
+        moved = self.dma_lines + 2 * self.kernel_lines + 2 * self.rx_lines
+        return reads + stores + flushed + moved + self.in_memory + SLACK
+
+    @property
+    def rows(self) -> int:
+        incoming = 2 * self.rx_lines + self.in_memory if len(self.plan.carried.lines) else 0
+        return self.dma_lines + self.kernel_lines + self.egress_lines + incoming + SLACK
+
+    @property
+    def packets(self) -> int:
+        """Four windows' worth of packets of one line."""
+        lines = 4 * int(self.p["link_latency"]) * int(self.p["link_mb_s"]) // (int(self.p["memory_mhz"]) * LINE_BYTES)
+        return 1 << (lines + SLACK).bit_length()
+
+    @property
+    def credits(self) -> int:
+        """Four windows' worth of one credit message per cycle."""
+        return 1 << int(4 * self.p["link_latency"] + 64).bit_length()
+
+
+def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float16] | None) -> state.Gpu:
+    """One GPU before the run. ``rx`` and ``grants`` are empty until the system links the ring."""
+    p = _record(state.PLAN, constants(plan, gpu, hardware))
+    sizes = _Sizes(plan, hardware.config, p[0])
+    return state.Gpu(
+        p=p,
+        s=_scalars(sizes),
+        **_request_arrays(sizes),
+        **_compute_arrays(sizes, gpu),
+        **_egress_arrays(sizes),
+        **_link_arrays(sizes, gpu),
+        **_map_arrays(sizes, gpu),
+        **_hardware_arrays(sizes, hardware),
+        **_data_arrays(sizes, partial),
+        **_observation_arrays(sizes),
+    )
+
+
+def _record(dtype: np.dtype, values: dict[str, int]) -> NDArray[np.void]:
+    array = np.zeros(1, dtype)
+    for name, value in values.items():
+        array[name] = value
+    return array
+
+
+def _chain(array: NDArray, field: str | None = None) -> NDArray:
+    """Link all entries of a pool into its free list."""
+    following = np.append(np.arange(1, len(array)), -1)
+    if field is None:
+        array[:, -1] = following
+    else:
+        array[field] = following
+    return array
+
+
+def _zeros(*shape: int, dtype: DTypeLike = np.int64) -> NDArray:
+    return np.zeros(shape, dtype)
+
+
+def _full(value: int, *shape: int, dtype: DTypeLike = np.int64) -> NDArray:
+    return np.full(shape, value, dtype)
+
+
+def _scalars(sizes: _Sizes) -> NDArray:
+    return _record(state.SCALARS, {
+        "extra_free": sizes.llc_entries, "egress_free": sizes.egress_lines, "tx_credit": sizes.rx_lines,
+        "cu_next": state.FAR, "link_wake": state.FAR, "kernel_wake": state.FAR, "rs_first": state.FAR,
+        "ag_first": state.FAR, "gemm_start": -1, "gemm_end": -1, "finish": -1, "threshold": -1, "measure": -1, "state": 2,
+    })  # fmt: skip
+
+
+def _request_arrays(sizes: _Sizes) -> Arrays:
+    channels = sizes.config.slices
+    return {
+        "channel": new_hbm(hbm_parameters(sizes.plan.request), channels).channel,
+        "nodes": _chain(_zeros(sizes.nodes, dtype=state.NODE), "next"),
+        "head": _full(-1, 4, channels),
+        "tail": _full(-1, 4, channels),
+        "rows": _chain(_zeros(sizes.rows, dtype=state.ROW), "next"),
+        "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, state.SEGMENT, 4),
+    }
+
+
+def _compute_arrays(sizes: _Sizes, gpu: int) -> Arrays:
+    plan, count = sizes.plan, int(sizes.p["cus"])
+    cus = _zeros(count, dtype=state.CU)
+    cus["event"] = state.FAR
+    # Behind the sets: spare entries for misses that find every way waiting, chained through llc_used.
+    spare = sizes.misses + 16
+    entries = sizes.llc_entries + spare
+    used = _zeros(entries)
+    used[sizes.llc_entries :] = np.append(np.arange(sizes.llc_entries + 1, entries), -1)
+    return {
+        "order": np.array(plan.partition.dispatch_order(ring_order(gpu, plan.gpus)), np.int64),
+        "cus": cus,
+        "slab_left": _zeros(count, sizes.slots),
+        "slab_ready": _zeros(count, sizes.slots),
+        "llc_tag": _full(-1, entries, dtype=np.int32),
+        "llc_used": used,
+        "llc_fill": _zeros(entries),
+        "llc_left": _zeros(entries, dtype=np.int32),
+        "llc_dirty": _zeros(entries, dtype=np.int32),
+        "llc_waiter": _full(-1, entries, dtype=np.int32),
+        "waiters": _chain(_zeros(sizes.misses + SLACK, 3)),
+    }
+
+
+def _egress_arrays(sizes: _Sizes) -> Arrays:
+    ports = sizes.config.egress_ports
+    return {
+        "jobs_cu": _zeros(ports, int(sizes.p["cus"]) + 1),
+        "jobs_count": _zeros(ports),
+        "jobs_next": _zeros(ports),
+        "flight": _zeros(ports, 8, 2),
+        "flight_count": _zeros(ports),
+        "port_wake": _full(state.FAR, ports),
+    }
+
+
+def _link_arrays(sizes: _Sizes, gpu: int) -> Arrays:
+    machine = sizes.plan.request.machine
+    movers = _zeros(2, dtype=state.MOVER)
+    movers["wake"] = state.FAR
+    movers["limit"] = sizes.dma_lines, sizes.kernel_lines
+    movers["rate"] = machine.dma.lines_per_cycle, machine.kernel.lines_per_cycle
+    return {
+        "movers": movers,
+        "current": _zeros(2, dtype=state.MOVE),
+        "commands": _zeros(COMMAND_QUEUE, dtype=state.MOVE),
+        "moves": np.concatenate([_record(state.MOVE, move) for move in moves(sizes.plan, gpu)]),
+        "tx": _zeros(1 << sizes.rows.bit_length()),
+        "out": _zeros(sizes.packets, dtype=state.PACKET),
+        "rx": _zeros(0, dtype=state.PACKET),
+        "credits": _zeros(sizes.credits, dtype=state.CREDIT),
+        "grants": _zeros(0, dtype=state.CREDIT),
+        "received": _zeros(2, sizes.plan.gpus),
+    }
+
+
+def _map_arrays(sizes: _Sizes, gpu: int) -> Arrays:
+    plan = sizes.plan
+    descriptor_of = _zeros(plan.gpus)
+    descriptor_of[[entry.chunk for entry in ring_maps(gpu, plan.gpus)]] = np.arange(plan.gpus)
+    first, start, rows = _reflection(plan)
+    return {
+        "chunk_lines": np.array([plan.grid.chunk_lines(chunk) for chunk in plan.partition.chunks], np.int64),
+        "descriptor_of": descriptor_of,
+        "chunk_at": chunk_map(plan.grid, plan.partition),
+        "held_head": _full(-1, plan.gpus),
+        "held_tail": _full(-1, plan.gpus),
+        "reflect_first": first,
+        "reflect_start": start,
+        "reflect_rows": rows,
+    }
+
+
+def _hardware_arrays(sizes: _Sizes, hardware: Hardware) -> Arrays:
+    channels = sizes.config.slices
+    words, handles = place(hardware)
+    return {
+        "words": words,
+        "handles": handles,
+        "channel_wake": _zeros(channels),
+        "slice_wake": _zeros(channels),
+        "hbm_wake": _zeros(channels),
+        "occupancy": _zeros(channels),
+        "visited": _zeros(channels),
+        "inside": _zeros(2, channels),
+        "block_reason": _full(-1, 2, channels),
+        "token_take": _zeros(channels, dtype=np.bool_),
+        "leaf_tokens": _zeros(sizes.config.nodes),
+        "part_wake": _zeros(PARTS),
+        "part_active": _zeros(PARTS, dtype=np.bool_),
+        "evaluated": _zeros(9),
+    }
+
+
+def _data_arrays(sizes: _Sizes, partial: NDArray[np.float16] | None) -> Arrays:
+    carried = max(1, len(sizes.plan.carried.lines))
+    return {
+        "carry_of": sizes.plan.carried.number_of,
+        "partial": _zeros(1, 4) if partial is None or not len(partial) else to_words(partial),
+        "memory": _zeros(carried, 4),
+        "addends": _zeros(carried),
+        "updates": _zeros(2 * sizes.config.slices, 6),
+    }
+
+
+def _observation_arrays(sizes: _Sizes) -> Arrays:
+    stages = _zeros(ceil_div(sizes.plan.grid.tiles, int(sizes.p["cus"])), 2)
+    stages[:, 0] = state.FAR
+    return {
+        "bytes_by_cause": _zeros(state.CAUSES),
+        "bins": _zeros(state.CAUSES + 4, state.BINS),
+        "wait": _zeros(2, state.WAIT_BINS),
+        "blocked": _zeros(2, 3),
+        "stages": stages,
+        "exposed": _zeros(4096, 2),
+        "fired": _zeros(sizes.plan.gpus * sizes.config.blocks, 2),
+    }
+
+
+def _reflection(plan: Plan) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Mirror mode's tables.
+
+    Number of each tile's first output row within its chunk, start of each chunk's list, and the list of
+    (tile number * tile_rows + row in tile) of all chunks in their own order.
+    """
+    grid = plan.grid
+    first, starts = np.zeros((grid.rows, grid.cols), np.int64), [0]
+    rows: list[int] = []
+    if plan.request.mirror:
+        for chunk in plan.partition.chunks:
+            for col in range(chunk.col0, chunk.col1):
+                for row in range(chunk.row0, chunk.row1):
+                    first[row, col] = len(rows) - starts[-1]
+                    height = min(grid.tile_rows, grid.m - row * grid.tile_rows)
+                    rows += [(row * grid.cols + col) * grid.tile_rows + i for i in range(height)]
+            starts.append(len(rows))
+    return first, np.array(starts, np.int64), np.array(rows or [0], np.int64)
