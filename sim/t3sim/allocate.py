@@ -143,7 +143,8 @@ def _scalars(sizes: _Sizes) -> NDArray:
     return _record(state.SCALARS, {
         "extra_free": sizes.llc_entries, "egress_free": sizes.egress_lines, "tx_credit": sizes.rx_lines,
         "cu_next": state.FAR, "link_wake": state.FAR, "kernel_wake": state.FAR, "rs_first": state.FAR,
-        "ag_first": state.FAR, "gemm_start": -1, "gemm_end": -1, "finish": -1, "threshold": -1, "measure": -1, "state": 2,
+        "ag_first": state.FAR, "gemm_start": -1, "gemm_end": -1, "finish": -1,
+        "threshold": -1, "measure": -1, "state": 2,
     })  # fmt: skip
 
 
