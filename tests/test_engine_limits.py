@@ -3,7 +3,6 @@
 import numpy as np
 from system_cases import check, run
 
-
 WIDE = {"gpu.tile_cols": 128, "hardware.overrides.tile_count_bits": 9}
 
 
