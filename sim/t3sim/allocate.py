@@ -15,7 +15,7 @@ from .engine.unit import PARTS
 from .engine.words import place
 from .geometry import ceil_div
 from .hbm import new_hbm
-from .plan import Plan, constants, hbm_parameters, moves
+from .plan import Plan, constants, moves
 
 COMMAND_QUEUE = 64
 """Commands that wait in the DMA engine [A]."""
@@ -53,7 +53,7 @@ class _Sizes:
     @property
     def in_memory(self) -> int:
         """A line outlives its buffer's credit while it is in a slice, in the DRAM queue or at a bank."""
-        return self.config.slices * (hbm_parameters(self.plan.request).queue_slots + IN_SLICE)
+        return self.config.slices * (self.plan.request.machine.hbm.parameters().queue_slots + IN_SLICE)
 
     @property
     def slots(self) -> int:
@@ -151,7 +151,7 @@ def _scalars(sizes: _Sizes) -> NDArray:
 def _request_arrays(sizes: _Sizes) -> Arrays:
     channels = sizes.config.slices
     return {
-        "channel": new_hbm(hbm_parameters(sizes.plan.request), channels).channel,
+        "channel": new_hbm(sizes.plan.request.machine.hbm.parameters(), channels).channel,
         "nodes": _chain(_zeros(sizes.nodes, dtype=state.NODE), "next"),
         "head": _full(-1, 4, channels),
         "tail": _full(-1, 4, channels),

@@ -1,6 +1,6 @@
 """From a request to what every GPU simulates: shapes, addresses, maps and arrays."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,7 +11,6 @@ from .carried import Carried, choose_lines, no_lines
 from .collective import ring_order
 from .engine import state
 from .geometry import ELEMENT_BYTES, Grid, Partition, ceil_div
-from .hbm import HbmParameters
 from .request import RunRequest
 
 ALIGNMENT = (1 << 20) // LINE_BYTES
@@ -96,13 +95,6 @@ class Plan:
         gemm = flop / (machine.gpu.cus * machine.gpu.flop_per_clock_per_cu * machine.gpu.clock_mhz) * 1000
         ring = self.grid.output_bytes * (self.gpus - 1) / self.gpus / machine.link.gb_s
         return self.cycles(gemm + ring + ring if self.sequential else max(gemm, ring) + ring)
-
-
-def hbm_parameters(request: RunRequest) -> HbmParameters:
-    """The HBM model's parameters of a machine."""
-    hbm = request.machine.hbm
-    names = {field.name for field in fields(HbmParameters)}
-    return HbmParameters(**{name: value for name, value in hbm.model_dump().items() if name in names})
 
 
 def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:

@@ -4,7 +4,7 @@ from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
 
 from ..hbm_queue import lowest_bit
 from .jit import inner
-from .state import COMM_WRITE, COMPUTE_WRITE, FAR, GEMM_READ
+from .state import GEMM_READ
 
 
 def _shift(name: str, word: int = 0) -> int:
@@ -162,20 +162,3 @@ def line_bytes(g, line):
     """Enabled bytes of an output line: the last line of each output row is partly padding."""
     p = g.p[0]
     return 32 - p.slack if (line - p.out_base) % p.pitch == p.pitch - 1 else 32
-
-
-@inner
-def is_write(queue):
-    """Whether a slice queue carries writes."""
-    return queue == COMPUTE_WRITE or queue == COMM_WRITE
-
-
-@inner
-def next_available(g, channel):
-    """The earliest cycle at which a waiting request becomes usable."""
-    earliest = FAR
-    for queue in range(4):
-        n = g.head[queue, channel]
-        if n >= 0 and g.nodes[n].available < earliest:
-            earliest = g.nodes[n].available
-    return earliest
