@@ -6,6 +6,9 @@ from typing import Any, Literal
 NO_LIMIT = 127
 """Occupancy threshold that never holds communication back (occupancies are 7-bit)."""
 
+DTYPES = ("fp16", "bf16", "fp32", "int32")
+"""Data types that the NMC ALU can have, in the order of :class:`~t3hdl.layouts.Dtype`."""
+
 
 def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
@@ -20,6 +23,7 @@ class T3Config:
     slices : memory channels of one GPU, one :class:`~t3hdl.slice.MemorySlice` each; a power of two, 1 to 64.
     node_inputs : radix of the first level of the token network; divides ``slices``, 1 to 16.
     ranges : output buffers that can be tracked at the same time, 1 to 4.
+    contexts : jobs that can be armed at the same time, each with its own identity and quotas, 1 to 16.
     tracker_sets, tracker_ways : tile counters: sets x ways entries ([P]: 256 sets; 8 wavefronts a workgroup).
     tracker_banks : tokens counted per cycle; a power of two, at most ``tracker_sets``, 1 to 8.
     row_index_bits : bits of the set index that come from the tile row; the rest come from the tile column.
@@ -34,6 +38,8 @@ class T3Config:
     egress_ports : store rows (up to 256 bytes each) matched per cycle at the GPU's egress, 1 to 8.
     nmc_lanes : 16-bit lanes of the NMC ALU; a 32-byte line has 16.
     nmc_latency : pipeline stages of the NMC ALU, 2 to 8.
+    dtypes : data types that the NMC ALU adds and compares, a non-empty part of :data:`DTYPES` in its order.
+    protect : SECDED on tables and parity on long-lived registers; an error that cannot be corrected poisons its chunk.
     count_on : "accepted" counts an update when the DRAM queue takes it, "performed" when the memory reports it done.
 
     Raises
@@ -47,6 +53,7 @@ class T3Config:
     slices: int = 64
     node_inputs: int = 8
     ranges: int = 2
+    contexts: int = 4
     tracker_sets: int = 256
     tracker_ways: int = 8
     tracker_banks: int = 4
@@ -62,13 +69,16 @@ class T3Config:
     egress_ports: int = 4
     nmc_lanes: int = 16
     nmc_latency: int = 4
+    dtypes: tuple[str, ...] = DTYPES
+    protect: bool = False
     count_on: Literal["accepted", "performed"] = "accepted"
 
     def __post_init__(self) -> None:
         self._check_types()
         for name, low, high in (
-            ("slices", 1, 64), ("node_inputs", 1, 16), ("ranges", 1, 4), ("tracker_sets", 1, 4096),
-            ("tracker_ways", 1, 16), ("tracker_banks", 1, 8), ("descriptors", 2, 64), ("chunk_window", 2, 64),
+            ("slices", 1, 64), ("node_inputs", 1, 16), ("ranges", 1, 4), ("contexts", 1, 16),
+            ("tracker_sets", 1, 4096), ("tracker_ways", 1, 16), ("tracker_banks", 1, 8),
+            ("descriptors", 2, 64), ("chunk_window", 2, 64),
             ("blocks", 1, 64), ("wavefronts", 1, 16), ("tile_count_bits", 4, 16), ("chunk_count_bits", 8, 32),
             ("token_queue", 2, 64), ("event_queue", 2, 16), ("egress_ports", 1, 8), ("nmc_lanes", 16, 16),
             ("nmc_latency", 2, 8),
@@ -102,12 +112,21 @@ class T3Config:
             raise ValueError(f"chunk_window must be at most descriptors ({self.descriptors}), not {self.chunk_window}")
         if self.count_on not in ("accepted", "performed"):
             raise ValueError(f"count_on must be 'accepted' or 'performed', not {self.count_on!r}")
+        if not self.dtypes or self.dtypes != tuple(name for name in DTYPES if name in self.dtypes):
+            raise ValueError(f"dtypes must be among {', '.join(DTYPES)}, each once, in this order, not {self.dtypes!r}")
 
     def _check_types(self) -> None:
+        if isinstance(self.dtypes, list):  # as a TOML or JSON file gives it
+            object.__setattr__(self, "dtypes", tuple(self.dtypes))
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name != "count_on" and (not isinstance(value, int) or isinstance(value, bool)):
+            if field.name == "protect":
+                if not isinstance(value, bool):
+                    raise TypeError(f"protect must be true or false, not {value!r}")
+            elif field.name not in ("count_on", "dtypes") and (not isinstance(value, int) or isinstance(value, bool)):
                 raise TypeError(f"{field.name} must be an int, not {value!r}")
+        if not isinstance(self.dtypes, tuple):
+            raise TypeError(f"dtypes must be a list of names, not {self.dtypes!r}")
 
     @property
     def set_bits(self) -> int:
@@ -134,17 +153,33 @@ class T3Config:
         """First-level token merge nodes."""
         return self.slices // self.node_inputs
 
+    @property
+    def drain_cycles(self) -> int:
+        """Cycles in which a token that a slice's token queue holds has certainly left the tracker's banks.
+
+        A bank takes a token at least every ``tracker_banks`` cycles (its event queue gets that share of the one event
+        per cycle); a root input moves every ``nodes`` such turns, a leaf input every ``slices`` of them. The token and
+        what is before it: ``token_queue`` + 2 places at the leaf's input, 4 at the root's, 8 behind it.
+        """
+        turns = (self.token_queue + 2) * self.slices + 4 * self.nodes + 8
+        return turns * self.tracker_banks
+
 
 PRESETS: dict[str, T3Config] = {
     "paper": T3Config(),
     "paper-fit": T3Config(tracker_sets=1024, row_index_bits=4),
     "small": T3Config(
-        slices=4, node_inputs=2, ranges=1, tracker_sets=4, tracker_ways=2, tracker_banks=2, row_index_bits=1,
+        slices=4, node_inputs=2, ranges=2, contexts=2, tracker_sets=4, tracker_ways=2, tracker_banks=2,
+        row_index_bits=1,
         descriptors=8, chunk_window=4, blocks=4, wavefronts=2, tile_count_bits=8, chunk_count_bits=16,
         egress_ports=1, nmc_latency=3,
     ),
+    "fpga": T3Config(
+        slices=4, node_inputs=4, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, descriptors=8, chunk_window=8,
+        blocks=16, egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+    ),
 }  # fmt: skip
-"""Named configurations: ``paper`` (T3.md section 2), ``paper-fit`` (no overflow), ``small`` (tests, proofs)."""
+"""``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs), ``fpga`` (for boards)."""
 
 
 def preset(name: str, **overrides: Any) -> T3Config:

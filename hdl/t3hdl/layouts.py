@@ -116,6 +116,24 @@ SlotLoad = data.StructLayout({
 })  # fmt: skip
 """Makes a chunk live in the tracker (``valid`` = 1) or retires it: tiles [row0, row1) x [col0, col1)."""
 
+ContextStatus = data.StructLayout({
+    "armed": 1, "complete": 1,  # complete: every descriptor was made live or skipped, and every chunk is retired
+    "following": 7,             # the next descriptor to be made live
+    "end": 7,                   # the descriptor after the last one
+    "slots": 7,                 # chunks in use
+    "ready": 13,                # blocks that wait to become commands
+    "outstanding": 16,          # commands given and not yet reported done
+})  # fmt: skip
+"""What the trigger knows of a context."""
+
+Stuck = data.StructLayout({
+    "valid": 1, "descriptor": 6, "block": 6, "context": 4, "expected": 16, "seen": 16,
+})  # fmt: skip
+"""The block that the watchdog found waiting: tiles ``expected`` and tiles ``seen``."""
+
+Violation = data.StructLayout({"line": LINE_BITS, "context": 4, "source": 8})
+"""A write to a range of another context, which was refused."""
+
 NmcRequest = data.StructLayout({
     "line": LINE_BITS, "op": 3, "dtype": 2, "reserved": 20,
     "mask": 32, "tag": 32, "data": 256,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Shape
 from amaranth.lib import stream
-from amaranth.lib.wiring import In, Out, Signature
+from amaranth.lib.wiring import In, Member, Out, Signature
 
 from .config import T3Config
 from .layouts import (
@@ -17,18 +17,23 @@ from .layouts import (
     TIME_BITS,
     ChunkDone,
     ConfigWrite,
+    ContextStatus,
     DmaCommand,
     MemoryRequest,
     NmcRequest,
     Route,
     SlotLoad,
+    Stuck,
     TileDone,
     Token,
+    Violation,
 )
 
 # A pulse bus: payload is taken in the cycle in which valid is 1; nobody can refuse it.
 _CONFIG = {"config_valid": In(1), "config": In(ConfigWrite)}
 _IDLE = {"idle": Out(1), "wake_at": Out(TIME_BITS)}
+# Sticky: a stored bit was found wrong and put right, or found wrong beyond repair. 0 without `protect`.
+_FAULTS = {"corrected": Out(1), "uncorrectable": Out(1)}
 
 
 def slice_signature(config: T3Config) -> Signature:
@@ -48,6 +53,9 @@ def slice_signature(config: T3Config) -> Signature:
         **_CONFIG,
         "served": Out(24),
         "comm_seen": Out(1),
+        "compute_refused_valid": Out(1), "compute_refused": Out(MemoryRequest),
+        "comm_refused_valid": Out(1), "comm_refused": Out(MemoryRequest),
+        **_FAULTS,
         **_IDLE,
     })  # fmt: skip
 
@@ -59,6 +67,7 @@ def matcher_signature(config: T3Config) -> Signature:
             "store": In(stream.Signature(MemoryRequest)),
             "route": Out(stream.Signature(Route)),
             **_CONFIG,
+            **_FAULTS,
             **_IDLE,
         }
     )
@@ -80,6 +89,7 @@ def tracker_signature(config: T3Config) -> Signature:
     return Signature({
         "token": In(stream.Signature(Token)).array(config.tracker_banks),
         "load_valid": In(1), "load": In(SlotLoad),
+        "now": In(TIME_BITS),
         **_CONFIG,
         "tile_done_valid": Out(1), "tile_done": Out(TileDone),
         "chunk_done_valid": Out(1), "chunk_done": Out(ChunkDone),
@@ -88,6 +98,10 @@ def tracker_signature(config: T3Config) -> Signature:
         "peak_entries": Out(16),
         "overflowed": Out(7),
         "unmatched": Out(1), "over_count": Out(1), "over_total": Out(1),
+        "maintenance": Out(1), "abort_busy": Out(1), "debug_data": Out(64),
+        "updates": Out(48), "tiles": Out(32),
+        "poison_valid": Out(1), "poison_slot": Out(6),
+        **_FAULTS,
         **_IDLE,
     })  # fmt: skip
 
@@ -97,6 +111,10 @@ def trigger_signature(config: T3Config) -> Signature:
     return Signature({
         "tile_done_valid": In(1), "tile_done": In(TileDone),
         "chunk_done_valid": In(1), "chunk_done": In(ChunkDone),
+        "poison_valid": In(1), "poison_slot": In(6),
+        "abort_busy": In(1),
+        "command_done_valid": In(1), "command_done": In(4),
+        "now": In(TIME_BITS),
         **_CONFIG,
         "command": Out(stream.Signature(DmaCommand)),
         "load_valid": Out(1), "load": Out(SlotLoad),
@@ -104,8 +122,13 @@ def trigger_signature(config: T3Config) -> Signature:
         "armed": Out(1),
         "live": Out(7),
         "chunks_done": Out(7),
-        "done_mask": Out(64),
+        "done_mask": Out(64), "poisoned": Out(64),
+        "quiesced": Out(1), "quiet": Out(1),
+        "stuck": Out(Stuck),
+        "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13),
+        **_FAULTS,
         **_IDLE,
+        "context": Out(ContextStatus).array(config.contexts),
     })  # fmt: skip
 
 
@@ -127,16 +150,29 @@ def monitor_signature(config: T3Config) -> Signature:
     )
 
 
+# What the registers show of the other parts, and the unit shows of itself.
+_STATUS = {
+    "init_done": 1, "armed": 1, "live": 7, "chunks_done": 7, "done_mask": 64, "poisoned": 64,
+    "unmatched": 1, "over_count": 1, "over_total": 1, "corrected": 1, "uncorrectable": 1,
+    "maintenance": 1, "abort_busy": 1, "quiesced": 1, "quiet": 1, "stuck": Stuck,
+    "peak_entries": 16, "overflowed": 7, "threshold": OCCUPANCY_BITS, "chosen": 1, "debug_data": 64,
+    "updates": 48, "tiles": 32, "triggers": 32, "command_stall": TIME_BITS, "peak_ready": 13,
+}  # fmt: skip
+
+
 def registers_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.registers.ControlRegisters`: a minimal request and response port."""
     return Signature({
-        "bus_valid": In(1), "bus_write": In(1), "bus_address": In(16), "bus_data": In(64), "bus_ready": Out(1),
+        "bus_valid": In(1), "bus_write": In(1), "bus_privileged": In(1), "bus_address": In(16), "bus_data": In(64),
+        "bus_ready": Out(1),
         "response_valid": Out(1), "response_error": Out(1), "response_data": Out(64),
         "config_valid": Out(1), "config": Out(ConfigWrite),
-        "init_done": In(1), "armed": In(1), "live": In(7), "chunks_done": In(7),
-        "unmatched": In(1), "over_count": In(1), "over_total": In(1),
-        "peak_entries": In(16), "overflowed": In(7), "threshold": In(OCCUPANCY_BITS), "chosen": In(1),
+        "interrupt": Out(1),
+        **{name: In(shape) for name, shape in _STATUS.items()},
+        "violations": In(8), "violation": In(Violation),
+        "nmc_flags": In(5),
         **_IDLE,
+        "context": In(ContextStatus).array(config.contexts),
     })  # fmt: skip
 
 
@@ -151,29 +187,77 @@ def nmc_signature(config: T3Config) -> Signature:
     })  # fmt: skip
 
 
-def unit_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.unit.T3Unit`: those of one GPU's slices, egress and DMA engine, bus, and status."""
-    requests = stream.Signature(MemoryRequest)
+def alu_signature(config: T3Config) -> Signature:
+    """Ports of :class:`t3hdl.alu.NmcAlu`: an operation on one line in, its result ``nmc_latency`` cycles later."""
     return Signature({
+        "valid": In(1), "op": In(3), "dtype": In(2), "mask": In(32), "old": In(256), "new": In(256),
+        "result_valid": Out(1), "result": Out(256), "flags": Out(5),
+    })  # fmt: skip
+
+
+AXI = {
+    "axi_awaddr": In(16), "axi_awprot": In(3), "axi_awvalid": In(1), "axi_awready": Out(1),
+    "axi_wdata": In(64), "axi_wstrb": In(8), "axi_wvalid": In(1), "axi_wready": Out(1),
+    "axi_bresp": Out(2), "axi_bvalid": Out(1), "axi_bready": In(1),
+    "axi_araddr": In(16), "axi_arprot": In(3), "axi_arvalid": In(1), "axi_arready": Out(1),
+    "axi_rdata": Out(64), "axi_rresp": Out(2), "axi_rvalid": Out(1), "axi_rready": In(1),
+}  # fmt: skip
+"""An AXI4-Lite subordinate: 64-bit data, 16-bit byte addresses."""
+
+BUS = {
+    "bus_valid": Out(1), "bus_write": Out(1), "bus_privileged": Out(1), "bus_address": Out(16), "bus_data": Out(64),
+    "bus_ready": In(1), "response_valid": In(1), "response_error": In(1), "response_data": In(64),
+}  # fmt: skip
+"""The bus of the registers, seen from the side that makes requests."""
+
+
+def axi_signature(config: T3Config) -> Signature:
+    """Ports of :class:`t3hdl.axi.AxiLitePort`: AXI4-Lite to the bus of the registers."""
+    return Signature({**AXI, **BUS, **_IDLE})
+
+
+def core_signature(config: T3Config) -> Signature:
+    """Ports of :class:`t3hdl.core.T3Core`: those of one GPU's slices, egress and DMA engine, bus, and status."""
+    return Signature({**_machine_side(config), **{name: port.flip() for name, port in BUS.items()}, **_unit_status()})
+
+
+def unit_signature(config: T3Config) -> Signature:
+    """Ports of :class:`t3hdl.unit.T3Unit`: the core with AXI4-Lite."""
+    return Signature({**_machine_side(config), **AXI, **_unit_status()})
+
+
+def _machine_side(config: T3Config) -> dict[str, Member]:
+    """What lies between the unit and the memory controller, the egress, and the DMA engine."""
+    requests = stream.Signature(MemoryRequest)
+    return {
         "compute_read": In(requests).array(config.slices),
         "compute_write": In(requests).array(config.slices),
         "comm_read": In(requests).array(config.slices),
         "comm_write": In(requests).array(config.slices),
         "dram": Out(requests).array(config.slices),
         "update_done_valid": In(1).array(config.slices), "update_done": In(MemoryRequest).array(config.slices),
+        "compute_refused_valid": Out(1).array(config.slices),
+        "compute_refused": Out(MemoryRequest).array(config.slices),
+        "comm_refused_valid": Out(1).array(config.slices),
+        "comm_refused": Out(MemoryRequest).array(config.slices),
         "occupancy": In(OCCUPANCY_BITS).array(config.slices),
         "now": In(TIME_BITS),
         "store": In(requests).array(config.egress_ports),
         "route": Out(stream.Signature(Route)).array(config.egress_ports),
         "command": Out(stream.Signature(DmaCommand)),
-        "bus_valid": In(1), "bus_write": In(1), "bus_address": In(16), "bus_data": In(64), "bus_ready": Out(1),
-        "response_valid": Out(1), "response_error": Out(1), "response_data": Out(64),
+        "command_done_valid": In(1), "command_done": In(4),
+        "nmc_flags": In(5),
+    }  # fmt: skip
+
+
+def _unit_status() -> dict[str, Member]:
+    """The interrupt, and what an integrator may watch without the bus."""
+    return {
+        "interrupt": Out(1),
         "init_done": Out(1), "armed": Out(1), "live": Out(7), "chunks_done": Out(7), "done_mask": Out(64),
-        "unmatched": Out(1), "over_count": Out(1), "over_total": Out(1),
-        "entries": Out(16), "peak_entries": Out(16), "overflowed": Out(7),
-        "threshold": Out(OCCUPANCY_BITS), "chosen": Out(1),
+        "quiet": Out(1), "entries": Out(16), "threshold": Out(OCCUPANCY_BITS), "chosen": Out(1),
         **_IDLE,
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 @dataclass(frozen=True)
