@@ -15,17 +15,25 @@ def written(valid: Value, write: data.View, address: int) -> Value:
 
 @dataclass(frozen=True)
 class ControlPulses:
-    """CONTROL as a part sees it; ``arm`` and ``disarm`` are 1 for one cycle, ``descriptors`` is valid with ``arm``."""
+    """CONTROL as a part sees it: each pulse is 1 for one cycle, and at most one of them is.
+
+    ``context`` is valid with ``arm`` and ``abort``, ``first`` and ``descriptors`` with ``arm``.
+    """
 
     arm: Signal
     disarm: Signal
+    abort: Signal
+    quiesce: Signal
+    resume: Signal
+    context: Value
+    first: Value
     descriptors: Value
 
 
 def control_pulses(m: Module, valid: Value, write: data.View) -> ControlPulses:
     """Decodes CONTROL out of the configuration writes ``valid``, ``write``."""
-    arm, disarm = Signal(), Signal()
     control = data.View(regs.Control, write.data[: regs.Control.size])
     hit = written(valid, write, regs.CONTROL)
-    m.d.comb += [arm.eq(hit & control.arm), disarm.eq(hit & control.disarm)]
-    return ControlPulses(arm, disarm, control.descriptors)
+    pulses = {name: Signal(name=name) for name in ("arm", "disarm", "abort", "quiesce", "resume")}
+    m.d.comb += [pulse.eq(hit & control[name]) for name, pulse in pulses.items()]
+    return ControlPulses(**pulses, context=control.context, first=control.first, descriptors=control.descriptors)
