@@ -10,14 +10,12 @@ from t3hdl.layouts import Dtype
 from t3hdl.signatures import nmc_signature
 
 from ..abi import CALL
-from .fp16 import fp16_add
-from .words import ADD, NEVER, NMC_REQUEST, READ_CLEAR, STORE, get, int64_at, ports_of, state_map
+from .arithmetic import LANE_BITS, lane
+from .words import ADD, MAX, MIN, NEVER, NMC_REQUEST, READ_CLEAR, STORE, get, int64_at, ports_of, state_map
 
-_FP16 = int(Dtype.FP16)
 _DATA_WORDS = 4
 _REQUEST_WORDS = NMC_REQUEST.data.word + _DATA_WORDS
-_LANES_PER_WORD = 4
-_LANE_MASK = 0xFFFF
+_LANE_BITS = tuple(LANE_BITS[dtype] for dtype in Dtype)
 _READ_LATENCY = 2
 """Cycles from issue to ``read_data``: the registered read, then the memory."""
 _LONGEST = 8 + _READ_LATENCY
@@ -25,7 +23,7 @@ _LONGEST = 8 + _READ_LATENCY
 
 _ENTRY = state_map(valid=1, request=_REQUEST_WORDS, done=_DATA_WORDS, write=_DATA_WORDS, write_mask=1, flags=1)
 _S = state_map(
-    cycles=1,  # parameter: cycles from issue to write
+    cycles=1, dtypes=1,  # parameters: cycles from issue to write, a bit for every dtype that is built
     queued=1, queue=2 * _REQUEST_WORDS,  # request queue
     now=1, in_flight=1, read_valid=1,  # place of the next issue, valid entries; a request was issued
     ring=_LONGEST * _ENTRY.size,
@@ -34,9 +32,10 @@ _IN, _OUT = ports_of(nmc_signature(T3Config()))
 
 
 def init_state(config: T3Config) -> np.ndarray:
-    """State of a unit with the latency of ``config``. Call ``reset`` before ``step``."""
+    """State of a unit with the latency and the dtypes of ``config``. Call ``reset`` before ``step``."""
     state = np.zeros(_S.size, np.int64)
     state[_S.cycles] = config.nmc_latency + _READ_LATENCY
+    state[_S.dtypes] = sum(1 << Dtype[name.upper()] for name in config.dtypes)
     return state
 
 
@@ -60,15 +59,27 @@ def _is_in_flight(state, line):
 
 
 @njit(cache=True)
-def _lane(op, dtype, old, new):
-    """Result and flags of one lane."""
-    if op == STORE:
-        return new, 0
-    if op == ADD and dtype == _FP16:
-        return fp16_add(old, new)
-    if op == READ_CLEAR:
-        return 0, 0
-    return old, 0
+def _byte_mask(mask):
+    """The 64-bit word whose bytes are all ones where the low 8 bits of ``mask`` are 1."""
+    result = 0
+    for byte in range(8):
+        if (mask >> byte) & 1:
+            result |= 0xFF << (8 * byte)
+    return result
+
+
+@njit(cache=True)
+def _arithmetic(op, dtype, mask, old, new):
+    """One word of ADD, MIN or MAX, in whole lanes: (word, flags)."""
+    bits = _LANE_BITS[dtype]
+    lane_mask, lane_bytes = (1 << bits) - 1, (1 << (bits // 8)) - 1
+    result, flags = old, 0
+    for shift in range(0, 64, bits):
+        if (mask >> (shift // 8)) & lane_bytes == lane_bytes:
+            value, raised = lane(op, dtype, (old >> shift) & lane_mask, (new >> shift) & lane_mask)
+            result = (result & ~(lane_mask << shift)) | (value << shift)
+            flags |= raised
+    return result, flags
 
 
 @njit(cache=True)
@@ -77,21 +88,22 @@ def _compute(state, entry, words, read_data):
     request = entry + _ENTRY.request
     op, dtype = get(state, request, NMC_REQUEST.op), get(state, request, NMC_REQUEST.dtype)
     mask = get(state, request, NMC_REQUEST.mask)
-    updates = op == STORE or op == READ_CLEAR or (op == ADD and dtype == _FP16)
+    calculates = (op == ADD or op == MIN or op == MAX) and (state[_S.dtypes] >> dtype) & 1
     flags = 0
     for word in range(_DATA_WORDS):
-        old_word, new_word = words[read_data + word], state[request + NMC_REQUEST.data.word + word]
-        result = 0
-        for lane in range(_LANES_PER_WORD):
-            shift = 16 * lane
-            value = (old_word >> shift) & _LANE_MASK
-            if (mask >> (2 * (word * _LANES_PER_WORD + lane))) & 3 == 3:
-                value, raised = _lane(op, dtype, value, (new_word >> shift) & _LANE_MASK)
-                flags |= raised
-            result |= value << shift
+        old, new = words[read_data + word], state[request + NMC_REQUEST.data.word + word]
+        bytes_here = mask >> (8 * word)
+        result = old
+        if calculates:
+            result, raised = _arithmetic(op, dtype, bytes_here, old, new)
+            flags |= raised
+        elif op == STORE:
+            result = old ^ ((old ^ new) & _byte_mask(bytes_here))
+        elif op == READ_CLEAR:
+            result = old & ~_byte_mask(bytes_here)
         state[entry + _ENTRY.write + word] = result
-        state[entry + _ENTRY.done + word] = old_word if op == READ_CLEAR else result
-    state[entry + _ENTRY.write_mask] = mask if updates else 0
+        state[entry + _ENTRY.done + word] = old if op == READ_CLEAR else result
+    state[entry + _ENTRY.write_mask] = mask if calculates or op == STORE or op == READ_CLEAR else 0
     state[entry + _ENTRY.flags] = flags
 
 
