@@ -1,36 +1,18 @@
-"""The T3 hardware of one GPU: all parts, connected by direct wires."""
+"""The top: the T3 hardware of one GPU with AXI4-Lite."""
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from .arbiter import OccupancyMonitor
-from .broadcast import control_pulses
+from .axi import AxiLitePort
 from .config import T3Config
-from .layouts import TIME_BITS
-from .range_matcher import RangeMatcher
-from .registers import ControlRegisters
-from .signatures import unit_signature
-from .slice import MemorySlice
-from .token_network import TokenNetwork
-from .tracker import Tracker
-from .trigger import Trigger
-
-_STREAMS = ("compute_read", "compute_write", "comm_read", "comm_write", "dram")
-_BUS = (
-    "bus_valid", "bus_write", "bus_address", "bus_data", "bus_ready",
-    "response_valid", "response_error", "response_data",
-)  # fmt: skip
-_TRACKER_STATUS = ("unmatched", "over_count", "over_total", "peak_entries", "overflowed")
-_TRIGGER_STATUS = ("armed", "live", "chunks_done")
-_MONITOR_STATUS = ("threshold", "chosen")
+from .core import T3Core
+from .signatures import AXI, BUS, core_signature, unit_signature
 
 
 class T3Unit(wiring.Component):
-    """Slices, token network, tracker, trigger, occupancy monitor, egress matchers and registers of one GPU.
-
-    NMC units sit at the memory's banks and are not in here.
+    """:class:`~t3hdl.core.T3Core` behind :class:`~t3hdl.axi.AxiLitePort`.
 
     Parameters
     ----------
@@ -38,13 +20,7 @@ class T3Unit(wiring.Component):
 
     Members
     -------
-    compute_read, compute_write, comm_read, comm_write, dram, update_done, occupancy : the ports of each slice.
-    now : In : cycles of this clock, for the starvation limit and the measurement.
-    store, route : the ports of each egress matcher.
-    command : Out(stream(DmaCommand)) : blocks for the DMA engine.
-    bus_*, response_* : the register file.
-    init_done, armed, live, chunks_done, done_mask, ... : Out : what a driver may also read over the bus.
-    idle, wake_at : Out : rule 5 of docs/hardware.md, for the unit as a whole.
+    axi_* : the AXI4-Lite subordinate (64-bit data). Everything else: as in :class:`~t3hdl.core.T3Core`.
 
     Latency: ``latency`` cycles from an update's transfer on ``dram`` to the command that it triggers. Throughput: one
     request per slice and cycle. Reset: ``init_done`` after the tracker's walker.
@@ -52,133 +28,46 @@ class T3Unit(wiring.Component):
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__(unit_signature(config))
-        self._parameters = config
-        self._slices = [MemorySlice(config=config) for _ in range(config.slices)]
-        self._matchers = [RangeMatcher(config=config) for _ in range(config.egress_ports)]
-        self._network = TokenNetwork(config=config)
-        self._tracker = Tracker(config=config)
-        self._trigger = Trigger(config=config)
-        self._monitor = OccupancyMonitor(config=config)
-        self._registers = ControlRegisters(config=config)
+        self._core = T3Core(config=config)
+        self._axi = AxiLitePort(config=config)
+        self._shared = [name for name in core_signature(config).members if name in self.signature.members]
 
     @property
     def latency(self) -> int:
         """Cycles from the last counted transfer on ``dram`` to its command, everything empty (count_on = accepted)."""
-        parts = self._slices[0].token_latency, self._network.latency, self._tracker.latency, self._trigger.latency
-        return sum(parts)
+        return self._core.latency
 
     def elaborate(self, platform: Any) -> Module:
-        """Wires only."""
+        """Wires; ``idle`` also needs that no request or answer is between the two."""
         m = Module()
-        for number, part in enumerate(self._slices):
-            m.submodules[f"slice_{number}"] = part
-        for number, part in enumerate(self._matchers):
-            m.submodules[f"matcher_{number}"] = part
-        disarm = control_pulses(m, self._registers.config_valid, self._registers.config).disarm
-        m.submodules.network = ResetInserter(disarm)(self._network)  # it has no configuration port
-        m.submodules.tracker = self._tracker
-        m.submodules.trigger = self._trigger
-        m.submodules.monitor = self._monitor
-        m.submodules.registers = self._registers
-
-        self._connect_slices(m)
-        self._connect_matchers(m)
-        self._connect_completion(m)
-        self._connect_monitor(m)
-        self._connect_registers(m)
-        self._connect_idle(m)
+        m.submodules.core = core = self._core
+        m.submodules.axi = axi = self._axi
+        for name in self._shared:
+            if name not in ("idle", "wake_at"):
+                self._connect(m, getattr(self, name), getattr(core, name), self.signature.members[name])
+        for name, member in AXI.items():
+            self._connect(m, getattr(self, name), getattr(axi, name), member)
+        for name, member in BUS.items():
+            self._connect(m, getattr(core, name), getattr(axi, name), member)
+        m.d.comb += [
+            self.idle.eq(core.idle & axi.idle & ~axi.bus_valid & ~core.response_valid),
+            self.wake_at.eq(core.wake_at),
+        ]
         return m
 
-    def _connect_slices(self, m: Module) -> None:
-        for number, part in enumerate(self._slices):
-            for name in _STREAMS:
-                wiring.connect(m, wiring.flipped(getattr(self, name)[number]), getattr(part, name))
-            wiring.connect(m, part.token, self._network.token_in[number])
-            m.d.comb += [
-                part.update_done_valid.eq(self.update_done_valid[number]),
-                part.update_done.eq(self.update_done[number]),
-                part.occupancy.eq(self.occupancy[number]),
-                part.now.eq(self.now),
-            ]
+    def _connect(self, m: Module, outer: Any, inner: Any, member: wiring.Member) -> None:
+        """Two ports of one member of a signature, an array of them, or a stream."""
+        if member.dimensions:
+            for each_outer, each_inner in zip(outer, inner, strict=True):
+                self._connect_one(m, each_outer, each_inner, member)
+        else:
+            self._connect_one(m, outer, inner, member)
 
-    def _connect_matchers(self, m: Module) -> None:
-        for number, part in enumerate(self._matchers):
-            wiring.connect(m, wiring.flipped(self.store[number]), part.store)
-            wiring.connect(m, part.route, wiring.flipped(self.route[number]))
-
-    def _connect_completion(self, m: Module) -> None:
-        """Tokens to the tracker, finished tiles and chunks to the trigger, live chunks back, commands out."""
-        tracker, trigger = self._tracker, self._trigger
-        for source, bank in zip(self._network.token_out, tracker.token, strict=True):
-            wiring.connect(m, source, bank)
-        wiring.connect(m, trigger.command, wiring.flipped(self.command))
-        m.d.comb += [
-            trigger.tile_done_valid.eq(tracker.tile_done_valid),
-            trigger.tile_done.eq(tracker.tile_done),
-            trigger.chunk_done_valid.eq(tracker.chunk_done_valid),
-            trigger.chunk_done.eq(tracker.chunk_done),
-            tracker.load_valid.eq(trigger.load_valid),
-            tracker.load.eq(trigger.load),
-            self.entries.eq(tracker.entries),
-            self.done_mask.eq(trigger.done_mask),
-        ]
-
-    def _connect_monitor(self, m: Module) -> None:
-        monitor = self._monitor
-        m.d.comb += [
-            monitor.tile_done_valid.eq(self._tracker.tile_done_valid),
-            monitor.comm_seen.eq(Cat(part.comm_seen for part in self._slices).any()),
-            monitor.served.eq(Array(part.served for part in self._slices)[monitor.select]),
-            monitor.now.eq(self.now),
-        ]
-        for part in self._slices:
-            m.d.comb += [part.threshold.eq(monitor.threshold), part.measure.eq(monitor.measure)]
-
-    def _connect_registers(self, m: Module) -> None:
-        """The bus, the broadcast of configuration writes, and the status that registers and driver see."""
-        registers = self._registers
-        for name in _BUS:
-            inner, outer = getattr(registers, name), getattr(self, name)
-            m.d.comb += inner.eq(outer) if name in _BUS[:4] else outer.eq(inner)
-        listeners: list[Any] = [*self._slices, *self._matchers, self._tracker, self._trigger, self._monitor]
-        for part in listeners:
-            m.d.comb += [part.config_valid.eq(registers.config_valid), part.config.eq(registers.config)]
-        m.d.comb += self.init_done.eq(self._tracker.init_done & self._trigger.init_done)
-        m.d.comb += registers.init_done.eq(self.init_done)
-        for source, names in (
-            (self._tracker, _TRACKER_STATUS),
-            (self._trigger, _TRIGGER_STATUS),
-            (self._monitor, _MONITOR_STATUS),
-        ):
-            for name in names:
-                m.d.comb += [
-                    getattr(self, name).eq(getattr(source, name)),
-                    getattr(registers, name).eq(getattr(source, name)),
-                ]
-
-    def _connect_idle(self, m: Module) -> None:
-        """A part says idle on the condition that nothing comes or goes; between two parts that is seen here."""
-        tracker, trigger = self._tracker, self._trigger
-        parts: list[Any] = [*self._slices, *self._matchers, self._network, tracker, trigger, self._monitor]
-        parts.append(self._registers)
-        moving = [
-            *(part.token.valid & part.token.ready for part in self._slices),
-            *(bank.valid & bank.ready for bank in tracker.token),
-            tracker.tile_done_valid,
-            tracker.chunk_done_valid,
-            trigger.load_valid,
-            self._registers.config_valid,
-        ]
-        m.d.comb += [
-            self.idle.eq(Cat(part.idle for part in parts).all() & ~Cat(moving).any()),
-            self.wake_at.eq(_earliest(m, [part.wake_at for part in self._slices])),  # no other part acts by itself
-        ]
-
-
-def _earliest(m: Module, times: list[Value]) -> Value:
-    """The smallest of 2**n times, by a tree."""
-    while len(times) > 1:
-        pairs = list(zip(times[::2], times[1::2], strict=True))
-        times = [Signal(TIME_BITS, name="earlier") for _ in pairs]
-        m.d.comb += [time.eq(Mux(a < b, a, b)) for time, (a, b) in zip(times, pairs, strict=True)]
-    return times[0]
+    def _connect_one(self, m: Module, outer: Any, inner: Any, member: wiring.Member) -> None:
+        if member.is_signature:
+            ends = (wiring.flipped(outer), inner)
+            wiring.connect(m, *ends)
+        elif member.flow == wiring.In:
+            m.d.comb += inner.eq(outer)
+        else:
+            m.d.comb += outer.eq(inner)

@@ -18,7 +18,10 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Component, In
 
 from .arbiter import OccupancyMonitor
+from .axi import AxiLitePort
 from .config import T3Config
+from .core import T3Core
+from .crossing import AxiLiteCrossing
 from .module_sharing import share_modules
 from .nmc import NmcUnit
 from .range_matcher import RangeMatcher
@@ -39,10 +42,14 @@ PARTS: dict[str, Callable[[T3Config], Component]] = {
     "trigger": lambda config: Trigger(config=config),
     "monitor": lambda config: OccupancyMonitor(config=config),
     "registers": lambda config: ControlRegisters(config=config),
+    "axi": lambda config: AxiLitePort(config=config),
+    "crossing": lambda config: AxiLiteCrossing(),
     "nmc": lambda config: NmcUnit(config=config),
+    "core": lambda config: T3Core(config=config),
     "unit": lambda config: T3Unit(config=config),
 }
-"""How to make each part; the module of part ``x`` is called ``t3_x``. ``unit`` holds all the others but ``nmc``."""
+"""How to make each part; the module of part ``x`` is called ``t3_x``. ``core`` holds the parts from ``slice`` to
+``registers``, ``unit`` the core and ``axi``; ``crossing`` and ``nmc`` stand beside it."""
 
 FILE_LIST, SIDECAR = "t3.f", "t3.json"
 
