@@ -1,0 +1,111 @@
+"""Ports of a part as 64-bit words: what model, simulator and checks have in common.
+
+A part's inputs of one cycle are one row of words, its outputs another (:func:`t3hdl.signatures.word_map`). Traces are
+arrays of such rows, one per cycle, so that everything that looks at them works on thousands of cycles at a time.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from amaranth.hdl import Shape
+from amaranth.lib import data
+from amaranth.lib.wiring import Signature
+from t3hdl.signatures import WordMap, word_map
+
+Place = tuple[int, int]
+"""First word and width in bits of a port."""
+Words = np.ndarray
+"""Rows of uint64, one per cycle."""
+
+UNCOMPARED = ("idle", "wake_at")
+"""Outputs that may differ between RTL and golden model (docs/hardware.md, rule 5)."""
+
+
+def valid_of(port: str, ports: Any) -> str | None:
+    """The port among ``ports`` that says whether ``port`` means something, None if it always does."""
+    for valid in (port.replace(".payload", ".valid"), f"{port}_valid", f"{port.split('_')[0]}_valid"):
+        if valid != port and valid in ports:
+            return valid
+    return None
+
+
+def streams_of(ports: Any, end: str) -> list[str]:
+    """Names of the streams among ``ports`` that have a port called ``end`` (``valid`` or ``ready``)."""
+    return [port.removesuffix(f".{end}") for port in ports if port.endswith(f".{end}")]
+
+
+def value_of(words: Words, place: Place) -> int:
+    """The port's value in one row of words."""
+    first, bits = place
+    return int.from_bytes(words[first : first + -(-bits // 64)].tobytes(), "little")
+
+
+def full_mask(places: dict[str, Place], count: int) -> Words:
+    """One row of ``count`` words with ones wherever one of the ports at ``places`` has a bit."""
+    mask = 0
+    for first, bits in places.values():
+        mask |= ((1 << bits) - 1) << 64 * first
+    return np.frombuffer(mask.to_bytes(8 * count, "little"), np.uint64)
+
+
+@dataclass(frozen=True)
+class Ports:
+    """Where the ports of a part are, and the layout of each payload that has one."""
+
+    words: WordMap
+    layouts: dict[str, data.Layout]
+
+    @classmethod
+    def of(cls, signature: Signature) -> "Ports":
+        """The ports of a part with this signature."""
+        layouts = {
+            ".".join(str(part) for part in path): member.shape
+            for path, member, _ in signature.flatten(signature.create())
+            if isinstance(member.shape, data.Layout)
+        }
+        return cls(word_map(signature), layouts)
+
+    def place(self, port: str) -> tuple[bool, Place]:
+        """Whether ``port`` is an input, and its place. Raises KeyError for an unknown port."""
+        is_input = port in self.words.inputs
+        return is_input, (self.words.inputs if is_input else self.words.outputs)[port]
+
+
+class Trace:
+    """What happened at the ports in consecutive cycles: ``inputs`` and ``outputs``, one row per cycle."""
+
+    def __init__(self, ports: Ports, inputs: Words, outputs: Words) -> None:
+        self.ports, self.inputs, self.outputs = ports, inputs, outputs
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __contains__(self, port: str) -> bool:
+        return port in self.ports.words.inputs or port in self.ports.words.outputs
+
+    def get(self, port: str, field: str | None = None) -> np.ndarray:
+        """The value of a port, or of one field of its payload, in every cycle (uint64; at most 64 bits)."""
+        is_input, (first, bits) = self.ports.place(port)
+        offset = 0
+        if field is not None:
+            member = self.ports.layouts[port][field]
+            offset, bits = member.offset, Shape.cast(member.shape).width
+        rows = self.inputs if is_input else self.outputs
+        word, shift = first + offset // 64, offset % 64
+        value = rows[:, word] >> np.uint64(shift)
+        if shift + bits > 64:
+            value = value | rows[:, word + 1] << np.uint64(64 - shift)
+        return value & np.uint64((1 << min(bits, 64)) - 1)
+
+    def is_set(self, port: str, field: str | None = None) -> np.ndarray:
+        """Whether the port, or the field, is not 0, in every cycle."""
+        return self.get(port, field) != 0
+
+    def moved(self, stream: str) -> np.ndarray:
+        """Whether the stream transfers, in every cycle."""
+        return self.is_set(f"{stream}.valid") & self.is_set(f"{stream}.ready")
+
+    def pulse(self, port: str) -> np.ndarray:
+        """Whether the pulse ``port`` is present, in every cycle."""
+        return self.is_set(f"{port}_valid")
