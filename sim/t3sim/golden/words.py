@@ -77,10 +77,20 @@ COMMAND = fields_of(layouts.DmaCommand)
 ROUTE = fields_of(layouts.Route)
 LOAD = fields_of(layouts.SlotLoad)
 NMC_REQUEST = fields_of(layouts.NmcRequest)
+CONTEXT_STATUS = fields_of(layouts.ContextStatus)
+STUCK = fields_of(layouts.Stuck)
+VIOLATION = fields_of(layouts.Violation)
 CONTROL = fields_of(register_map.Control)
 STATUS = fields_of(register_map.Status)
 ARBITER = fields_of(register_map.Arbiter)
 THRESHOLDS = fields_of(register_map.Thresholds)
+ERRORS = fields_of(register_map.Errors)
+INTERRUPTS = fields_of(register_map.Interrupts)
+LOCK = fields_of(register_map.Lock)
+VIOLATION_RECORD = fields_of(register_map.ViolationRecord)
+QUOTA = fields_of(register_map.Quota)
+DEBUG_SELECT = fields_of(register_map.DebugSelect)
+DEBUG_DATA = fields_of(register_map.DebugData)
 RANGE = fields_of(register_map.RangeAttributes)
 # One field tuple per descriptor word; the word number of each is the descriptor word that holds it.
 DESCRIPTOR = tuple(fields_of(layout, first_word=i) for i, layout in enumerate(register_map.DESCRIPTOR_LAYOUTS))
@@ -130,6 +140,12 @@ def take(word, field):
 def place(field, value):
     """``value`` at the bit position of ``field``, in a word that is 0 otherwise."""
     return (value & field.mask) << field.shift
+
+
+@njit(cache=True)
+def bit_run(first, count):
+    """A word with the ``count`` bits from bit ``first`` on set: the descriptors of a window."""
+    return (-1 if count > 63 else (1 << count) - 1) << first
 
 
 @njit(cache=True)
