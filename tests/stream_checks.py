@@ -154,7 +154,9 @@ class Bench:
         if not hasattr(self.part, "config_valid") or not self.ctx.get(self.part.config_valid):
             return False
         write = self.ctx.get(self.part.config)
-        return write.address == regs.CONTROL and bool(regs.Control.from_bits(write.data & 0x1FF).disarm)
+        return write.address == regs.CONTROL and bool(
+            regs.Control.from_bits(write.data & (1 << regs.Control.size) - 1).disarm
+        )
 
     def _promised(self, outputs: dict[str, int], moved: bool) -> list[int] | None:
         """The registers before this cycle, if the part promises to keep them."""

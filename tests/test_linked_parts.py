@@ -1,18 +1,43 @@
-"""The parts of the unit, simulated apart and linked as the co-simulator does, are the whole T3Unit in every cycle."""
+"""The parts of the unit, simulated apart and linked as the co-simulator does, are the whole T3Core in every cycle."""
 
 import pytest
-from t3hdl.signatures import unit_signature, word_map
+from t3hdl.layouts import MemoryRequest, Violation
+from t3hdl.signatures import core_signature, word_map
 from t3sim.abi import Hardware, Instance
 from t3sim.hardware import open_hardware
-from test_unit import CONFIG
-from test_unit_rtl import recorded
+from test_core import CONFIG
+from test_core_rtl import recorded
 
 _STATUS = {
-    "tracker": ("entries", "peak_entries", "overflowed", "unmatched", "over_count", "over_total"),
-    "trigger": ("armed", "live", "chunks_done", "done_mask"),
+    "tracker": (
+        "entries",
+        "peak_entries",
+        "overflowed",
+        "unmatched",
+        "over_count",
+        "over_total",
+        "maintenance",
+        "abort_busy",
+        "debug_data",
+        "updates",
+        "tiles",
+    ),
+    "trigger": (
+        "armed",
+        "live",
+        "chunks_done",
+        "done_mask",
+        "poisoned",
+        "quiesced",
+        "quiet",
+        "stuck",
+        "triggers",
+        "command_stall",
+        "peak_ready",
+    ),
     "monitor": ("threshold", "chosen"),
 }
-_BUS = ("bus_valid", "bus_write", "bus_address", "bus_data")
+_BUS = ("bus_valid", "bus_write", "bus_privileged", "bus_address", "bus_data", "nmc_flags")
 
 
 class LinkedParts:
@@ -44,7 +69,7 @@ class LinkedParts:
         head, *rest = name.split(".")
         if head == "init_done":
             return self.init_done()
-        if head.startswith(("bus_", "response_")):
+        if head.startswith(("bus_", "response_", "interrupt")):
             return self.registers.get(name)
         if head == "command":
             return self.trigger.get(name)
@@ -52,7 +77,7 @@ class LinkedParts:
             return self.matchers[int(rest[0])].get(f"{head}.{rest[1]}")
         if head in ("idle", "wake_at"):
             return None
-        return self.slices[int(rest[0])].get(f"{head}.{rest[1]}")
+        return self.slices[int(rest[0])].get(".".join([head, *rest[1:]]))
 
     def step(self, inputs: dict[str, int]) -> None:
         """One cycle with these inputs of the unit."""
@@ -74,6 +99,8 @@ class LinkedParts:
             _connect(self.root, f"token_out.{bank}", self.tracker, f"token.{bank}")
         for pulse in ("tile_done", "chunk_done"):
             _pulse(self.tracker, self.trigger, pulse)
+        for name in ("poison_valid", "poison_slot", "abort_busy"):
+            self.trigger.set(name, self.tracker.get(name))
         _pulse(self.trigger, self.tracker, "load")
         self.monitor.set("tile_done_valid", self.tracker.get("tile_done_valid"))
         self.monitor.set("comm_seen", int(any(part.get("comm_seen") for part in self.slices)))
@@ -85,15 +112,28 @@ class LinkedParts:
             for name in names:
                 if name in self.registers.part.words.inputs:
                     self.registers.set(name, getattr(self, source).get(name))
+        for context in range(self.config.contexts):
+            self.registers.set(f"context.{context}", self.trigger.get(f"context.{context}"))
+        self._gather_violations()
+
+    def _gather_violations(self) -> None:
+        """How many writes the slices refuse in this cycle, and the first of them."""
+        pulses = [(part, name) for part in self.slices for name in ("compute_refused", "comm_refused")]
+        refused = [part.get(name) for part, name in pulses if part.get(f"{name}_valid")]
+        self.registers.set("violations", len(refused))
+        if refused:
+            request = MemoryRequest.from_bits(refused[0])
+            fields = {name: request[name] for name in Violation.members}
+            self.registers.set("violation", Violation.const(fields).as_bits())
 
     def _drive(self, name: str, value: int) -> None:
         head, *rest = name.split(".")
         if head == "now":
-            for part in (*self.slices, self.monitor):
+            for part in (*self.slices, self.tracker, self.trigger, self.monitor):
                 part.set("now", value)
         elif head in _BUS:
             self.registers.set(name, value)
-        elif head == "command":
+        elif head.startswith("command"):
             self.trigger.set(name, value)
         elif head in ("store", "route"):
             self.matchers[int(rest[0])].set(f"{head}.{rest[1]}", value)
@@ -117,8 +157,11 @@ def test_linked_parts_are_the_unit(backend, monkeypatch):
     trace = recorded(monkeypatch)
     hardware = open_hardware(CONFIG, backend)
     linked = LinkedParts(hardware)
-    outputs_of_unit = word_map(unit_signature(CONFIG)).outputs
+    outputs_of_unit = word_map(core_signature(CONFIG)).outputs
     payloads = {name: name.replace(".payload", ".valid") for name in outputs_of_unit if name.endswith(".payload")}
+    payloads |= {
+        name: f"{name.split('.')[0]}_valid.{name.split('.')[1]}" for name in outputs_of_unit if "refused." in name
+    }
     payloads |= {"response_data": "response_valid", "response_error": "response_valid"}
     compared = 0
     for cycle, (inputs, outputs) in enumerate(trace):

@@ -206,6 +206,7 @@ def _link_arrays(sizes: _Sizes, gpu: int) -> Arrays:
         "movers": movers,
         "current": _zeros(2, dtype=state.MOVE),
         "commands": _zeros(COMMAND_QUEUE, dtype=state.MOVE),
+        "command_rows": _zeros(64 * 64 + 1),  # at most 64 blocks in each of 64 descriptors, each sent once
         "moves": np.concatenate([_record(state.MOVE, move) for move in moves(sizes.plan, gpu)]),
         "tx": _zeros(1 << sizes.rows.bit_length()),
         "out": _zeros(sizes.packets, dtype=state.PACKET),

@@ -134,7 +134,7 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "response": plan.cycles(machine.fabric.response_ns),
         "link_mb_s": round(link * 1000), "link_latency": plan.cycles(machine.link.latency_ns),
         "header_bytes": machine.link.header_bytes, "mirror": request.mirror,
-        "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs,
+        "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "contexts": config.contexts,
         "leaf_bits": config.node_inputs.bit_length() - 1, "banks": config.tracker_banks,
         "ports": config.egress_ports, "mca": request.policy == "t3-mca", "jobs": len(moves(plan, gpu)),
         "own_lines": 2 * grid.chunk_lines(own), "own_bytes": grid.output_bytes,

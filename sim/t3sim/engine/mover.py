@@ -70,6 +70,15 @@ def _start(g, which, move):
 
 
 @inner
+def _command_done(g, command):
+    """A row of the DMA engine's command is gone, or its walk has ended; after the last one its credit goes back."""
+    rows = g.command_rows[command] - 1
+    g.command_rows[command] = rows
+    if rows == 0:
+        g.s[0].commands_done = g.s[0].commands_done + 1
+
+
+@inner
 def _advance(g, which):
     """To the next row of the walk: down a tile, then down the tile rows of a column, then to the next column."""
     p, mover, move = g.p[0], g.movers[which], g.current[which]
@@ -84,6 +93,8 @@ def _advance(g, which):
     mover.col = mover.col + 1
     if mover.col == move.col1:
         mover.active = 0
+        if which == DMA:
+            _command_done(g, g.s[0].command_head - 1)
 
 
 @inner
@@ -103,6 +114,9 @@ def _issue_row(g, which, now):
     row.bytes = row_bytes(g, p.out_base + offset, lines)
     sources = 1 if move.source2 < 0 else 2
     row.left = lines * sources
+    if which == DMA:
+        row.command = s.command_head - 1
+        g.command_rows[row.command] = g.command_rows[row.command] + 1
     for source in range(sources):
         base = move.source if source == 0 else move.source2
         for i in range(lines):
@@ -131,6 +145,7 @@ def run_mover(g, which, now):
             if which == KERNEL or s.command_head == s.command_tail:
                 break
             _start(g, which, g.commands[s.command_head % g.commands.shape[0]])
+            g.command_rows[s.command_head] = 1
             s.command_head = s.command_head + 1
             s.outgoing = s.outgoing - 1
         if mover.inflight + g.p[0].tile_lines > mover.limit:
@@ -171,6 +186,8 @@ def row_gone(g, r, now):
         mover = g.movers[row.mover]
         mover.inflight = mover.inflight - row.lines
         mover.rows_out = mover.rows_out - 1
+        if row.mover == DMA:
+            _command_done(g, row.command)
         if mover.active or (row.mover == DMA and s.command_head < s.command_tail):
             mover.wake = min(mover.wake, now + 1)
     free_row(g, r)

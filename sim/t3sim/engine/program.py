@@ -1,39 +1,55 @@
 """Programming the T3 unit: bus writes through ControlRegisters, with every part of the unit stepping in lock step."""
 
 from t3hdl.config import T3Config
-from t3hdl.signatures import matcher_signature, registers_signature, slice_signature, word_map
+from t3hdl.signatures import (
+    matcher_signature,
+    monitor_signature,
+    registers_signature,
+    slice_signature,
+    tracker_signature,
+    trigger_signature,
+    word_map,
+)
 
 from ..abi import address_of
 from .channel import COMM_SEEN, NOW
 from .jit import inner, kernel
-from .unit import (
-    ARMED,
-    CHOSEN,
-    CHUNKS_DONE,
-    LIVE,
-    MONITOR_CONFIG,
-    MONITOR_THRESHOLD,
-    TRACKER_CONFIG,
-    TRACKER_INIT,
-    TRACKER_OVERFLOWED,
-    TRACKER_PEAK,
-    TRIGGER_CONFIG,
-    TRIGGER_INIT,
-    UNMATCHED,
-    gather_unit,
-)
+from .unit import LIVE, MONITOR_CONFIG, TRACKER_CONFIG, TRACKER_INIT, TRIGGER_CONFIG, TRIGGER_INIT, gather_unit
 from .words import LEAF, MATCHER, MONITOR, NMC, REGISTERS, ROOT, SLICE, TRACKER, TRIGGER, part_in, part_out
 
 _REGISTERS = word_map(registers_signature(T3Config()))
+_TRACKER, _TRIGGER, _MONITOR = (
+    word_map(signature(T3Config())).outputs for signature in (tracker_signature, trigger_signature, monitor_signature)
+)
+_BANKS = T3Config().tracker_banks
 SLICE_CONFIG = word_map(slice_signature(T3Config())).inputs["config_valid"][0]
 MATCHER_CONFIG = word_map(matcher_signature(T3Config())).inputs["config_valid"][0]
-BUS_VALID, BUS_WRITE, BUS_ADDRESS, BUS_DATA, INIT_DONE_IN = (
-    _REGISTERS.inputs[name][0] for name in ("bus_valid", "bus_write", "bus_address", "bus_data", "init_done")
+BUS_VALID, BUS_WRITE, BUS_PRIVILEGED, BUS_ADDRESS, BUS_DATA, INIT_DONE_IN = (
+    _REGISTERS.inputs[name][0]
+    for name in ("bus_valid", "bus_write", "bus_privileged", "bus_address", "bus_data", "init_done")
 )
+CONTEXT_IN, CONTEXT_OUT = _REGISTERS.inputs["context.0"][0], _TRIGGER["context.0"][0]
 BUS_READY, RESPONSE_VALID, RESPONSE_ERROR, RESPONSE_DATA, CONFIG_OUT = (
     _REGISTERS.outputs[name][0]
     for name in ("bus_ready", "response_valid", "response_error", "response_data", "config_valid")
 )
+
+
+def _shown(
+    outputs: dict[str, tuple[int, int]], behind: int, *, without: tuple[str, ...]
+) -> tuple[tuple[int, int], ...]:
+    """(word of the registers, word of the part): outputs of one word that the registers have an input for.
+
+    ``behind``: words that an array port puts before them, whose number is a parameter.
+    """
+    names = [name for name in outputs if name in _REGISTERS.inputs and not name.startswith(without)]
+    return tuple((_REGISTERS.inputs[name][0], outputs[name][0] - behind) for name in names)
+
+
+_OWN = ("init_done", "corrected", "uncorrectable")  # several parts have it
+TRACKER_SHOWN = _shown(_TRACKER, _BANKS, without=_OWN)
+TRIGGER_SHOWN = _shown(_TRIGGER, 0, without=(*_OWN, "context."))
+MONITOR_SHOWN = _shown(_MONITOR, 0, without=())
 TIMEOUT = 100_000
 """Cycles that a bus access or an initialisation may take."""
 
@@ -56,20 +72,19 @@ def _broadcast(g):
 
 @inner
 def _show_status(g):
-    """Wire status outputs to the registers, in the order of their inputs."""
+    """Wire status outputs to the registers. (Faults of stored bits are not modelled: `corrected` and such stay 0.)"""
     p, words = g.p[0], g.words
-    base = part_in(g, REGISTERS, 0) + INIT_DONE_IN
+    base = part_in(g, REGISTERS, 0)
     tracker, trigger, monitor = part_out(g, TRACKER, 0) + p.banks, part_out(g, TRIGGER, 0), part_out(g, MONITOR, 0)
-    words[base] = words[tracker + TRACKER_INIT] & words[trigger + TRIGGER_INIT]
-    words[base + 1] = words[trigger + ARMED]
-    words[base + 2] = words[trigger + LIVE]
-    words[base + 3] = words[trigger + CHUNKS_DONE]
-    for i in range(3):
-        words[base + 4 + i] = words[tracker + UNMATCHED + i]
-    words[base + 7] = words[tracker + TRACKER_PEAK]
-    words[base + 8] = words[tracker + TRACKER_OVERFLOWED]
-    words[base + 9] = words[monitor + MONITOR_THRESHOLD]
-    words[base + 10] = words[monitor + CHOSEN]
+    words[base + INIT_DONE_IN] = words[tracker + TRACKER_INIT] & words[trigger + TRIGGER_INIT]
+    for target, source in TRACKER_SHOWN:
+        words[base + target] = words[tracker + source]
+    for target, source in TRIGGER_SHOWN:
+        words[base + target] = words[trigger + source]
+    for target, source in MONITOR_SHOWN:
+        words[base + target] = words[monitor + source]
+    for context in range(p.contexts):
+        words[base + CONTEXT_IN + context] = words[trigger + CONTEXT_OUT + context]
 
 
 @kernel
@@ -150,6 +165,7 @@ def bus_access(g, steps, write, address, data):
     words = g.words
     words[base + BUS_VALID] = 1
     words[base + BUS_WRITE] = write
+    words[base + BUS_PRIVILEGED] = 1
     words[base + BUS_ADDRESS] = address
     words[base + BUS_DATA] = data
     for _ in range(TIMEOUT):

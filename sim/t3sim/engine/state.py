@@ -39,8 +39,9 @@ NODE = _record(
 
 # A store row or packet: up to SEGMENT lines of one output row of one wavefront tile.
 ROW = _record(
-    next="i4", left="i4", lines="i4", bytes="i4", mover="i1", cause="i1", op="i1", tagged="i1", carried="i2",
-    chunk="i2", row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1", line="i8", available="i8",
+    next="i4", left="i4", lines="i4", bytes="i4", command="i4", mover="i1", cause="i1", op="i1", tagged="i1",
+    carried="i2", chunk="i2", row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1",
+    line="i8", available="i8",
 )  # fmt: skip
 
 PACKET = _record(
@@ -84,7 +85,7 @@ PLAN = _record(
     temp_base="i8", tiles="i8", cached_output="i8", start="i8", epoch="i8",
     llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
     link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
-    nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", ports="i8", mca="i8",
+    nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", bin_cycles="i8", kernel_overhead="i8",
 )  # fmt: skip
 """What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
@@ -96,7 +97,8 @@ SCALARS = _record(
     egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_anchor_ps="i8", link_bytes="i8",
     link_end_ps="i8", link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8",
     link_busy_ps="i8",
-    command_head="i8", command_tail="i8", job="i8", job_state="i8", job_start="i8", kernel_wake="i8",
+    command_head="i8", command_tail="i8", commands_done="i8",
+    job="i8", job_state="i8", job_start="i8", kernel_wake="i8",
     outgoing="i8", incoming="i8",
     live="i8", held="i8", held_since="i8", held_cycles="i8", comm_seen="i8", threshold="i8", measure="i8",
     own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", early_reads="i8",
@@ -139,6 +141,10 @@ class Gpu(Bundle):
         "movers": (MOVER, 1),
         "current": (MOVE, 1),  # [movers] the MOVE that each walks
         "commands": (MOVE, 1),  # ring of MOVE
+        "command_rows": (
+            WORD,
+            1,
+        ),  # per command in the order of their start: rows not yet gone, 1 more while it is walked
         "moves": (MOVE, 1),  # the kernel's MOVEs, in order
         "tx": (WORD, 1),  # ring of row indices
         "out": (PACKET, 1),  # ring of PACKET, written here, read by the neighbour

@@ -5,6 +5,7 @@ part is stepped only when something can change in it (docs/hardware.md, rule 5).
 """
 
 from t3hdl.config import T3Config
+from t3hdl.layouts import NEVER
 from t3hdl.signatures import monitor_signature, tracker_signature, trigger_signature, word_map
 
 from ..abi import address_of
@@ -21,24 +22,28 @@ _TRIGGER = word_map(trigger_signature(T3Config()))
 _MONITOR = word_map(monitor_signature(T3Config()))
 
 # Tracker words behind its token ports, whose number is a parameter: add 2 x banks (inputs) or banks (outputs).
-LOAD_IN = _TRACKER.inputs["load_valid"][0] - 2 * _BANKS
-TRACKER_CONFIG = _TRACKER.inputs["config_valid"][0] - 2 * _BANKS
-TILE_DONE_OUT, CHUNK_DONE_OUT, TRACKER_INIT, TRACKER_PEAK, TRACKER_OVERFLOWED, UNMATCHED, TRACKER_IDLE = (
+LOAD_IN, TRACKER_NOW, TRACKER_CONFIG = (
+    _TRACKER.inputs[name][0] - 2 * _BANKS for name in ("load_valid", "now", "config_valid")
+)
+TILE_DONE_OUT, CHUNK_DONE_OUT, TRACKER_INIT, ABORT_BUSY, POISON_OUT, TRACKER_IDLE, TRACKER_WAKE = (
     _TRACKER.outputs[name][0] - _BANKS
-    for name in ("tile_done_valid", "chunk_done_valid", "init_done", "peak_entries", "overflowed", "unmatched", "idle")
+    for name in ("tile_done_valid", "chunk_done_valid", "init_done", "abort_busy", "poison_valid", "idle", "wake_at")
 )
-TILE_DONE_IN, CHUNK_DONE_IN, TRIGGER_CONFIG = (
-    _TRIGGER.inputs[name][0] for name in ("tile_done_valid", "chunk_done_valid", "config_valid")
-)
-LOAD_OUT, TRIGGER_INIT, ARMED, LIVE, CHUNKS_DONE, DONE_MASK, TRIGGER_IDLE = (
-    _TRIGGER.outputs[name][0]
-    for name in ("load_valid", "init_done", "armed", "live", "chunks_done", "done_mask", "idle")
+TILE_DONE_IN, CHUNK_DONE_IN, POISON_IN, ABORT_BUSY_IN, COMMAND_DONE_IN, TRIGGER_NOW, TRIGGER_CONFIG = (
+    _TRIGGER.inputs[name][0]
+    for name in (
+        "tile_done_valid", "chunk_done_valid", "poison_valid", "abort_busy", "command_done_valid", "now",
+        "config_valid",
+    )
+)  # fmt: skip
+LOAD_OUT, TRIGGER_INIT, LIVE, DONE_MASK, TRIGGER_IDLE, TRIGGER_WAKE = (
+    _TRIGGER.outputs[name][0] for name in ("load_valid", "init_done", "live", "done_mask", "idle", "wake_at")
 )
 MONITOR_CONFIG, MONITOR_TILE_DONE, MONITOR_COMM_SEEN, MONITOR_SERVED, MONITOR_NOW = (
     _MONITOR.inputs[name][0] for name in ("config_valid", "tile_done_valid", "comm_seen", "served", "now")
 )
-SELECT, MONITOR_MEASURE, MONITOR_THRESHOLD, CHOSEN, MONITOR_IDLE = (
-    _MONITOR.outputs[name][0] for name in ("select", "measure", "threshold", "chosen", "idle")
+SELECT, MONITOR_MEASURE, MONITOR_THRESHOLD, MONITOR_IDLE = (
+    _MONITOR.outputs[name][0] for name in ("select", "measure", "threshold", "idle")
 )
 # Indices into part_wake and part_active, behind the leaves.
 ROOT_PART, TRACKER_PART, TRIGGER_PART, MONITOR_PART = 64, 65, 66, 67
@@ -113,6 +118,7 @@ def _gather_tracker(g, now):
             active = True
     load = base + 2 * p.banks + LOAD_IN
     _copy(words, part_out(g, TRIGGER, 0) + LOAD_OUT, load, 3)
+    words[base + 2 * p.banks + TRACKER_NOW] = now + p.epoch
     g.part_active[TRACKER_PART] = active or words[load] != 0
 
 
@@ -122,7 +128,13 @@ def _gather_trigger(g, now):
     base, tracker_out = part_in(g, TRIGGER, 0), part_out(g, TRACKER, 0) + p.banks
     _copy(words, tracker_out + TILE_DONE_OUT, base + TILE_DONE_IN, 2)
     _copy(words, tracker_out + CHUNK_DONE_OUT, base + CHUNK_DONE_IN, 2)
-    pulse = words[base + TILE_DONE_IN] != 0 or words[base + CHUNK_DONE_IN] != 0
+    _copy(words, tracker_out + POISON_OUT, base + POISON_IN, 2)
+    words[base + ABORT_BUSY_IN] = words[tracker_out + ABORT_BUSY]
+    words[base + TRIGGER_NOW] = now + p.epoch
+    done = min(s.commands_done, 1)  # one credit per cycle, of context 0
+    words[base + COMMAND_DONE_IN] = done
+    s.commands_done = s.commands_done - done
+    pulse = done != 0 or words[base + TILE_DONE_IN] != 0 or words[base + CHUNK_DONE_IN] != 0
     s.tiles_done = s.tiles_done + words[base + TILE_DONE_IN]
     taken = offer_command(g, now)
     g.part_active[TRIGGER_PART] = pulse or taken or g.part_wake[TRIGGER_PART] <= now
@@ -162,13 +174,15 @@ def gather_unit(g, now):
 def _step_part(g, step, kind, part, index, slot, idle, now):
     """Step one part (``kind``: its place in words.PART_NAMES), and note when it must be stepped again.
 
-    Only slices have deadlines of their own.
+    ``wake_at`` follows ``idle``; it is a time of the hardware, ``epoch`` ahead of the GPU's.
     """
     words = g.words
     out = part_out(g, part, index)
     step(g.handles[part + index], address_of(words[part_in(g, part, index) :]), address_of(words[out:]))
     g.evaluated[kind] += 1
-    g.part_wake[slot] = FAR if words[out + idle] else now + 1
+    g.part_wake[slot] = now + 1
+    if words[out + idle]:
+        g.part_wake[slot] = FAR if words[out + idle + 1] == NEVER else words[out + idle + 1] - g.p[0].epoch
 
 
 @inner
@@ -202,7 +216,7 @@ def unit_wake(g, now):
     for bank in range(p.banks):
         if words[part_out(g, ROOT, 0) + p.nodes_per_tree + 2 * bank + 1]:
             return now + 1
-    if words[part_out(g, TRIGGER, 0) + COMMAND_VALID]:
+    if words[part_out(g, TRIGGER, 0) + COMMAND_VALID] or g.s[0].commands_done:
         return now + 1
     if words[part_in(g, MONITOR, 0) + MONITOR_COMM_SEEN] != g.s[0].comm_seen:
         return now + 1

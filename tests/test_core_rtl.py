@@ -1,4 +1,4 @@
-"""The unit's Verilog, compiled, does in every cycle what Amaranth's simulator does, whatever it holds before reset."""
+"""The core's Verilog, compiled, does in every cycle what Amaranth's simulator does, whatever it holds before reset."""
 
 from collections.abc import Iterator
 
@@ -6,14 +6,14 @@ import pytest
 import stream_checks
 from amaranth.hdl import Value
 from amaranth.lib.wiring import In
+from t3hdl.core import T3Core
 from t3hdl.layouts import Op
-from t3hdl.signatures import unit_signature, word_map
-from t3hdl.unit import T3Unit
+from t3hdl.signatures import core_signature, word_map
 from t3hdl.verilog import write_verilog
 from t3sim import rtl_build
 from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart
-from test_unit import CONFIG, accesses, arm, drain, send
+from test_core import CONFIG, accesses, arm, drain, send
 
 Cycle = tuple[dict[str, int], dict[str, int]]
 """Inputs and outputs by port."""
@@ -21,7 +21,7 @@ Cycle = tuple[dict[str, int], dict[str, int]]
 
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Cycle]:
     """A run with back-pressure, overflow and commands in Amaranth's simulator."""
-    unit = T3Unit(config=CONFIG)
+    unit = T3Core(config=CONFIG)
     inputs = {
         ".".join(str(part) for part in path): Value.cast(value)
         for path, member, value in unit.signature.flatten(unit)
@@ -61,14 +61,17 @@ def power_up(request, monkeypatch) -> Iterator[str]:
     yield request.param
 
 
-def test_compiled_unit(power_up, monkeypatch):
+def test_compiled_core(power_up, monkeypatch):
     trace = recorded(monkeypatch)
-    words = word_map(unit_signature(CONFIG))
-    text = write_verilog(T3Unit(config=CONFIG), "t3_unit")
-    part = CompiledPart("t3_unit", words, rtl_build.library("t3_unit", text, words))
+    words = word_map(core_signature(CONFIG))
+    text = write_verilog(T3Core(config=CONFIG), "t3_core")
+    part = CompiledPart("t3_core", words, rtl_build.library("t3_core", text, words))
     instance = Instance(part.part_type)
     # A payload means nothing while its valid is 0.
     payloads = {name: name.replace(".payload", ".valid") for name in words.outputs if name.endswith(".payload")}
+    payloads |= {
+        name: f"{name.split('.')[0]}_valid.{name.split('.')[1]}" for name in words.outputs if "refused." in name
+    }
     payloads |= {"response_data": "response_valid", "response_error": "response_valid"}
     for cycle, (inputs, outputs) in enumerate(trace):
         for name, value in outputs.items():
