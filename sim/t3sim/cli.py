@@ -13,7 +13,9 @@ from rich.table import Table
 from t3hdl.config import PRESETS
 
 from . import __version__
-from .console import bench_tables, progress, result_table, validation_table
+from .cli_errors import Failure, Interrupted, Mismatch
+from .cli_validate import validate
+from .console import bench_tables, progress, result_table
 from .machine import load_machine, parse_setting, preset_names
 from .machine_models import hardware_config
 from .output import check_replaceable, output_folder, write_atomically
@@ -23,24 +25,6 @@ from .toolchain import BuildError
 from .workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
 
 
-class _Failure(click.ClickException):
-    """An error that the user can mend."""
-
-    exit_code = 2
-
-
-class _Interrupted(click.ClickException):
-    """Ctrl-C: 128 + SIGINT."""
-
-    exit_code = 130
-
-
-class _Mismatch(click.ClickException):
-    """A result or a check that does not hold."""
-
-    exit_code = 1
-
-
 class _Commands(click.Group):
     """Turns expected errors of any command into one message."""
 
@@ -48,11 +32,11 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise _Interrupted("interrupted; no output was written") from error
+            raise Interrupted("interrupted; no output was written") from error
         except (ValueError, BuildError, SimulationError, MemoryError, OSError) as error:
             if ctx.params["traceback"] or (isinstance(error, OSError) and error.errno == errno.EPIPE):
                 raise
-            raise _Failure(_message(error)) from error
+            raise Failure(_message(error)) from error
 
 
 def _message(error: Exception) -> str:
@@ -177,7 +161,7 @@ def _show(request: RunRequest, records: list[Result], out: Path | None) -> None:
         console.print(f"written to {out}", soft_wrap=True)
     wrong = [text for record in records for text in runs.failures(record)]
     if wrong:
-        raise _Mismatch("; ".join(wrong))
+        raise Mismatch("; ".join(wrong))
 
 
 QUICK = {"machine": "toy", "m": 256, "n": 200, "k": 512, "tp": 4}
@@ -231,30 +215,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     click.echo(f"written to {out}")
 
 
-@main.group()
-def validate() -> None:
-    """Hold a model against measurements."""
-
-
-@validate.command("hbm")
-@click.option("--traces", type=click.Path(path_type=Path), help="Traces (.npz). [default: those of the package]")
-@click.option("--reference", type=click.Path(path_type=Path), help="Cycles (.json). [default: those of the package]")
-@click.option("--tolerance", type=float, default=0.05, help="Largest relative error.")
-@click.option("--refresh/--no-refresh", default=True, help="With or without refresh.")
-def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, refresh: bool) -> None:
-    """Replay the traces of a cycle-level DRAM simulator (Ramulator 2.1); exit code 1 if one is off."""
-    from .validate_hbm import validate as replay_all
-
-    if (traces is None) != (reference is None):
-        raise ValueError("give both --traces and --reference, or neither")
-    folder = Path(__file__).parent / "reference"
-    rows = replay_all(
-        traces or folder / "hbm2_traces.npz", reference or folder / "hbm2_reference.json", tolerance, refresh
-    )
-    Console().print(validation_table(rows))
-    off = [row.name for row in rows if not row.within]
-    if off:
-        raise _Mismatch(f"off by more than {tolerance:g}: {', '.join(off)}")
+main.add_command(validate)
 
 
 @main.command()

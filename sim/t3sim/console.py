@@ -16,6 +16,7 @@ from .result import Result
 
 if TYPE_CHECKING:  # both take seconds to import
     from .bench import Bench
+    from .validate_alu import Row as AluRow
     from .validate_hbm import Row
 
 ESTIMATE_FROM = 0.05
@@ -37,24 +38,36 @@ CAUSE_TITLES = {
 @contextmanager
 def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None]]:
     """A callback for the engine's progress: a bar on a terminal, else a line at the start and every ten seconds."""
+    with _bar_or_lines(console, label, "started (a first run compiles for a minute or two)") as show:
+        yield lambda now: show(now.simulated_ns, now.estimated_total_ns, _status(now))
+
+
+@contextmanager
+def case_progress(console: Console, label: str, total: int | None) -> Iterator[Callable[[int, float], None]]:
+    """A callback for cases done and seconds so far, shown as :func:`progress` does; ``total`` is None if unknown."""
+    with _bar_or_lines(console, label, "started") as show:
+        yield lambda cases, seconds: show(cases, total, _case_status(cases, total, seconds))
+
+
+@contextmanager
+def _bar_or_lines(console: Console, label: str, first: str) -> Iterator[Callable[[float, float | None, str], None]]:
+    """Shows what is done, the total if known, and a text; the first line without a terminal ends with ``first``."""
     if console.is_terminal:
         with Bar(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"), console=console,
             transient=True,
         ) as bar:  # fmt: skip
             task = bar.add_task(label, total=None, status="starting")
-            yield lambda now: bar.update(
-                task, total=now.estimated_total_ns, completed=now.simulated_ns, status=_status(now)
-            )
+            yield lambda done, total, status: bar.update(task, total=total, completed=done, status=status)
         return
-    console.print(f"{label}: started (a first run compiles for a minute or two)", highlight=False)
+    console.print(f"{label}: {first}", highlight=False)
     last = time.monotonic()
 
-    def print_line(now: Progress) -> None:
+    def print_line(done: float, total: float | None, status: str) -> None:
         nonlocal last
         if time.monotonic() - last >= LINE_SECONDS:
             last = time.monotonic()
-            console.print(f"{label}: {_status(now)}", highlight=False, soft_wrap=True)
+            console.print(f"{label}: {status}", highlight=False, soft_wrap=True)
 
     yield print_line
 
@@ -68,6 +81,17 @@ def _status(now: Progress) -> str:
         if now.estimated_total_ns is not None and now.simulated_ns > ESTIMATE_FROM * now.estimated_total_ns:
             seconds = max(now.estimated_total_ns - now.simulated_ns, 0) / rate
             parts.append(f"about {int(seconds // 60)}:{int(seconds % 60):02d} left")
+    return ", ".join(parts)
+
+
+def _case_status(cases: int, total: int | None, seconds: float) -> str:
+    """Millions of cases, rate, and time to go."""
+    parts = [f"{cases / 1e6:.1f} million cases"]
+    if cases and seconds > 0:
+        parts.append(f"{cases / seconds / 1e6:.1f} million/s")
+        if total is not None:
+            left = (total - cases) * seconds / cases
+            parts.append(f"about {int(left // 60)}:{int(left % 60):02d} left")
     return ", ".join(parts)
 
 
@@ -143,5 +167,18 @@ def validation_table(rows: "Sequence[Row]") -> Table:
         table.add_row(
             row.name, f"{row.requests}", f"{row.cycles}", f"{row.reference_cycles}", f"{row.error:+.2%}",
             "" if row.within else "OFF",
+        )  # fmt: skip
+    return table
+
+
+def alu_table(rows: "Sequence[AluRow]") -> Table:
+    """Cases of each check of the ALU, how many came out wrong, and how long it took."""
+    table = Table(box=None, pad_edge=False)
+    _columns(table, "check", "cases", "alone in a line", "differences", "seconds", "million/s")
+    for row in rows:
+        rate = row.cases / row.seconds / 1e6 if row.seconds else 0.0
+        table.add_row(
+            f"{row.dtype} {row.op}", f"{row.cases}", f"{row.alone}", f"{row.differences}", f"{row.seconds:.1f}",
+            f"{rate:.2f}",
         )  # fmt: skip
     return table

@@ -25,6 +25,13 @@ def write_atomically(path: Path, content: str) -> None:
         raise
 
 
+def check_file(path: Path) -> None:
+    """Refuses (ValueError) a file that cannot be written."""
+    folder = path.absolute().parent
+    if path.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"--out must be a file in a folder that exists and is writable, not {path}")
+
+
 @contextmanager
 def output_folder(target: Path) -> Iterator[Path]:
     """A new folder to fill; it takes the place of ``target`` when the block ends, and vanishes if the block raises.

@@ -58,9 +58,12 @@ class CompiledPart:
             self._library.part_free(self._handles.pop())
 
 
-def compiled_part(config: T3Config, name: str) -> CompiledPart:
-    """One part of ``config`` (a name of :func:`~t3sim.abi.part_words`); errors as :func:`rtl_hardware`."""
-    words = part_words(config)[name]
+def compiled_part(config: T3Config, name: str, words: WordMap | None = None) -> CompiledPart:
+    """One part of ``config``, a name of :data:`~t3hdl.verilog.PARTS`; errors as :func:`rtl_hardware`.
+
+    ``words`` is its word map, if it is none of :func:`~t3sim.abi.part_words`.
+    """
+    words = words or part_words(config)[name]
     return CompiledPart(name, words, library(f"t3_{name}", _verilog(config, name), words))
 
 
