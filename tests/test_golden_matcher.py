@@ -14,7 +14,7 @@ PEER_BASE = 0x7F_FFFF_F000
 
 
 def make(**overrides) -> Bench:
-    config = preset("small", **{"ranges": 2, **overrides})
+    config = preset("small", **{"ranges": 2, "contexts": 5, **overrides})
     return Bench(golden, matcher_signature(config), golden.init_state(config))
 
 
@@ -37,8 +37,13 @@ def set_chunk(bench, i, kind, *, context=3, **bounds) -> None:
         bench.write(registers.DESCRIPTOR + i * registers.DESCRIPTOR_STRIDE + 8 * word, value)
 
 
-def arm(bench, descriptors=8) -> None:
-    bench.write(registers.CONTROL, pack(registers.Control, arm=1, descriptors=descriptors))
+def arm(bench, descriptors=8, *, first=0, context=3) -> None:
+    control = pack(registers.Control, arm=1, descriptors=descriptors, first=first, context=context)
+    bench.write(registers.CONTROL, control)
+
+
+def abort(bench, context=3) -> None:
+    bench.write(registers.CONTROL, pack(registers.Control, abort=1, context=context))
 
 
 def store(**values) -> int:

@@ -8,7 +8,7 @@ from t3hdl.layouts import NEVER
 from t3hdl.signatures import matcher_signature
 
 from ..abi import CALL
-from .ranges import RANGE_WORDS, find_range, range_attribute, range_base, write_range
+from .ranges import RANGE_WORDS, drop_ranges, find_range, range_attribute, range_base, write_range
 from .words import (
     CONTROL,
     DESCRIPTOR,
@@ -35,8 +35,8 @@ _S = state_map(
     ranges=1, descriptors=1,
     # configuration registers: kept by disarm
     table=4 * RANGE_WORDS, chunks=64 * _WORDS,
-    # the rest; ``live``: descriptors that are looked at, 0 while not armed
-    count=1, head=2, tail=2, route_valid=1, route=1, live=1,
+    # the rest; ``begin``, ``end``: the window of each context, empty while it is not armed
+    count=1, head=2, tail=2, route_valid=1, route=1, begin=16, end=16,
 )  # fmt: skip
 
 
@@ -49,9 +49,9 @@ def init_state(config: T3Config) -> np.ndarray:
 
 @njit(cache=True)
 def _find_chunk(state, word0, word1):
-    """First word of the lowest live descriptor whose chunk holds the tile of a request, or -1."""
+    """First word of the lowest descriptor in its context's window whose chunk holds a request's tile, or -1."""
     row, col, context = take(word1, REQUEST.row), take(word1, REQUEST.col), take(word0, REQUEST.context)
-    for i in range(state[_S.live]):
+    for i in range(state[_S.begin + context], state[_S.end + context]):
         chunk = _S.chunks + i * _WORDS
         bounds = state[chunk]
         if (
@@ -95,7 +95,13 @@ def _configure(state, address, value):
         if take(value, CONTROL.disarm):
             state[_S.count : _S.size] = 0
         elif take(value, CONTROL.arm):
-            state[_S.live] = min(take(value, CONTROL.descriptors), state[_S.descriptors])
+            first = take(value, CONTROL.first)
+            state[_S.begin + take(value, CONTROL.context)] = first
+            state[_S.end + take(value, CONTROL.context)] = first + take(value, CONTROL.descriptors)
+        elif take(value, CONTROL.abort):
+            context = take(value, CONTROL.context)
+            state[_S.begin + context] = state[_S.end + context] = 0
+            drop_ranges(state, _S.table, state[_S.ranges], context)
     elif address >= register_map.DESCRIPTOR:
         offset = address - register_map.DESCRIPTOR
         number, byte = offset // register_map.DESCRIPTOR_STRIDE, offset % register_map.DESCRIPTOR_STRIDE
@@ -120,7 +126,9 @@ def reset(state_at, in_at, out_at):
     """State after reset, outputs of the first cycle."""
     state = int64_at(state_at, _S.size)
     state[_S.table : _S.size] = 0
-    _drive(state, int64_at(out_at, _OUT.size))
+    out = int64_at(out_at, _OUT.size)
+    out[:] = 0  # a golden model has no faults: their outputs stay 0
+    _drive(state, out)
 
 
 @cfunc(CALL, cache=True)

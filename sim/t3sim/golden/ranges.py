@@ -13,6 +13,7 @@ from .words import RANGE, take
 RANGE_WORDS = 3
 _LINE_MASK = (1 << LINE_BITS) - 1
 _ATTRIBUTES_MASK = sum(field.mask << field.shift for field in RANGE)
+_VALID = RANGE.valid.mask << RANGE.valid.shift
 
 
 @njit(cache=True)
@@ -26,11 +27,20 @@ def write_range(state, table, ranges, address, value):
 
 
 @njit(cache=True)
+def drop_ranges(state, table, ranges, context):
+    """Make every range of ``context`` invalid; its other attributes stay."""
+    for number in range(ranges):
+        attributes = table + number * RANGE_WORDS + 2
+        if take(state[attributes], RANGE.context) == context:
+            state[attributes] &= ~_VALID
+
+
+@njit(cache=True)
 def find_range(state, table, ranges, line):
     """The lowest valid range that holds ``line``, or -1."""
     for number in range(ranges):
         first = table + number * RANGE_WORDS
-        if state[first] <= line < state[first + 1] and take(state[first + 2], RANGE.valid):
+        if state[first] <= line < state[first + 1] and state[first + 2] & _VALID:
             return number
     return -1
 

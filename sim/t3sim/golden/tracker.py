@@ -4,10 +4,12 @@ import numpy as np
 from numba import cfunc, njit
 from t3hdl import register_map
 from t3hdl.config import T3Config
+from t3hdl.layouts import TIME_BITS
 from t3hdl.signatures import tracker_signature
 
 from ..abi import CALL
 from .tracker_bank import (
+    CONTEXTS,
     EVENTS,
     KIND_SHIFT,
     LINES_SHIFT,
@@ -19,12 +21,14 @@ from .tracker_bank import (
     advance,
     bank_rests,
 )
+from .tracker_maintenance import list_slots, maintain, start_read, start_sweep, swept_context
 from .words import (
     CHUNK_DONE,
     CONTROL,
     EVENT_TILE,
     LOAD,
     NEVER,
+    QUOTA,
     TILE_DONE,
     config_address,
     config_data,
@@ -36,7 +40,11 @@ from .words import (
 )
 
 _CONTROL, _PROFILE = register_map.CONTROL, register_map.PROFILE
+_DEBUG_SELECT, _QUOTA = register_map.DEBUG_SELECT, register_map.QUOTA
+_RESET_WAYS = 16
 _OVERFLOWED_MASK = 127
+_TILES_MASK = (1 << 32) - 1
+_TIME_MASK = (1 << TIME_BITS) - 1
 
 # Ports of a tracker with one bank; with more, what follows the token ports lies this many words further per bank.
 _IN, _OUT = ports_of(tracker_signature(T3Config(tracker_banks=1)))
@@ -55,6 +63,8 @@ def init_state(config: T3Config) -> np.ndarray:
         (S.event_limit, config.event_queue),
         (S.window, config.chunk_window),
         (S.wavefronts, config.wavefronts),
+        (S.contexts, config.contexts),
+        (S.drain_cycles, config.drain_cycles),
         (S.row_mask, (1 << config.row_index_bits) - 1),
         (S.col_mask, (1 << config.column_index_bits) - 1),
         (S.bank_bits, config.bank_bits),
@@ -77,6 +87,7 @@ def _account(state, event):
     slot = take(event, TILE_DONE.slot)
     if (event >> KIND_SHIFT) & 1 == EVENT_TILE:
         state[S.tile_valid], state[S.tile] = 1, event & TILE_MASK
+        state[S.tiles] = (state[S.tiles] + 1) & _TILES_MASK
     elif not state[S.flagged + slot]:
         state[S.flagged + slot] = 1
         state[S.overflowed] = (state[S.overflowed] + 1) & _OVERFLOWED_MASK
@@ -117,12 +128,7 @@ def _load(state, words, first):
         return
     state[S.place0 + slot], state[S.place1 + slot] = words[first], words[first + 1]
     state[S.total + slot] = state[S.flagged + slot] = state[S.complete + slot] = 0
-    live = 0
-    for s in range(state[S.window]):
-        if take(state[S.place0 + s], LOAD.valid):
-            state[S.order + live] = s
-            live += 1
-    state[S.live] = live
+    list_slots(state)
 
 
 @njit(cache=True)
@@ -140,16 +146,23 @@ def _walk(state):
 
 
 @njit(cache=True)
-def _configure(state, words, first):
-    """A configuration write whose payload starts at word ``first``."""
-    address, value = config_address(words, first), config_data(words, first)
+def _configure(state, address, value, now):
+    """A configuration write; after everything else in its cycle, since it acts from the next one on."""
     if address == _CONTROL:
         if take(value, CONTROL.disarm):
             state[S.walked : S.marks] = 0
-        return
-    index = (address - _PROFILE) >> 3
-    if address & 7 == 0 and 0 <= index < PROFILES and index % WAVEFRONTS < state[S.wavefronts]:
-        state[S.profile + index] = value & 0xFFFF
+        elif swept_context(address, value) >= 0:
+            start_sweep(state, value, now + state[S.drain_cycles])
+    elif address == _DEBUG_SELECT:
+        start_read(state, value)
+    elif address >= _PROFILE:
+        index = (address - _PROFILE) >> 3
+        if address & 7 == 0 and index < PROFILES and index % WAVEFRONTS < state[S.wavefronts]:
+            state[S.profile + index] = value & 0xFFFF
+    elif address >= _QUOTA:
+        context = (address - _QUOTA) >> 3
+        if address & 7 == 0 and context < state[S.contexts]:
+            state[S.quota + context] = take(value, QUOTA.ways)
 
 
 @njit(cache=True)
@@ -157,7 +170,7 @@ def _is_idle(state):
     """Whether nothing is in the pipelines and event queues, and no register follows another."""
     if state[S.walked] < state[S.rows] or state[S.tile_valid] or state[S.chunk_valid]:
         return False
-    if state[S.peak] < state[S.entries]:
+    if state[S.peak] < state[S.entries] or state[S.maintenance]:
         return False
     for bank in range(state[S.banks]):
         if not bank_rests(state, bank):
@@ -180,8 +193,12 @@ def _drive(state, out):
     out[_OUT.overflowed + k] = state[S.overflowed]
     out[_OUT.unmatched + k] = state[S.unmatched]
     out[_OUT.over_count + k], out[_OUT.over_total + k] = state[S.over_count], state[S.over_total]
+    out[_OUT.maintenance + k] = 1 if state[S.maintenance] else 0
+    out[_OUT.abort_busy + k] = state[S.abort_busy]
+    out[_OUT.debug_data + k] = state[S.debug_data]
+    out[_OUT.updates + k], out[_OUT.tiles + k] = state[S.updates], state[S.tiles]
     out[_OUT.idle + k] = 1 if _is_idle(state) else 0
-    out[_OUT.wake_at + k] = NEVER
+    out[_OUT.wake_at + k] = min(state[S.deadline], NEVER) if state[S.abort_busy] else NEVER
 
 
 @cfunc(CALL, cache=True)
@@ -189,7 +206,10 @@ def reset(state_at, in_at, out_at):
     """State after reset (tables are cleared by the walker), outputs of the first cycle."""
     state = _state_at(state_at)
     state[S.profile : S.marks] = 0
-    _drive(state, int64_at(out_at, _OUT.size + state[S.banks] - 1))
+    state[S.quota : S.quota + CONTEXTS] = _RESET_WAYS
+    out = int64_at(out_at, _OUT.size + state[S.banks] - 1)
+    out[:] = 0  # a golden model has no faults: their outputs stay 0
+    _drive(state, out)
 
 
 @cfunc(CALL, cache=True)
@@ -205,16 +225,27 @@ def step(state_at, in_at, out_at):
             accepts |= 1 << b
     state[S.tile_valid] = state[S.chunk_valid] = 0
     state[S.peak] = max(state[S.peak], state[S.entries])
+    now = words[_IN.now + k] & _TIME_MASK
+    configured = words[_IN.config_valid + k] & 1
+    address = value = swept = -1
+    if configured:
+        address, value = config_address(words, _IN.config + k), config_data(words, _IN.config + k)
+        swept = swept_context(address, value)
+    aborted = state[S.context] if state[S.abort_busy] else -1
+    if swept >= 0 and take(value, CONTROL.abort):
+        aborted = swept
+    held = state[S.maintenance]
     _walk(state)
+    maintain(state, now)
     drained = _drain(state)
     for b in range(banks):
-        advance(state, b, 1 if b == drained else 0)
+        advance(state, b, 1 if b == drained else 0, held, aborted)
         if accepts >> b & 1:
             at = S.head + b if state[S.count + b] == 0 else S.tail + b
             state[at] = words[b * _IN_STRIDE] & TOKEN_MASK
             state[S.count + b] += 1
-    if words[_IN.load_valid + k] & 1:
+    if words[_IN.load_valid + k] & 1 and get(words, _IN.load + k, LOAD.context) != swept:
         _load(state, words, _IN.load + k)
-    if words[_IN.config_valid + k] & 1:
-        _configure(state, words, _IN.config + k)
+    if configured:
+        _configure(state, address, value, now)
     _drive(state, int64_at(out_at, _OUT.size + banks - 1))

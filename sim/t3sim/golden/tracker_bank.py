@@ -6,17 +6,21 @@ the read sees the write of the same cycle, so reading the table at the update is
 
 from numba import njit
 
-from .words import EVENT_OVERFLOW, EVENT_TILE, LOAD, TILE_DONE, TOKEN, place, state_map, take
+from .words import DEBUG_DATA, EVENT_OVERFLOW, EVENT_TILE, LOAD, TILE_DONE, TOKEN, place, state_map, take
 
-_BANKS, _SLOTS, EVENTS, PROFILES, WAVEFRONTS = 8, 64, 16, 64, 16
+_BANKS, _SLOTS, EVENTS, PROFILES, WAVEFRONTS, CONTEXTS = 8, 64, 16, 64, 16, 16
+_UNMATCHED, _DROPPED = -1, -2  # instead of a slot
 _STAGE = state_map(valid=1, token=1, slot=1, threshold=1, descriptor=1)
-"""Pipeline registers M and R of a bank; slot -1: not matched."""
+"""Pipeline registers M and R of a bank; slot < 0: not matched."""
 S = state_map(
-    words=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1,
+    words=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1, contexts=1, drain_cycles=1,
     row_mask=1, col_mask=1, bank_bits=1, col_bits=1, tile_mask=1, chunk_mask=1,  # parameters end here
     profile=PROFILES,  # lines by bottom, right, wf: survives disarm
+    quota=CONTEXTS,  # ways of a row by context: survives disarm
     walked=1, entries=1, peak=1, overflowed=1, unmatched=1, over_count=1, over_total=1,
-    tile_valid=1, tile=1, chunk_valid=1, chunk=1, drain_pointer=1,
+    tile_valid=1, tile=1, chunk_valid=1, chunk=1, drain_pointer=1, updates=1, tiles=1,
+    # maintenance: the request at work, cycles since the pipelines were found empty, and what the request named
+    maintenance=1, elapsed=1, context=1, cleared_marks=1, selected=1, debug_data=1, abort_busy=1, deadline=1,
     count=_BANKS, head=_BANKS, tail=_BANKS,  # input queues: entries, first and second entry
     m=_BANKS * _STAGE.size, r=_BANKS * _STAGE.size,
     event_count=_BANKS, event_first=_BANKS, event=_BANKS * EVENTS,  # rings
@@ -32,6 +36,7 @@ TOKEN_MASK = sum(field.mask << field.shift for field in TOKEN)
 # A table entry in one word: the key where a token has it, above it the count and the valid bit.
 _COUNT_SHIFT = TOKEN_MASK.bit_length()
 _VALID = 1 << 62
+_UPDATES_MASK = (1 << 48) - 1
 # An event in one word: a TileDone, above it the kind and the lines.
 TILE_MASK = sum(field.mask << field.shift for field in TILE_DONE)
 KIND_SHIFT = TILE_MASK.bit_length()
@@ -79,8 +84,21 @@ def _count(state, bank, stage, at):
 
 
 @njit(cache=True)
-def _begin(state, bank, stage, marks_at, free_at):
-    """Update for a tile without an entry; ``free_at`` is the word of the lowest free way, or -1."""
+def _below_quota(state, token, row_at):
+    """Whether the context of ``token`` may have one more way of the row at word ``row_at``, which has a free one."""
+    context, ways = take(token, TOKEN.context), state[S.ways]
+    if context >= state[S.contexts] or state[S.quota + context] >= ways:
+        return True
+    used = 0
+    for at in range(row_at, row_at + ways):
+        if state[at] & _VALID and take(state[at], TOKEN.context) == context:
+            used += 1
+    return used < state[S.quota + context]
+
+
+@njit(cache=True)
+def _begin(state, bank, stage, marks_at, row_at, free_at):
+    """Update for a tile without an entry; ``row_at``: its table row, ``free_at``: the lowest free way there, or -1."""
     token, threshold = state[stage + _STAGE.token], state[stage + _STAGE.threshold]
     n = take(token, TOKEN.n)
     mark = 1 << state[stage + _STAGE.descriptor]
@@ -90,7 +108,7 @@ def _begin(state, bank, stage, marks_at, free_at):
         _push_event(state, bank, stage, EVENT_TILE, n)
     elif n > threshold:
         state[S.over_count] = 1
-    elif free_at >= 0:
+    elif free_at >= 0 and _below_quota(state, token, row_at):
         state[free_at] = _VALID | (n << _COUNT_SHIFT) | (token & _KEY_MASK)
         state[S.entries] += 1
     else:
@@ -102,11 +120,13 @@ def _begin(state, bank, stage, marks_at, free_at):
 def _update(state, bank, stage):
     """The token in register R acts on its table row."""
     if state[stage + _STAGE.slot] < 0:
-        state[S.unmatched] = 1
+        if state[stage + _STAGE.slot] == _UNMATCHED:
+            state[S.unmatched] = 1
         return
     token, ways = state[stage + _STAGE.token], state[S.ways]
+    state[S.updates] = (state[S.updates] + take(token, TOKEN.n)) & _UPDATES_MASK
     row = _row_of(state, bank, token)
-    first = S.marks + state[S.banks] * state[S.rows] + row * ways
+    first = table_at(state, row, 0)
     free = -1
     for at in range(first, first + ways):
         entry = state[at]
@@ -116,17 +136,20 @@ def _update(state, bank, stage):
         elif (entry ^ token) & _KEY_MASK == 0:
             _count(state, bank, stage, at)
             return
-    _begin(state, bank, stage, S.marks + row, free)
+    _begin(state, bank, stage, S.marks + row, first, free)
 
 
 @njit(cache=True)
-def _match(state, stage, token):
-    """Fill register M with ``token`` and its chunk."""
+def _match(state, stage, token, aborted):
+    """Fill register M with ``token`` and its chunk; ``aborted``: the context that is being aborted, or -1."""
     row, col = take(token, TOKEN.row), take(token, TOKEN.col)
     context, epoch = take(token, TOKEN.context), take(token, TOKEN.epoch)
     state[stage + _STAGE.valid] = 1
     state[stage + _STAGE.token] = token
-    state[stage + _STAGE.slot] = -1
+    state[stage + _STAGE.slot] = _UNMATCHED
+    if context == aborted:
+        state[stage + _STAGE.slot] = _DROPPED
+        return
     for i in range(state[S.live]):
         slot = state[S.order + i]
         where, what = state[S.place0 + slot], state[S.place1 + slot]
@@ -145,8 +168,12 @@ def _match(state, stage, token):
 
 
 @njit(cache=True)
-def advance(state, bank, drained):
-    """One cycle of a bank's pipeline; ``drained``: an event of its queue was taken in this cycle."""
+def advance(state, bank, drained, held, aborted):
+    """One cycle of a bank's pipeline.
+
+    ``drained``: an event of its queue was taken in this cycle; ``held``: no token may enter; ``aborted``: the context
+    that is being aborted, or -1.
+    """
     m, r = S.m + bank * _STAGE.size, S.r + bank * _STAGE.size
     if state[r] + state[m] + state[S.count + bank] == 0:
         return
@@ -157,11 +184,11 @@ def advance(state, bank, drained):
     for i in range(_STAGE.size):
         state[r + i] = state[m + i]
     state[m] = 0
-    if state[S.count + bank] > 0:
+    if state[S.count + bank] > 0 and not held:
         token = state[S.head + bank]
         state[S.head + bank] = state[S.tail + bank]
         state[S.count + bank] -= 1
-        _match(state, m, token)
+        _match(state, m, token, aborted)
 
 
 @njit(cache=True)
@@ -169,3 +196,42 @@ def bank_rests(state, bank):
     """Whether a bank's queues and pipeline are empty."""
     stages = state[S.m + bank * _STAGE.size] + state[S.r + bank * _STAGE.size]
     return state[S.count + bank] + stages + state[S.event_count + bank] == 0
+
+
+@njit(cache=True)
+def pipelines_empty(state):
+    """Whether M and R of all banks are empty."""
+    for bank in range(state[S.banks]):
+        if state[S.m + bank * _STAGE.size] or state[S.r + bank * _STAGE.size]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def table_at(state, row, way):
+    """The word of an entry, of row number ``row`` over all banks."""
+    return S.marks + state[S.banks] * state[S.rows] + row * state[S.ways] + way
+
+
+@njit(cache=True)
+def free_entry(state, at, context):
+    """Free the entry at word ``at`` if it is one of ``context``."""
+    if state[at] & _VALID and take(state[at], TOKEN.context) == context:
+        state[at] = 0
+        state[S.entries] -= 1
+
+
+@njit(cache=True)
+def shown_entry(entry):
+    """The fields of an entry as DEBUG_DATA shows them; 0 for one that is not valid."""
+    if not entry & _VALID:
+        return 0
+    return (
+        place(DEBUG_DATA.valid, 1)
+        | place(DEBUG_DATA.context, take(entry, TOKEN.context))
+        | place(DEBUG_DATA.epoch, take(entry, TOKEN.epoch))
+        | place(DEBUG_DATA.wf, take(entry, TOKEN.wf))
+        | place(DEBUG_DATA.row, take(entry, TOKEN.row))
+        | place(DEBUG_DATA.col, take(entry, TOKEN.col))
+        | place(DEBUG_DATA.count, (entry & ~_VALID) >> _COUNT_SHIFT)
+    )
