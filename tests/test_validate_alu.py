@@ -221,3 +221,21 @@ def test_the_command_fails_on_a_difference(monkeypatch, tmp_path):
     ):
         result = t3(monkeypatch, *arguments)
         assert result.exit_code == 2 and message in result.stderr, result.output
+
+
+def test_the_compiled_alu_is_right():
+    seed = 8
+    print(f"seed {seed}")
+    part = validate_alu.compile_alu(preset("small"))
+    for check in random_checks(None, None, 50_000, seed, None):
+        row = run(part, check, threads=2, watch=ignore)
+        assert row.differences == 0, row.texts()
+    row = row_of(part, sums())
+    assert (row.cases, row.differences) == (len(SUMS), 0), row.texts()
+
+
+@pytest.mark.slow
+def test_the_compiled_alu_adds_every_pair_of_half_precision_numbers():
+    (check,) = exhaustive_checks("add", "fp16", None)
+    row = run(validate_alu.compile_alu(preset("paper")), check, threads=2, watch=ignore)
+    assert (row.cases, row.differences) == (1 << 32, 0), row.texts()
