@@ -5,10 +5,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
-
+from amaranth.hdl import Shape
+from amaranth.lib import data
+from t3hdl import register_map as regs
 from words import Trace
 
-Bins = dict[str, Callable[[Trace], np.ndarray]]
+Cycles = np.ndarray
+"""One truth value, or one number, per cycle of a trace."""
+Bins = dict[str, Callable[[Trace], Cycles]]
 """Per name, whether the case occurs, in every cycle of the trace."""
 
 
@@ -33,35 +37,86 @@ class Coverage:
         path.write_text(json.dumps({**about, **counts}, indent=1) + "\n")
 
 
-def after(condition: np.ndarray, cycles: int) -> np.ndarray:
-    """Whether the condition held ``cycles`` cycles ago (not before the trace)."""
-    if cycles == 0:
-        return condition
-    late = np.zeros_like(condition)
-    late[cycles:] = condition[:-cycles]
+def after(cycles: Cycles, count: int = 1) -> Cycles:
+    """The values of ``count`` cycles ago (0 before the trace)."""
+    late = np.zeros_like(cycles)
+    late[count:] = cycles[: len(cycles) - count]
     return late
 
 
-def rises(level: np.ndarray) -> np.ndarray:
+def rises(level: Cycles) -> Cycles:
     """Whether the level is set and was not in the cycle before."""
-    return level & ~after(level, 1) & (np.arange(len(level)) > 0)
+    return level & ~after(level)
 
 
-def same_within(
-    happens: np.ndarray, values: Iterable[np.ndarray], cycles: int
-) -> np.ndarray:
-    """Whether the event happens with the same values as ``cycles`` cycles ago."""
-    same = happens & after(happens, cycles)
+def changes(value: Cycles) -> Cycles:
+    """Whether the value is another one than in the cycle before."""
+    changed = value != after(value)
+    changed[:1] = False
+    return changed
+
+
+def again(happens: Cycles, values: Iterable[Cycles], distance: int) -> Cycles:
+    """Whether the event happens with the same values as ``distance`` cycles ago."""
+    same = happens & after(happens, distance)
     for value in values:
-        same &= value == after(value, cycles)
+        same &= value == after(value, distance)
     return same
 
 
-def stream_bins(trace_streams: Iterable[str]) -> Bins:
-    """For each stream: items move back to back, the sender pauses, the receiver presses back."""
+def latest(happens: Cycles, values: Cycles, first: int = 0) -> Cycles:
+    """The value of the latest event before each cycle; ``first`` before there is one."""
+    index = np.maximum.accumulate(np.where(happens, np.arange(1, len(happens) + 1), 0))
+    return after_or(np.concatenate(([first], values))[index].astype(np.uint64), first)
+
+
+def after_or(cycles: Cycles, first: int) -> Cycles:
+    """The values of the cycle before, ``first`` in the first cycle."""
+    late = np.full_like(cycles, first)
+    late[1:] = cycles[:-1]
+    return late
+
+
+def field_of(layout: data.Layout, field: str, words: Cycles) -> Cycles:
+    """One field of a register's words."""
+    place = layout[field]
+    return words >> np.uint64(place.offset) & np.uint64((1 << Shape.cast(place.shape).width) - 1)
+
+
+def writes(trace: Trace, address: int) -> Cycles:
+    """Whether the configuration pulse writes the register at ``address``."""
+    return trace.is_set("config_valid") & (trace.get("config", "address") == address)
+
+
+def control(trace: Trace, action: str) -> Cycles:
+    """Whether the configuration pulse orders ``action`` (a field of CONTROL)."""
+    return writes(trace, regs.CONTROL) & (field_of(regs.Control, action, trace.get("config", "data")) != 0)
+
+
+def control_context(trace: Trace) -> Cycles:
+    """The context that a CONTROL write names, in the cycle of the write."""
+    return field_of(regs.Control, "context", trace.get("config", "data"))
+
+
+def register(trace: Trace, address: int, reset: int = 0) -> Cycles:
+    """What the register at ``address`` of the part holds in every cycle."""
+    return latest(writes(trace, address), trace.get("config", "data"), reset)
+
+
+def stream_bins(streams: Iterable[str], pulsed: Iterable[str] = ()) -> Bins:
+    """For each stream: items move back to back, the sender pauses, the receiver presses back.
+
+    Those in ``pulsed`` never move back to back.
+    """
     bins: Bins = {}
-    for stream in trace_streams:
-        bins[f"{stream}: back to back"] = lambda t, s=stream: t.moved(s) & after(t.moved(s), 1)
+    for stream in streams:
+        if stream not in pulsed:
+            bins[f"{stream}: back to back"] = lambda t, s=stream: t.moved(s) & after(t.moved(s))
         bins[f"{stream}: pause"] = lambda t, s=stream: t.is_set(f"{s}.ready") & ~t.is_set(f"{s}.valid")
         bins[f"{stream}: back-pressure"] = lambda t, s=stream: t.is_set(f"{s}.valid") & ~t.is_set(f"{s}.ready")
     return bins
+
+
+def config_bins(actions: Iterable[str]) -> Bins:
+    """For each action of CONTROL: it is ordered."""
+    return {action: (lambda t, a=action: control(t, a)) for action in actions}

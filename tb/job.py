@@ -13,7 +13,7 @@ _VARIABLE = "T3_TB_JOB"
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One run of the testbench of ``part``: ``cycles`` cycles of random traffic from ``seed``; results go to ``report``."""
+    """One run of the testbench of ``part``: ``cycles`` cycles of random traffic from ``seed``; writes ``report``."""
 
     part: str
     simulator: str

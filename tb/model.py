@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 from t3sim.abi import Instance, PartType
-
 from words import Words, streams_of, value_of
 
 

@@ -1,37 +1,43 @@
 """The testbench of a part with a golden model: random traffic in episodes, each from reset, everything checked."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
-from checks import Scoreboard, StreamRules
 from bins import Bins, Coverage, stream_bins
+from checks import OutputChecks, check_streams
 from job import Job
 from model import Model
 from part_stimulus import STIMULI
 from player import Player
+from t3hdl.config import T3Config
 from t3hdl.verilog import PARTS
 from t3sim.golden.hardware import golden_hardware
-from words import Ports, Trace
+from words import Ports, Stream, Trace, all_streams
 
 EPISODE = 4000
 """Cycles from one reset to the next."""
 
 
-def transactions(trace: Trace, streams: list[str]) -> int:
-    """Items that moved, pulses that were given in, and bus requests that were taken."""
-    count = sum(int(trace.moved(stream).sum()) for stream in streams)
-    pulses = [port for port in trace.ports.words.inputs if port.endswith("_valid")]
+def transactions(trace: Trace, streams: list[Stream]) -> int:
+    """Items that moved, and pulses that were given in."""
+    count = sum(int((trace.is_set(stream.valid) & trace.is_set(stream.ready)).sum()) for stream in streams)
+    pulses = [port for port in trace.ports.words.inputs if port.endswith("_valid") and not port.startswith("bus_")]
     return count + sum(int(trace.is_set(port).sum()) for port in pulses)
 
 
-async def random_traffic(dut: Any, bins: Bins) -> None:
-    """Play random traffic into ``dut`` and the golden model of the same part; count ``bins`` and those of streams."""
+async def random_traffic(dut: Any, bins: Callable[[T3Config], Bins], pulsed: tuple[str, ...] = ()) -> None:
+    """Play random traffic into ``dut`` and the golden model of the same part; count ``bins`` and those of streams.
+
+    Streams in ``pulsed`` never move back to back.
+    """
     job = Job.here()
     hardware = golden_hardware(job.config)
     part = hardware.parts()[job.part]
     ports = Ports.of(PARTS[job.part](job.config).signature)
-    model, rules, scoreboard = Model(part), StreamRules(ports), Scoreboard(ports)
-    coverage = Coverage({**bins, **stream_bins(rules.streams)})
+    model, streams, checks = Model(part), all_streams(ports), OutputChecks(ports)
+    names = [stream.name for stream in streams if stream.name != "bus"]
+    coverage = Coverage({**bins(job.config), **stream_bins(names, pulsed)})
     player = Player(dut, ports.words.output_words)
     await player.start()
     for start in range(0, job.cycles, EPISODE):
@@ -41,8 +47,9 @@ async def random_traffic(dut: Any, bins: Bins) -> None:
         await player.reset()
         outputs, unknown = await player.play(inputs)
         trace = Trace(ports, inputs, outputs)
-        scoreboard.check(trace, expected, unknown, start)
-        rules.check(trace, start)
-        coverage.sample(trace, transactions(trace, rules.streams))
+        checks.check_known(trace, unknown, start)
+        checks.check_equal(trace, expected, start)
+        check_streams(trace, streams, start)
+        coverage.sample(trace, transactions(trace, streams))
     coverage.save(job.report_path(), part=job.part, simulator=job.simulator, seed=job.seed)
     hardware.close()

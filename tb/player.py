@@ -6,7 +6,6 @@ import cocotb
 import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
-
 from words import Words
 from wrapper import INPUTS, OUTPUTS
 

@@ -96,7 +96,8 @@ def simulate(job: Job, built: Path, folder: Path) -> None:
         arguments = [f"+verilator+seed+{job.seed}", "+verilator+rand+reset+2"]
     try:
         results = _runner(job.simulator).test(
-            test_module=f"tb_{job.part}", hdl_toplevel=f"tb_{job.part}", hdl_toplevel_lang="verilog", build_dir=built, test_dir=folder,
+            test_module=f"tb_{job.part}", hdl_toplevel=f"tb_{job.part}", hdl_toplevel_lang="verilog",
+            build_dir=built, test_dir=folder,
             plusargs=arguments, results_xml=str(folder / "results.xml"), extra_env=job.environment(),
             timescale=("1ns", "1ps"), log_file=log,
         )  # fmt: skip
@@ -123,6 +124,8 @@ def _runner(simulator: str) -> Any:
         tools = find_toolchain()
         folders.append(str(Path(tools.verilator).parent))
         os.environ["VERILATOR_ROOT"] = tools.verilator_root
+        # The package was configured for a compiler with another option for precompiled headers than g++.
+        os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0"
     path = os.environ["PATH"].split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([folder for folder in folders if folder not in path] + path)
     os.environ["COCOTB_TRUST_INERTIAL_WRITES"] = "1"

@@ -1,12 +1,20 @@
-"""Testbench of t3_root."""
+"""Testbench of t3_root: the root of the token network."""
+
+from typing import Any
 
 import cocotb
 from bins import Bins
+from node_bins import node_bins
 from part_bench import random_traffic
+from t3hdl.config import T3Config
 
-BINS: Bins = {}
+
+def bins(config: T3Config) -> Bins:
+    """What can happen in the root of the token network."""
+    return node_bins(config.nodes, config.tracker_banks)
 
 
 @cocotb.test()
-async def traffic(dut):
-    await random_traffic(dut, BINS)
+async def traffic(dut: Any) -> None:
+    """Random tokens of few tiles."""
+    await random_traffic(dut, bins)

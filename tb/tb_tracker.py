@@ -1,12 +1,102 @@
-"""Testbench of t3_tracker."""
+"""Testbench of t3_tracker: tokens into banked sets, chunks that complete or overflow, arm, abort, debug reads."""
+
+from typing import Any
 
 import cocotb
-from bins import Bins
+import numpy as np
+from bins import Bins, Cycles, after, again, changes, config_bins, control, rises, writes
 from part_bench import random_traffic
+from t3hdl import register_map as regs
+from t3hdl.config import T3Config
+from words import Trace
 
-BINS: Bins = {}
+KEY = ("context", "epoch", "row", "col", "wf")
+HAZARDS = (1, 2, 3, 4)
+"""Cycles between updates of one entry that meet in the pipeline."""
+
+
+def fields(trace: Trace, bank: int, names: tuple[str, ...] = KEY) -> list[Cycles]:
+    """Fields of the token at a bank's input."""
+    return [trace.get(f"token.{bank}.payload", name) for name in names]
+
+
+def bins(config: T3Config) -> Bins:
+    """What can happen in the tracker."""
+    banks = range(config.tracker_banks)
+
+    def moves(trace: Trace) -> Cycles:
+        return np.logical_or.reduce([trace.moved(f"token.{bank}") for bank in banks])
+
+    def waits(trace: Trace) -> Cycles:
+        return np.logical_or.reduce(
+            [trace.is_set(f"token.{bank}.valid") & ~trace.is_set(f"token.{bank}.ready") for bank in banks]
+        )
+
+    def same_tile(trace: Trace, distance: int) -> Cycles:
+        return np.logical_or.reduce(
+            [again(trace.moved(f"token.{bank}"), fields(trace, bank), distance) for bank in banks]
+        )
+
+    def set_conflict(trace: Trace) -> Cycles:
+        """Successive tokens of different tiles in one set."""
+        masks = np.uint64((1 << config.row_index_bits) - 1), np.uint64((1 << config.column_index_bits) - 1)
+        conflict = np.zeros(len(trace), bool)
+        for bank in banks:
+            row, col = (value & mask for value, mask in zip(fields(trace, bank, ("row", "col")), masks, strict=True))
+            same_set = again(trace.moved(f"token.{bank}"), [row, col], 1)
+            conflict |= same_set & ~again(trace.moved(f"token.{bank}"), fields(trace, bank), 1)
+        return conflict
+
+    def arrives_with_its_threshold(trace: Trace) -> Cycles:
+        """A token moves in the cycle in which its own tile is reported done."""
+        done = [trace.get("tile_done", name) for name in ("row", "col", "wf")]
+        hit = np.zeros(len(trace), bool)
+        for bank in banks:
+            token = fields(trace, bank, ("row", "col", "wf"))
+            same = np.logical_and.reduce([a == b for a, b in zip(done, token, strict=True)])
+            hit |= trace.moved(f"token.{bank}") & same
+        return hit & trace.is_set("tile_done_valid")
+
+    held = config.tracker_sets * config.tracker_ways
+    return {
+        **config_bins(("arm", "disarm", "abort")),
+        **{
+            f"same tile {distance} cycles apart": lambda t, d=distance: same_tile(t, d) for distance in HAZARDS
+        },
+        "set conflict": set_conflict,
+        "all banks at once": lambda t: np.logical_and.reduce([t.moved(f"token.{bank}") for bank in banks]),
+        "tile done": lambda t: t.is_set("tile_done_valid"),
+        "tiles done back to back": lambda t: t.is_set("tile_done_valid") & after(t.is_set("tile_done_valid")),
+        "threshold in the cycle of another update of the tile": arrives_with_its_threshold,
+        "chunk done": lambda t: t.is_set("chunk_done_valid") & ~t.is_set("chunk_done", "overflowed"),
+        "chunk done after overflow": lambda t: t.is_set("chunk_done_valid") & t.is_set("chunk_done", "overflowed"),
+        "tile and chunk done together": lambda t: t.is_set("chunk_done_valid") & t.is_set("tile_done_valid"),
+        "full set (overflow)": lambda t: changes(t.get("overflowed")) & t.is_set("overflowed"),
+        "every entry in use": lambda t: t.get("entries") == held,
+        "unmatched": lambda t: rises(t.is_set("unmatched")),
+        "count above the threshold": lambda t: rises(t.is_set("over_count")),
+        "total above the expected": lambda t: rises(t.is_set("over_total")),
+        "load beside a token": lambda t: t.is_set("load_valid") & moves(t),
+        "load beside a chunk's end": lambda t: t.is_set("load_valid") & t.is_set("chunk_done_valid"),
+        "tokens wait for maintenance": lambda t: t.is_set("maintenance") & waits(t),
+        "abort outlasts maintenance": lambda t: t.is_set("abort_busy") & ~t.is_set("maintenance"),
+        "abort frees entries": lambda t: (
+            t.is_set("abort_busy") & t.is_set("maintenance") & (t.get("entries") < after(t.get("entries")))
+        ),
+        "abort with tokens waiting": lambda t: control(t, "abort") & waits(t),
+        "load beside an abort": lambda t: control(t, "abort") & t.is_set("load_valid"),
+        "disarm with entries in use": lambda t: control(t, "disarm") & t.is_set("entries"),
+        "debug read of a valid entry": lambda t: (
+            rises(t.is_set("debug_data")) & (t.get("debug_data") & np.uint64(1) > 0)
+        ),
+        "debug read of an empty entry": lambda t: (
+            rises(t.is_set("debug_data")) & (t.get("debug_data") & np.uint64(1) == 0)
+        ),
+        "quota written": lambda t: writes(t, regs.QUOTA),
+    }  # fmt: skip
 
 
 @cocotb.test()
-async def traffic(dut):
-    await random_traffic(dut, BINS)
+async def traffic(dut: Any) -> None:
+    """Random tokens of few or many tiles, and chunks with small thresholds."""
+    await random_traffic(dut, bins)

@@ -4,6 +4,7 @@ A part's inputs of one cycle are one row of words, its outputs another (:func:`t
 arrays of such rows, one per cycle, so that everything that looks at them works on thousands of cycles at a time.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +23,15 @@ UNCOMPARED = ("idle", "wake_at")
 """Outputs that may differ between RTL and golden model (docs/hardware.md, rule 5)."""
 
 
+_CHANNEL = re.compile(r"(?P<valid>(.*_)?axi_(aw|w|b|ar|r))(addr|prot|data|strb|resp)")
+"""Payloads of AXI4-Lite."""
+
+
 def valid_of(port: str, ports: Any) -> str | None:
     """The port among ``ports`` that says whether ``port`` means something, None if it always does."""
-    for valid in (port.replace(".payload", ".valid"), f"{port}_valid", f"{port.split('_')[0]}_valid"):
+    channel = _CHANNEL.fullmatch(port)
+    beside = f"{channel['valid']}valid" if channel else f"{port.split('_')[0]}_valid"
+    for valid in (port.replace(".payload", ".valid"), f"{port}_valid", beside):
         if valid != port and valid in ports:
             return valid
     return None
@@ -33,6 +40,34 @@ def valid_of(port: str, ports: Any) -> str | None:
 def streams_of(ports: Any, end: str) -> list[str]:
     """Names of the streams among ``ports`` that have a port called ``end`` (``valid`` or ``ready``)."""
     return [port.removesuffix(f".{end}") for port in ports if port.endswith(f".{end}")]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A flow of items with back-pressure: its ports, by their names in the word map."""
+
+    name: str
+    valid: str
+    ready: str
+    payload: tuple[str, ...]
+
+
+def all_streams(ports: "Ports") -> list[Stream]:
+    """Every stream and every AXI4-Lite channel of a part, and its register bus."""
+    both = {**ports.words.inputs, **ports.words.outputs}
+    streams = [Stream(s, f"{s}.valid", f"{s}.ready", (f"{s}.payload",)) for s in streams_of(both, "valid")]
+    for valid in both:
+        if valid.endswith(_VALIDS):
+            stem = valid.removesuffix("valid")
+            payload = tuple(port for port in both if port != valid and valid_of(port, both) == valid)
+            streams.append(Stream(stem, valid, f"{stem}ready", payload))
+    if "bus_ready" in both:
+        request = tuple(port for port in both if port.startswith("bus_") and port not in ("bus_valid", "bus_ready"))
+        streams.append(Stream("bus", "bus_valid", "bus_ready", request))
+    return streams
+
+
+_VALIDS = tuple(f"axi_{channel}valid" for channel in ("aw", "w", "b", "ar", "r"))
 
 
 def value_of(words: Words, place: Place) -> int:
@@ -106,6 +141,8 @@ class Trace:
         """Whether the stream transfers, in every cycle."""
         return self.is_set(f"{stream}.valid") & self.is_set(f"{stream}.ready")
 
-    def pulse(self, port: str) -> np.ndarray:
-        """Whether the pulse ``port`` is present, in every cycle."""
-        return self.is_set(f"{port}_valid")
+    def row(self, cycle: int) -> dict[str, int]:
+        """The ports that are not 0 in a cycle."""
+        sides = (self.ports.words.inputs, self.inputs), (self.ports.words.outputs, self.outputs)
+        values = {port: value_of(rows[cycle], place) for side, rows in sides for port, place in side.items()}
+        return {port: value for port, value in values.items() if value}

@@ -1,0 +1,34 @@
+"""What can happen in a node of the token network, leaf or root."""
+
+import numpy as np
+from bins import Bins, Cycles
+from t3hdl.layouts import COUNT_BITS
+from words import Trace
+
+
+def node_bins(inputs: int, outputs: int) -> Bins:
+    """Bins of a node with this many streams on each side."""
+    arriving = [f"token_in.{i}" for i in range(inputs)]
+    leaving = [f"token_out.{o}" for o in range(outputs)]
+    places = 2 * (inputs + outputs)
+
+    def together(trace: Trace, streams: list[str]) -> Cycles:
+        return np.logical_and.reduce([trace.moved(stream) for stream in streams])
+
+    def merged(trace: Trace) -> Cycles:
+        """In the last cycle: fewer tokens have left than came in, by more than the node can hold."""
+        came, left = (sum(int(trace.moved(s).sum()) for s in streams) for streams in (arriving, leaving))
+        return (np.arange(len(trace)) == len(trace) - 1) & (came - left > places)
+
+    def full(trace: Trace) -> Cycles:
+        """The largest count that a token can carry."""
+        limit = (1 << COUNT_BITS) - 1
+        return np.logical_or.reduce([trace.moved(s) & (trace.get(f"{s}.payload", "n") == limit) for s in leaving])
+
+    return {
+        "all inputs at once": lambda t: together(t, arriving),
+        "all outputs at once": lambda t: together(t, leaving),
+        "all inputs blocked": lambda t: np.logical_and.reduce([~t.is_set(f"{s}.ready") for s in arriving]),
+        "tokens merged while waiting": merged,
+        "count at its limit": full,
+    }
