@@ -16,10 +16,6 @@ from .signatures import registers_signature
 _RANGE_WORDS = 3
 """Registers of one range (base, limit, attributes)."""
 
-_ARBITER_AFTER_RESET = {"threshold": 127, "starvation": 64, "burst": 8}
-_THRESHOLDS_AFTER_RESET = {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5}
-_QUOTA_AFTER_RESET = {"ways": 16, "slots": 64, "credits": regs.NO_CREDIT_LIMIT}
-
 
 @dataclass(frozen=True)
 class _Tables:
@@ -155,14 +151,13 @@ class ControlRegisters(wiring.Component):
             | (tables.profile & locks.active.any())
             | (tables.descriptor & locks.descriptor_locked)
         )
-        others = self._is_one_of(regs.CONTROL, regs.DEBUG_SELECT, regs.IRQ_STATUS, regs.IRQ_ENABLE, regs.LOCK,
-                                 regs.NMC_FLAGS)  # fmt: skip
         refused = (
             (lock.privileged & ~self.bus_privileged)
             | (self._is_one_of(regs.CONTROL) & bad_control)
             | (self._is_one_of(regs.DEBUG_SELECT) & (~self.init_done | busy))
         )
-        return settings | table | others, refused
+        single = self._is_one_of(*(address for address, access in regs.ACCESS.items() if "w" in access))
+        return single | table, refused
 
     def _broadcast(self, tables: _Tables) -> Value:
         """Whether a write goes to the parts (IRQ_*, LOCK and NMC_FLAGS stay here)."""
@@ -172,8 +167,8 @@ class ControlRegisters(wiring.Component):
     def _stored_registers(self, m: Module, write: Value, tables: _Tables) -> dict[int, Any]:
         """The registers that can be read back, and what a good write does to them."""
         stored = {
-            regs.ARBITER: Signal(regs.Arbiter, name="arbiter", init=_ARBITER_AFTER_RESET),
-            regs.THRESHOLDS: Signal(regs.Thresholds, name="thresholds", init=_THRESHOLDS_AFTER_RESET),
+            regs.ARBITER: Signal(regs.Arbiter, name="arbiter", init=regs.RESET[regs.ARBITER]),
+            regs.THRESHOLDS: Signal(regs.Thresholds, name="thresholds", init=regs.RESET[regs.THRESHOLDS]),
             regs.WATCHDOG: Signal(32, name="watchdog"),
             regs.IRQ_ENABLE: Signal(regs.Interrupts.size, name="irq_enable"),
             regs.LOCK: Signal(regs.Lock, name="lock"),
@@ -182,7 +177,9 @@ class ControlRegisters(wiring.Component):
             with m.If(write & self._is_one_of(address)):
                 kept = register.as_value() if address == regs.LOCK else 0  # a lock opens by reset alone
                 m.d.sync += register.eq(self.bus_data | kept)
-        quotas = [Signal(regs.Quota, name=f"quota_{c}", init=_QUOTA_AFTER_RESET) for c in range(self._config.contexts)]
+        quotas = [
+            Signal(regs.Quota, name=f"quota_{c}", init=regs.RESET[regs.QUOTA]) for c in range(self._config.contexts)
+        ]
         for c, quota in enumerate(quotas):
             with m.If(write & tables.quota & (self.bus_address[3:7] == c)):
                 m.d.sync += quota.eq(self.bus_data)
