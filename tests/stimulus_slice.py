@@ -14,8 +14,8 @@ class Slice(Stimulus):
         super().__init__(bench, config, rng)
         self.in_memory: list[int] = []
 
-    def plan(self) -> None:
-        self.range_writes()
+    def plan_job(self, context: int, first: int, end: int) -> None:
+        self.range_writes(context)
 
     def drive_part(self) -> None:
         if "dram" in self.bench.moved:
