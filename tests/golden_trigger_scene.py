@@ -3,16 +3,28 @@
 from golden_bench import Bench, pack, unpack
 from t3hdl import register_map
 from t3hdl.config import T3Config, preset
-from t3hdl.layouts import ChunkDone, ChunkKind, DmaCommand, Dtype, Op, SlotLoad, TileDone
+from t3hdl.layouts import (
+    ChunkDone,
+    ChunkKind,
+    ConfigWrite,
+    ContextStatus,
+    DmaCommand,
+    Dtype,
+    Op,
+    SlotLoad,
+    Stuck,
+    TileDone,
+)
 from t3hdl.signatures import trigger_signature
 from t3sim.golden import trigger
 
-ARM, DISARM = 1, 2
+CONTEXT = 1
+"""The context of the chunks, unless said otherwise."""
 BLOCKS = 4
 """Blocks per chunk of the preset "small"."""
 CHUNK = {
     "kind": ChunkKind.DMA, "row0": 8, "row1": 11, "col0": 16, "col1": 19, "op": Op.ADD, "peer": 200,
-    "expected": 54321, "addends": 2, "context": 9, "epoch": 2, "dtype": Dtype.BF16,
+    "expected": 54321, "addends": 2, "context": CONTEXT, "epoch": 2, "dtype": Dtype.BF16,
     "base": 0x1234567890, "pitch": 0xABCD, "peer_base": 0x7FFFFFFFFF, "row_shift": 1, "col_shift": 1,
     "row_blocks_log": 1,
     "tiles_inner": 4, "tiles_bottom": 2, "tiles_right": 2, "tiles_corner": 1, "last_block_row": 1, "last_block_col": 1,
@@ -48,13 +60,32 @@ class Scene:
             address = register_map.DESCRIPTOR + number * register_map.DESCRIPTOR_STRIDE + 8 * word
             self.bench.write(address, pack(layout, **fields))
 
-    def control(self, bits: int, descriptors: int = 0) -> None:
-        self.bench.write(register_map.CONTROL, bits | descriptors << 2)
-
-    def arm(self, descriptors: int) -> int:
-        """Arm; returns the cycle of the pulse."""
-        self.control(ARM, descriptors)
+    def control(self, **fields: int) -> int:
+        """Write CONTROL; returns the cycle of the pulse."""
+        self.tick(config=pack(ConfigWrite, address=register_map.CONTROL, data=pack(register_map.Control, **fields)))
         return self.bench.now - 1
+
+    def arm(self, descriptors: int, first: int = 0, context: int = CONTEXT) -> int:
+        """Arm; returns the cycle of the pulse."""
+        return self.control(arm=1, descriptors=descriptors, first=first, context=context)
+
+    def abort(self, context: int = CONTEXT) -> int:
+        """Abort; returns the cycle of the pulse."""
+        return self.control(abort=1, context=context)
+
+    def quota(self, context: int = CONTEXT, slots: int = 64, credits: int = 255) -> None:
+        self.bench.write(register_map.QUOTA + 8 * context, pack(register_map.Quota, slots=slots, credits=credits))
+
+    def watchdog(self, cycles: int) -> None:
+        self.bench.write(register_map.WATCHDOG, cycles)
+
+    def status(self, *names: str, context: int = CONTEXT) -> list[int]:
+        """Fields of a context's status."""
+        fields = unpack(ContextStatus, self.bench.get(f"context.{context}"))
+        return [fields[name] for name in names]
+
+    def stuck(self) -> dict[str, int]:
+        return unpack(Stuck, self.bench.get("stuck"))
 
     def until(self, cycle: int) -> None:
         self.tick(cycle - self.bench.now)
@@ -68,6 +99,13 @@ class Scene:
 
     def tile(self, row: int, col: int, slot: int = 0, wf: int = 0) -> None:
         self.tick(tile_done=pack(TileDone, slot=slot, row=row, col=col, wf=wf))
+
+    def poison(self, slot: int = 0) -> None:
+        self.tick(poison_valid=1, poison_slot=slot)
+        self.bench.tick(0, poison_valid=0)
+
+    def credit(self, context: int = CONTEXT) -> None:
+        self.tick(command_done=context)
 
     def chunk(self, slot: int = 0, overflowed: int = 0) -> None:
         self.tick(chunk_done=pack(ChunkDone, slot=slot, overflowed=overflowed))

@@ -2,7 +2,7 @@
 
 import pytest
 from golden_bench import pack
-from golden_trigger_scene import BLOCKS, CHUNK, DISARM, LOAD_AFTER_ARM, Scene, live
+from golden_trigger_scene import BLOCKS, CHUNK, LOAD_AFTER_ARM, Scene, live
 from t3hdl.layouts import ChunkDone, ChunkKind, TileDone
 
 
@@ -144,7 +144,7 @@ def test_disarm_clears_all_but_the_descriptors():
     scene.chunk(slot=1, overflowed=1)
     scene.tick(9)
     assert scene.bench.item("command") is not None
-    scene.control(DISARM)
+    scene.control(disarm=1)
     names = ("command.valid", "load_valid", "armed", "live", "chunks_done", "done_mask")
     assert scene.get(*names) == [0] * len(names) and scene.get("init_done", "idle") == [1, 1]
     scene.ready = 1
@@ -167,7 +167,7 @@ def test_disarm_wins_in_its_cycle():
     scene.describe(0)
     start = scene.arm(1)
     scene.until(start + LOAD_AFTER_ARM - 1)  # LOAD
-    scene.control(DISARM)
+    scene.control(disarm=1)
     assert scene.get("load_valid", "live", "idle") == [0, 0, 1]
 
 

@@ -1,169 +1,188 @@
-"""Golden model of the ControlRegisters: the bus, what may be read and written when, the configuration pulse."""
+"""Golden model of the ControlRegisters: the bus, what may be read and written when, events, the configuration pulse."""
 
-import numpy as np
 from numba import cfunc, njit
-from t3hdl import register_map
-from t3hdl.config import T3Config
+from t3hdl import layouts
+from t3hdl import register_map as regs
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS
-from t3hdl.signatures import registers_signature
 
 from ..abi import CALL
-from .words import CONTROL, STATUS, int64_at, place, ports_of, put_config, state_map, take
+from .registers_state import IN, OUT, READABLE, S, access_of, complete_contexts, init_state, input_word, reset_state
+from .registers_write import DISARMED, GOOD, LOCKED, REFUSED, write
+from .words import ERRORS, INTERRUPTS, STATUS, STUCK, VIOLATION_RECORD, int64_at, place, take
 
-_IN, _OUT = ports_of(registers_signature(T3Config()))
+__all__ = ["init_state", "reset", "step"]
+
 _ADDRESS_MASK = (1 << 16) - 1
-_PEAK_MASK = (1 << 16) - 1
-_OVERFLOWED_MASK = (1 << 7) - 1
 _THRESHOLD_MASK = (1 << OCCUPANCY_BITS) - 1
-_PROFILE_WAVEFRONTS = 16  # wavefronts of one edge class in the register map
-_PROFILE_WORDS = 4 * _PROFILE_WAVEFRONTS
-_RANGE_REGISTERS = 3
-# What a write to an address does.
-_UNKNOWN, _OPEN, _LOCKED = range(3)
-
-_S = state_map(
-    # parameters
-    ranges=1, wavefronts=1, descriptors=1,
-    # registers; the address and data of a configuration pulse as at the port
-    locked_write=1, response_valid=1, response_error=1, response_data=1, config_valid=1, config=2,
+_FLAGS_MASK = (1 << 5) - 1
+_VIOLATIONS_MASK, _MOST_VIOLATIONS = (1 << 8) - 1, (1 << 32) - 1
+_VIOLATION_MASK = (1 << layouts.Violation.size) - 1
+_CONTEXT_MASK = (1 << layouts.ContextStatus.size) - 1
+_RISING = place(INTERRUPTS.watchdog, 1) | place(INTERRUPTS.corrected, 1) | place(INTERRUPTS.uncorrectable, 1)
+_ERROR_LEVELS = regs.Interrupts.size
+"""Lowest bit of the three error inputs in the remembered levels; the others lie where their interrupts do."""
+_KEPT = (
+    (regs.VERSION, S.version), (regs.CAPABILITY, S.capability), (regs.CAPABILITY_TRACKER, S.capability_tracker),
+    (regs.ARBITER, S.arbiter), (regs.THRESHOLDS, S.thresholds), (regs.WATCHDOG, S.watchdog), (regs.LOCK, S.lock),
+    (regs.IRQ_STATUS, S.irq_status), (regs.IRQ_ENABLE, S.irq_enable), (regs.NMC_FLAGS, S.nmc_flags),
+    (regs.VIOLATION, S.violation), (regs.VIOLATIONS, S.violations),
 )  # fmt: skip
-
-
-def init_state(config: T3Config) -> np.ndarray:
-    """State of the registers of ``config``. Call ``reset`` before ``step``."""
-    state = np.zeros(_S.size, np.int64)
-    state[_S.ranges], state[_S.wavefronts] = config.ranges, config.wavefronts
-    state[_S.descriptors] = config.descriptors
-    return state
-
-
-@njit(cache=True)
-def _in_table(address, first, count, stride, registers):
-    """Whether ``address`` is one of the ``registers`` of one of ``count`` entries from ``first`` on."""
-    offset = address - first
-    return 0 <= offset < count * stride and offset % stride < 8 * registers
-
-
-@njit(cache=True)
-def _writable(state, address):
-    """Whether an address can be written: ``_OPEN``, ``_LOCKED`` (not while armed) or ``_UNKNOWN``."""
-    if address % 8:
-        return _UNKNOWN
-    if address == register_map.CONTROL or address == register_map.ARBITER or address == register_map.THRESHOLDS:
-        return _OPEN
-    profile = address - register_map.PROFILE
-    if (
-        _in_table(address, register_map.RANGE, state[_S.ranges], register_map.RANGE_STRIDE, _RANGE_REGISTERS)
-        or (0 <= profile < 8 * _PROFILE_WORDS and profile // 8 % _PROFILE_WAVEFRONTS < state[_S.wavefronts])
-        or _in_table(
-            address,
-            register_map.DESCRIPTOR,
-            state[_S.descriptors],
-            register_map.DESCRIPTOR_STRIDE,
-            register_map.DESCRIPTOR_WORDS,
-        )
-    ):
-        return _LOCKED
-    return _UNKNOWN
-
-
-@njit(cache=True)
-def _control_is_legal(state, words, value):
-    """Whether a write to CONTROL is one that the unit can carry out now."""
-    if not take(value, CONTROL.arm):
-        return True
-    if take(value, CONTROL.disarm) or words[_IN.armed] & 1 or not words[_IN.init_done] & 1:
-        return False
-    return 1 <= take(value, CONTROL.descriptors) <= state[_S.descriptors]
-
-
-@njit(cache=True)
-def _write(state, words, address):
-    """A write request; True if it is good."""
-    value = words[_IN.bus_data]
-    access = _writable(state, address)
-    if access == _UNKNOWN:
-        return False
-    if access == _LOCKED and words[_IN.armed] & 1:
-        state[_S.locked_write] = 1
-        return False
-    if address == register_map.CONTROL:
-        if not _control_is_legal(state, words, value):
-            return False
-        if take(value, CONTROL.disarm):
-            state[_S.locked_write] = 0
-    state[_S.config_valid] = 1
-    put_config(state, _S.config, address, value)
-    return True
+"""Registers that are read as they are kept: address, word of the state."""
+_SHOWN = tuple(
+    (address, *input_word(name))
+    for address, name in (
+        (regs.PEAK_ENTRIES, "peak_entries"), (regs.OVERFLOWED, "overflowed"), (regs.STUCK, "stuck"),
+        (regs.DEBUG_DATA, "debug_data"), (regs.UPDATES, "updates"), (regs.TILES, "tiles"),
+        (regs.TRIGGERS, "triggers"), (regs.COMMAND_STALL, "command_stall"), (regs.PEAK_READY, "peak_ready"),
+        (regs.DONE_MASK, "done_mask"), (regs.POISONED, "poisoned"),
+    )
+)  # fmt: skip
+"""Registers that show one input: address, word of the inputs, mask."""
 
 
 @njit(cache=True)
 def _status(state, words):
     """The STATUS register."""
     return (
-        place(STATUS.init_done, words[_IN.init_done])
-        | place(STATUS.armed, words[_IN.armed])
-        | place(STATUS.live, words[_IN.live])
-        | place(STATUS.chunks_done, words[_IN.chunks_done])
-        | place(STATUS.unmatched, words[_IN.unmatched])
-        | place(STATUS.over_count, words[_IN.over_count])
-        | place(STATUS.over_total, words[_IN.over_total])
-        | place(STATUS.locked_write, state[_S.locked_write])
+        place(STATUS.init_done, words[IN.init_done])
+        | place(STATUS.armed, words[IN.armed])
+        | place(STATUS.live, words[IN.live])
+        | place(STATUS.chunks_done, words[IN.chunks_done])
+        | place(STATUS.unmatched, words[IN.unmatched])
+        | place(STATUS.over_count, words[IN.over_count])
+        | place(STATUS.over_total, words[IN.over_total])
+        | place(STATUS.locked_write, state[S.locked_write])
+        | place(STATUS.maintenance, words[IN.maintenance])
+        | place(STATUS.abort_busy, words[IN.abort_busy])
+        | place(STATUS.quiesced, words[IN.quiesced])
+        | place(STATUS.quiet, words[IN.quiet])
+    )
+
+
+@njit(cache=True)
+def _errors(state, words):
+    """The ERRORS register."""
+    return (
+        place(ERRORS.unmatched, words[IN.unmatched])
+        | place(ERRORS.over_count, words[IN.over_count])
+        | place(ERRORS.over_total, words[IN.over_total])
+        | place(ERRORS.locked_write, state[S.locked_write])
+        | place(ERRORS.violation, take(state[S.violation], VIOLATION_RECORD.valid))
+        | place(ERRORS.corrected, words[IN.corrected])
+        | place(ERRORS.uncorrectable, words[IN.uncorrectable])
     )
 
 
 @njit(cache=True)
 def _read(state, words, address):
-    """A read request: whether it is good, and the data."""
-    if address == register_map.ID:
-        return True, register_map.ID_VALUE
-    if address == register_map.STATUS:
-        return True, _status(state, words)
-    if address == register_map.PEAK_ENTRIES:
-        return True, words[_IN.peak_entries] & _PEAK_MASK
-    if address == register_map.OVERFLOWED:
-        return True, words[_IN.overflowed] & _OVERFLOWED_MASK
-    if address == register_map.THRESHOLD:
-        threshold = words[_IN.threshold] & _THRESHOLD_MASK
-        return True, threshold | (words[_IN.chosen] & 1) << OCCUPANCY_BITS
-    return False, 0
+    """The value of a readable register."""
+    if address == regs.ID:
+        return regs.ID_VALUE
+    if address == regs.STATUS:
+        return _status(state, words)
+    if address == regs.ERRORS:
+        return _errors(state, words)
+    if address == regs.THRESHOLD:
+        return words[IN.threshold] & _THRESHOLD_MASK | (words[IN.chosen] & 1) << OCCUPANCY_BITS
+    if address >= regs.CONTEXT:
+        return words[IN.context_0 + ((address - regs.CONTEXT) >> 3)] & _CONTEXT_MASK
+    if address >= regs.QUOTA:
+        return state[S.quota + ((address - regs.QUOTA) >> 3)]
+    for register, word in _KEPT:
+        if address == register:
+            return state[word]
+    for register, word, mask in _SHOWN:
+        if address == register:
+            return words[word] & mask
+    return 0
+
+
+@njit(cache=True)
+def _events(state, words):
+    """The interrupts of this cycle, but for a locked write; remembers the status for the next cycle."""
+    complete, stuck = complete_contexts(state, words), take(words[IN.stuck], STUCK.valid)
+    levels = (
+        place(INTERRUPTS.watchdog, stuck)
+        | place(INTERRUPTS.corrected, words[IN.corrected])
+        | place(INTERRUPTS.uncorrectable, words[IN.uncorrectable])
+        | place(INTERRUPTS.aborted, words[IN.abort_busy])
+        | (words[IN.unmatched] & 1) << _ERROR_LEVELS
+        | (words[IN.over_count] & 1) << _ERROR_LEVELS + 1
+        | (words[IN.over_total] & 1) << _ERROR_LEVELS + 2
+    )
+    rises, falls = levels & ~state[S.levels], state[S.levels] & ~levels
+    violations = words[IN.violations] & _VIOLATIONS_MASK
+    events = (
+        rises & _RISING
+        | falls & place(INTERRUPTS.aborted, 1)
+        | place(INTERRUPTS.complete, 1 if complete & ~state[S.complete] else 0)
+        | place(INTERRUPTS.error, 1 if rises >> _ERROR_LEVELS else 0)
+        | place(INTERRUPTS.violation, 1 if violations else 0)
+    )
+    state[S.levels], state[S.complete], state[S.violating] = levels, complete, 1 if violations else 0
+    return events
+
+
+@njit(cache=True)
+def _record_violations(state, words):
+    """Count the refused writes of this cycle and keep the first one."""
+    violations = words[IN.violations] & _VIOLATIONS_MASK
+    state[S.violations] = min(state[S.violations] + violations, _MOST_VIOLATIONS)
+    if violations and not take(state[S.violation], VIOLATION_RECORD.valid):
+        state[S.violation] = words[IN.violation] & _VIOLATION_MASK | place(VIOLATION_RECORD.valid, 1)
+
+
+@njit(cache=True)
+def _access(state, words):
+    """The bus request of this cycle; returns what :func:`registers_write.write` says (``GOOD`` for a good read)."""
+    address = words[IN.bus_address] & _ADDRESS_MASK
+    value = 0
+    if words[IN.bus_write] & 1:
+        outcome = write(state, words, address)
+    elif access_of(state, address) & READABLE:
+        outcome, value = GOOD, _read(state, words, address)
+    else:
+        outcome = REFUSED
+    state[S.response_valid], state[S.response_data] = 1, value
+    state[S.response_error] = 0 if outcome == GOOD or outcome == DISARMED else 1
+    return outcome
 
 
 @njit(cache=True)
 def _drive(state, out):
     """The outputs as functions of the state."""
-    out[_OUT.bus_ready] = 1 - state[_S.response_valid]
-    out[_OUT.response_valid] = state[_S.response_valid]
-    out[_OUT.response_error] = state[_S.response_error]
-    out[_OUT.response_data] = state[_S.response_data]
-    out[_OUT.config_valid] = state[_S.config_valid]
-    out[_OUT.config] = state[_S.config]
-    out[_OUT.config + 1] = state[_S.config + 1]
-    out[_OUT.idle] = 1 - state[_S.response_valid]
-    out[_OUT.wake_at] = NEVER
+    out[OUT.bus_ready] = 1 - state[S.response_valid]
+    out[OUT.response_valid] = state[S.response_valid]
+    out[OUT.response_error], out[OUT.response_data] = state[S.response_error], state[S.response_data]
+    out[OUT.config_valid] = state[S.config_valid]
+    out[OUT.config], out[OUT.config + 1] = state[S.config], state[S.config + 1]
+    out[OUT.interrupt] = 1 if state[S.irq_status] & state[S.irq_enable] else 0
+    out[OUT.idle] = 1 - (state[S.response_valid] | state[S.violating])
+    out[OUT.wake_at] = NEVER
 
 
 @cfunc(CALL, cache=True)
 def reset(state_at, in_at, out_at):
     """State after reset, outputs of the first cycle."""
-    state = int64_at(state_at, _S.size)
-    state[_S.locked_write : _S.size] = 0
-    _drive(state, int64_at(out_at, _OUT.size))
+    state = int64_at(state_at, S.size)
+    reset_state(state)
+    _drive(state, int64_at(out_at, OUT.size))
 
 
 @cfunc(CALL, cache=True)
 def step(state_at, in_at, out_at):
     """One clock cycle."""
-    state, words = int64_at(state_at, _S.size), int64_at(in_at, _IN.size)
-    taken = words[_IN.bus_valid] & 1 and not state[_S.response_valid]
-    state[_S.response_valid : _S.size] = 0
+    state = int64_at(state_at, S.size)
+    words = int64_at(in_at, IN.context_0 + state[S.contexts])
+    taken = words[IN.bus_valid] & 1 and not state[S.response_valid]
+    state[S.response_valid :] = 0
+    events, outcome = _events(state, words), REFUSED
     if taken:
-        address = words[_IN.bus_address] & _ADDRESS_MASK
-        if words[_IN.bus_write] & 1:
-            good, value = _write(state, words, address), 0
-        else:
-            good, value = _read(state, words, address)
-        state[_S.response_valid] = 1
-        state[_S.response_error] = 0 if good else 1
-        state[_S.response_data] = value
-    _drive(state, int64_at(out_at, _OUT.size))
+        outcome = _access(state, words)
+    if outcome == LOCKED:
+        events |= place(INTERRUPTS.locked_write, 1)
+    if outcome != DISARMED:
+        _record_violations(state, words)
+    state[S.irq_status] |= events
+    state[S.nmc_flags] |= words[IN.nmc_flags] & _FLAGS_MASK
+    _drive(state, int64_at(out_at, OUT.size))
