@@ -1,26 +1,64 @@
-"""Exact sums of FP16 numbers and their IEEE 754 exceptions, from rational arithmetic alone."""
+"""Exact sums, minima and maxima of IEEE 754 numbers and their exceptions, from rational arithmetic alone."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 
 INVALID, OVERFLOW, UNDERFLOW, INEXACT = 16, 4, 2, 1
-NAN = 0x7E00
-MANTISSA, BIAS, MAX_EXPONENT = 10, 15, 31
 
 
-def is_nan(bits: int) -> bool:
-    return bits & 0x7FFF > 0x7C00
+@dataclass(frozen=True)
+class Format:
+    """A binary interchange format: widths of the biased exponent and of the stored fraction."""
+
+    exponent_bits: int
+    mantissa_bits: int
+
+    @property
+    def bits(self) -> int:
+        return 1 + self.exponent_bits + self.mantissa_bits
+
+    @property
+    def bias(self) -> int:
+        return (1 << (self.exponent_bits - 1)) - 1
+
+    @property
+    def infinity(self) -> int:
+        return ((1 << self.exponent_bits) - 1) << self.mantissa_bits
+
+    @property
+    def quiet(self) -> int:
+        """The bit of a NaN that says quiet."""
+        return 1 << (self.mantissa_bits - 1)
+
+    @property
+    def nan(self) -> int:
+        """The canonical NaN."""
+        return self.infinity | self.quiet
+
+    def magnitude(self, bits: int) -> int:
+        return bits & ((1 << (self.bits - 1)) - 1)
+
+    def is_nan(self, bits: int) -> bool:
+        return self.magnitude(bits) > self.infinity
+
+    def is_signalling(self, bits: int) -> bool:
+        return self.is_nan(bits) and not bits & self.quiet
+
+    def is_infinite(self, bits: int) -> bool:
+        return self.magnitude(bits) == self.infinity
 
 
-def is_infinite(bits: int) -> bool:
-    return bits & 0x7FFF == 0x7C00
+FP16, BF16, FP32 = Format(5, 10), Format(8, 7), Format(8, 23)
 
 
-def value_of(bits: int) -> Fraction:
-    """The exact value of a finite FP16 number."""
-    exponent, mantissa = bits >> MANTISSA & MAX_EXPONENT, bits & 0x3FF
-    significand = mantissa | (1 << MANTISSA if exponent else 0)
-    magnitude = Fraction(significand) * Fraction(2) ** (max(exponent, 1) - BIAS - MANTISSA)
-    return -magnitude if bits >> 15 else magnitude
+def value_of(form: Format, bits: int) -> Fraction:
+    """The exact value of a finite number."""
+    magnitude = form.magnitude(bits)
+    exponent, mantissa = magnitude >> form.mantissa_bits, magnitude & ((1 << form.mantissa_bits) - 1)
+    significand = mantissa | (1 << form.mantissa_bits if exponent else 0)
+    value = Fraction(significand) * Fraction(2) ** (max(exponent, 1) - form.bias - form.mantissa_bits)
+    return -value if bits >> (form.bits - 1) else value
 
 
 def _round_to_even(value: Fraction) -> int:
@@ -30,38 +68,67 @@ def _round_to_even(value: Fraction) -> int:
     return floor + up
 
 
-def round_to_fp16(value: Fraction, zero_sign: int) -> tuple[int, int]:
-    """The FP16 number nearest to ``value`` (bits) and its flags; a zero gets ``zero_sign``."""
+def _exponent_of(magnitude: Fraction) -> int:
+    """The e of 2**e <= magnitude < 2**(e + 1)."""
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    return exponent if magnitude >= Fraction(2) ** exponent else exponent - 1
+
+
+def round_to(form: Format, value: Fraction, zero_sign: int = 0) -> tuple[int, int]:
+    """The number nearest to ``value`` (bits) and its flags; a zero gets ``zero_sign``."""
+    top = form.bits - 1
     if value == 0:
-        return zero_sign << 15, 0
+        return zero_sign << top, 0
     sign, magnitude = int(value < 0), abs(value)
-    exponent = 1  # the smallest one, of subnormals too
-    while magnitude >= Fraction(2) ** (exponent + 1 - BIAS):
-        exponent += 1
-    units = _round_to_even(magnitude / Fraction(2) ** (exponent - BIAS - MANTISSA))
-    inexact = magnitude != units * Fraction(2) ** (exponent - BIAS - MANTISSA)
-    if units == 2 << MANTISSA:
-        exponent, units = exponent + 1, units >> 1
-    if exponent >= MAX_EXPONENT:
-        return sign << 15 | 0x7C00, OVERFLOW | INEXACT
+    smallest = 1 - form.bias  # exponent of the smallest normal number, and of the subnormals
+    exponent = max(_exponent_of(magnitude), smallest)
+    place = Fraction(2) ** (exponent - form.mantissa_bits)
+    units = _round_to_even(magnitude / place)
+    inexact = magnitude != units * place
+    # Without a hidden bit the exponent field is 0; a carry out of the mantissa goes into the exponent.
+    bits = ((exponent - smallest) << form.mantissa_bits) + units
+    if bits >= form.infinity:
+        return sign << top | form.infinity, OVERFLOW | INEXACT
     # tiny after rounding: rounded as if the exponent had no lower bound, still below the smallest normal number
-    unbounded = magnitude
-    scale = Fraction(1)
-    while unbounded < 1:
-        unbounded, scale = unbounded * 2, scale / 2
-    tiny = _round_to_even(unbounded * (1 << MANTISSA)) * scale / (1 << MANTISSA) < Fraction(2) ** (1 - BIAS)
-    flags = INEXACT * inexact | UNDERFLOW * (tiny and inexact)
-    field = exponent if units >> MANTISSA else 0
-    return sign << 15 | field << MANTISSA | (units & 0x3FF), flags
+    unbounded = Fraction(2) ** (_exponent_of(magnitude) - form.mantissa_bits)
+    tiny = _round_to_even(magnitude / unbounded) * unbounded < Fraction(2) ** smallest
+    return sign << top | bits, INEXACT * inexact | UNDERFLOW * (tiny and inexact)
 
 
-def add(a: int, b: int) -> tuple[int, int]:
-    """FP16 a + b as (bits, flags), round to nearest even, canonical NaN."""
-    if is_nan(a) or is_nan(b):
-        signalling = any(is_nan(x) and not x & 0x200 for x in (a, b))
-        return NAN, INVALID * signalling
-    if is_infinite(a) or is_infinite(b):
-        if is_infinite(a) and is_infinite(b) and a != b:
-            return NAN, INVALID
-        return (a if is_infinite(a) else b), 0
-    return round_to_fp16(value_of(a) + value_of(b), zero_sign=(a & b) >> 15)
+def add(form: Format, a: int, b: int) -> tuple[int, int]:
+    """a + b as (bits, flags), round to nearest even, canonical NaN."""
+    if form.is_nan(a) or form.is_nan(b):
+        return form.nan, INVALID * (form.is_signalling(a) or form.is_signalling(b))
+    if form.is_infinite(a) or form.is_infinite(b):
+        if form.is_infinite(a) and form.is_infinite(b) and a != b:
+            return form.nan, INVALID
+        return (a if form.is_infinite(a) else b), 0
+    return round_to(form, value_of(form, a) + value_of(form, b), zero_sign=(a & b) >> (form.bits - 1))
+
+
+def _place(form: Format, bits: int) -> tuple[Fraction, bool]:
+    """Orders what is not a NaN by value; -0 comes before +0."""
+    positive = not bits >> (form.bits - 1)
+    if form.is_infinite(bits):
+        beyond = Fraction(2) ** (form.bias + 1)
+        return (beyond if positive else -beyond), positive
+    return value_of(form, bits), positive
+
+
+def _number(form: Format, a: int, b: int, choose: Callable[..., int]) -> tuple[int, int]:
+    """The one that is a number, of two numbers the one that ``choose`` (min or max) takes by their places."""
+    flags = INVALID * (form.is_signalling(a) or form.is_signalling(b))
+    numbers = [bits for bits in (a, b) if not form.is_nan(bits)]
+    if not numbers:
+        return form.nan, flags
+    return choose(numbers, key=lambda bits: _place(form, bits)), flags
+
+
+def minimum(form: Format, a: int, b: int) -> tuple[int, int]:
+    """minimumNumber of IEEE 754-2019 as (bits, flags)."""
+    return _number(form, a, b, min)
+
+
+def maximum(form: Format, a: int, b: int) -> tuple[int, int]:
+    """maximumNumber of IEEE 754-2019 as (bits, flags)."""
+    return _number(form, a, b, max)

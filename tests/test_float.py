@@ -1,52 +1,51 @@
-"""FloatAdder as FP16: sums against NumPy, flags against exact arithmetic, latency and holding measured."""
+"""FloatUnit: results against NumPy and ml_dtypes, flags against exact arithmetic, latency and holding measured."""
 
 import random
 
+import ml_dtypes
 import numpy as np
 import pytest
 from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
-from float_reference import NAN, add, is_nan
-from t3hdl.float import FP16, FloatAdder, FloatFormat
+from float_reference import BF16, FP16, FP32, INEXACT, INVALID, OVERFLOW, Format, add, maximum, minimum
+from t3hdl import float as hardware
+from t3hdl.float import FloatFormat, FloatUnit
 
 LANES = 32
-SPECIALS = [
-    sign | magnitude
-    for sign in (0, 0x8000)
-    for magnitude in (
-        0, 1, 2, 0x1FF, 0x200, 0x3FE, 0x3FF,            # zero and subnormals
-        0x400, 0x401, 0x7FF, 0x800, 0x3BFF, 0x3C00, 0x3C01, 0x5BFF, 0x6400, 0x6800,
-        0x77FF, 0x7800, 0x7BFE, 0x7BFF,                  # up to the largest finite number
-        0x7C00, 0x7C01, 0x7DFF, 0x7E00, 0x7E01, 0x7FFF,  # infinity, signalling and quiet NaNs
-    )
-]  # fmt: skip
+FORMATS = {"fp16": FP16, "bf16": BF16, "fp32": FP32}
+HARDWARE = {FP16: hardware.FP16, BF16: hardware.BF16, FP32: hardware.FP32}
+NUMPY = {FP16: np.float16, BF16: ml_dtypes.bfloat16, FP32: np.float32}
+REFERENCE = {"add": add, "min": minimum, "max": maximum}
 
 
 class Lanes(wiring.Component):
-    """Adders side by side, so that one simulated cycle gives many sums."""
+    """Units side by side, so that one simulated cycle gives many results."""
 
-    def __init__(self, latency: int, form: FloatFormat) -> None:
-        self.latency, self.form = latency, form
+    def __init__(self, latency: int, formats: list[FloatFormat]) -> None:
+        self.latency, self.formats = latency, formats
+        self.bits = max(form.bits for form in formats)
         super().__init__({
-            "enable": In(1), "a": In(form.bits * LANES), "b": In(form.bits * LANES),
-            "sum": Out(form.bits * LANES), "flags": Out(5 * LANES),
+            "enable": In(1), "form": In(2), "compare": In(1), "larger": In(1),
+            "a": In(self.bits * LANES), "b": In(self.bits * LANES),
+            "result": Out(self.bits * LANES), "flags": Out(5 * LANES),
         })  # fmt: skip
 
     def elaborate(self, platform):
         m = Module()
-        adders = [FloatAdder(self.form, latency=self.latency) for _ in range(LANES)]
-        m.submodules += adders
-        for lane, adder in enumerate(adders):
+        units = [FloatUnit(*self.formats, latency=self.latency) for _ in range(LANES)]
+        m.submodules += units
+        for lane, unit in enumerate(units):
             m.d.comb += [
-                adder.advance.eq(self.enable.replicate(self.latency)),
-                adder.a.eq(self.a.word_select(lane, self.form.bits)),
-                adder.b.eq(self.b.word_select(lane, self.form.bits)),
+                unit.advance.eq(self.enable.replicate(self.latency)),
+                *(getattr(unit, name).eq(getattr(self, name)) for name in ("form", "compare", "larger")),
+                unit.a.eq(self.a.word_select(lane, self.bits)),
+                unit.b.eq(self.b.word_select(lane, self.bits)),
             ]
         m.d.comb += [
-            self.sum.eq(Cat(adder.sum for adder in adders)),
-            self.flags.eq(Cat(adder.flags.as_value() for adder in adders)),
+            self.result.eq(Cat(unit.result for unit in units)),
+            self.flags.eq(Cat(unit.flags.as_value() for unit in units)),
         ]
         return m
 
@@ -55,22 +54,34 @@ def pack(values, width: int) -> int:
     return sum(value << (width * lane) for lane, value in enumerate(values))
 
 
-def sums(pairs: list[tuple[int, int]], latency: int, form: FloatFormat = FP16) -> list[tuple[int, int]]:
-    """(bits, flags) of every pair from the hardware, one row of lanes per cycle, results taken ``latency`` later."""
-    dut = Lanes(latency, form)
-    rows = [pairs[start : start + LANES] for start in range(0, len(pairs), LANES)]
-    results: list[tuple[int, int]] = []
+Case = tuple[str, int, int, int]
+"""Operation, number of the format, operands."""
+
+
+def results(formats: list[FloatFormat], cases: list[Case], latency: int) -> list[tuple[int, int]]:
+    """(bits, flags) of every case from the hardware, one row of lanes per cycle, taken ``latency`` cycles later."""
+    dut = Lanes(latency, formats)
+    rows: list[list[Case]] = []
+    for case in cases:  # a row has one operation and one format
+        if not rows or len(rows[-1]) == LANES or rows[-1][0][:2] != case[:2]:
+            rows.append([])
+        rows[-1].append(case)
+    found: list[tuple[int, int]] = []
 
     async def testbench(ctx):
         ctx.set(dut.enable, 1)
         for cycle in range(len(rows) + latency):
             if cycle < len(rows):
-                ctx.set(dut.a, pack((a for a, _ in rows[cycle]), form.bits))
-                ctx.set(dut.b, pack((b for _, b in rows[cycle]), form.bits))
+                op, form, _, _ = rows[cycle][0]
+                ctx.set(dut.form, form)
+                ctx.set(dut.compare, op != "add")
+                ctx.set(dut.larger, op == "max")
+                ctx.set(dut.a, pack((a for _, _, a, _ in rows[cycle]), dut.bits))
+                ctx.set(dut.b, pack((b for _, _, _, b in rows[cycle]), dut.bits))
             if cycle >= latency:
-                total, flags = ctx.get(dut.sum), ctx.get(dut.flags)
-                results.extend(
-                    (total >> (form.bits * lane) & (1 << form.bits) - 1, flags >> (5 * lane) & 31)
+                words, flags = ctx.get(dut.result), ctx.get(dut.flags)
+                found.extend(
+                    (words >> (dut.bits * lane) & (1 << dut.bits) - 1, flags >> (5 * lane) & 31)
                     for lane in range(len(rows[cycle - latency]))
                 )
             await ctx.tick()
@@ -79,71 +90,117 @@ def sums(pairs: list[tuple[int, int]], latency: int, form: FloatFormat = FP16) -
     simulator.add_clock(1e-6)
     simulator.add_testbench(testbench)
     simulator.run()
-    return results
+    return found
 
 
-def check(pairs, latency):
-    got = sums(pairs, latency)
-    assert len(got) == len(pairs)
-    a, b = (np.array(column, dtype=np.uint16).view(np.float16) for column in zip(*pairs, strict=True))
-    with np.errstate(all="ignore"):
-        expected = (a + b).view(np.uint16).tolist()
-    for (x, y), (total, flags), numpy_total in zip(pairs, got, expected, strict=True):
-        numpy_total = NAN if is_nan(numpy_total) else numpy_total
-        where = f"{x:#06x} + {y:#06x}"
-        assert total == numpy_total, f"{where}: {total:#06x}, NumPy {numpy_total:#06x}"
-        assert (total, flags) == add(x, y), f"{where}: flags {flags:#07b}, exact {add(x, y)[1]:#07b}"
+def check(forms: list[Format], cases: list[Case], latency: int) -> int:
+    """Every case against the exact result; returns the flags that were seen."""
+    got = results([HARDWARE[form] for form in forms], cases, latency)
+    assert len(got) == len(cases)
+    seen = 0
+    for (op, number, a, b), found in zip(cases, got, strict=True):
+        expected = REFERENCE[op](forms[number], a, b)
+        where = f"{op} {a:#x} {b:#x} ({forms[number]})"
+        assert found == expected, f"{where}: {found[0]:#x} {found[1]:#07b}, exact {expected[0]:#x} {expected[1]:#07b}"
+        seen |= found[1]
+    return seen
 
 
-def random_pairs(rng: random.Random, count: int) -> list[tuple[int, int]]:
+def specials(form: Format) -> list[int]:
+    """The corners of a format, of both signs."""
+    one, inf, last = 1 << form.mantissa_bits, form.infinity, (1 << form.mantissa_bits) - 1
+    bias = form.bias << form.mantissa_bits
+    magnitudes = [
+        0, 1, 2, last >> 1, last - 1, last,                                # zero and subnormals
+        one, one + 1, 2 * one - 1, 2 * one, bias - 1, bias, bias + 1,      # from the smallest normal number
+        bias + form.mantissa_bits * one, bias + (form.mantissa_bits + 1) * one + 1,
+        inf - 2 * one - 1, inf - 2 * one, inf - one, inf - 2, inf - 1,     # up to the largest finite number
+        inf, inf + 1, inf + form.quiet - 1, form.nan, form.nan + 1, inf + one - 1,  # infinity, NaNs
+    ]  # fmt: skip
+    return [sign << (form.bits - 1) | magnitude for sign in (0, 1) for magnitude in magnitudes]
+
+
+def random_pairs(form: Format, rng: random.Random, count: int) -> list[tuple[int, int]]:
     """Uniform bits, close magnitudes with opposite signs, small exponents, and half-way cases."""
+    top, ones = form.bits - 1, (1 << form.mantissa_bits) - 1
+
+    def number(exponent: int) -> int:
+        exponent = min(max(exponent, 0), (form.infinity >> form.mantissa_bits) - 1)
+        mantissa = rng.choice((rng.getrandbits(form.mantissa_bits), 0, 1, ones, 1 << rng.randrange(form.mantissa_bits)))
+        return rng.getrandbits(1) << top | exponent << form.mantissa_bits | mantissa
 
     def near(a: int) -> int:
-        return (a ^ 0x8000) & 0x8000 | min(max((a & 0x7FFF) + rng.randint(-2048, 2048), 0), 0x7FFF)
-
-    def small() -> int:
-        return rng.getrandbits(1) << 15 | rng.getrandbits(12)
-
-    def sparse() -> int:
-        return rng.getrandbits(1) << 15 | rng.randrange(31) << 10 | rng.choice((0, 1, 0x3FF, 1 << rng.randrange(10)))
+        moved = form.magnitude(a) + rng.randint(-2, 2) * rng.getrandbits(rng.randrange(form.mantissa_bits + 2))
+        return (a >> top ^ 1) << top | min(max(moved, 0), (1 << top) - 1)
 
     pairs = []
     for _ in range(count // 4):
-        a = rng.getrandbits(16)
-        pairs += [(a, rng.getrandbits(16)), (a, near(a)), (small(), small()), (sparse(), sparse())]
+        a, exponent = rng.getrandbits(form.bits), rng.randrange(form.infinity >> form.mantissa_bits)
+        pairs += [
+            (a, rng.getrandbits(form.bits)),
+            (a, near(a)),
+            (number(rng.randrange(3)), number(rng.randrange(3))),
+            (number(exponent), number(exponent + rng.randint(-form.mantissa_bits - 3, form.mantissa_bits + 3))),
+        ]
     return pairs
 
 
-def test_special_pairs():
-    check([(a, b) for a in SPECIALS for b in SPECIALS], latency=4)
+@pytest.mark.parametrize("name", FORMATS)
+def test_reference_agrees_with_numpy(name):
+    """The exact reference that judges the hardware, itself against the libraries' sums."""
+    form = FORMATS[name]
+    seed = 1500 + form.bits
+    print(f"seed {seed}")
+    pairs = [(a, b) for a in specials(form) for b in specials(form)]
+    pairs += random_pairs(form, random.Random(seed), 20000)
+    word = f"uint{form.bits}"
+    a, b = (np.array(column, dtype=word).view(NUMPY[form]) for column in zip(*pairs, strict=True))
+    with np.errstate(all="ignore"):
+        totals = (a + b).view(word).tolist()
+    for (x, y), total in zip(pairs, totals, strict=True):
+        assert add(form, x, y)[0] == (form.nan if form.is_nan(total) else total), f"{x:#x} + {y:#x}"
 
 
-@pytest.mark.parametrize("latency", range(1, 10))
+@pytest.mark.parametrize("op", REFERENCE)
+@pytest.mark.parametrize("name", FORMATS)
+def test_special_pairs_of_one_format(name, op):
+    form = FORMATS[name]
+    cases = [(op, 0, a, b) for a in specials(form) for b in specials(form)]
+    assert check([form], cases, latency=4) == (INVALID | OVERFLOW | INEXACT if op == "add" else INVALID)
+
+
+@pytest.mark.parametrize("op", REFERENCE)
+def test_special_pairs_of_shared_hardware(op):
+    """A third of the pairs of each of three formats, which one unit computes in turn."""
+    forms = list(FORMATS.values())
+    cases = [
+        (op, number, a, b)
+        for number, form in enumerate(forms)
+        for i, a in enumerate(specials(form))
+        for j, b in enumerate(specials(form))
+        if (i + j) % 3 == 0
+    ]
+    check(forms, cases, latency=3)
+
+
+@pytest.mark.parametrize("latency", range(1, 11))
 def test_random_pairs(latency):
+    """Each latency, with one to three formats; operation and format change from cycle to cycle."""
     seed = 1600 + latency
     print(f"seed {seed}")
-    check(random_pairs(random.Random(seed), 24000 if latency == 4 else 1600), latency)
-
-
-def test_another_format():
-    """The adder is written for any format: FP32 against NumPy, for finite operands with close exponents."""
-    seed = 32
-    print(f"seed {seed}")
     rng = random.Random(seed)
-    pairs = []
-    for _ in range(1500):
-        exponent = rng.randrange(255)
-        operands = [min(max(exponent + rng.randint(-3, 3) * rng.randint(0, 9), 0), 254) << 23 for _ in range(2)]
-        pairs.append(tuple(rng.getrandbits(1) << 31 | bits | rng.getrandbits(23) for bits in operands))
-    got = [total for total, _ in sums(pairs, 4, FloatFormat(exponent_bits=8, mantissa_bits=23))]
-    a, b = (np.array(column, dtype=np.uint32).view(np.float32) for column in zip(*pairs, strict=True))
-    with np.errstate(all="ignore"):
-        assert got == (a + b).view(np.uint32).tolist()
+    forms = ([FP16], [FP16, BF16, FP32], [FP32], [BF16, FP16], [BF16])[latency % 5]
+    cases = []
+    for _ in range(200 if latency == 6 else 40):
+        number = rng.randrange(len(forms))
+        op = rng.choice(("add", "add", *REFERENCE))
+        cases += [(op, number, a, b) for a, b in random_pairs(forms[number], rng, LANES)]
+    check(forms, cases, latency)
 
 
 def test_registers_hold_without_advance():
     """A register whose advance bit is 0 keeps its value, so a bubble never disturbs what is behind it."""
-    dut = FloatAdder(FP16, latency=3)
+    dut = FloatUnit(hardware.FP16, latency=3)
     one, two, three = 0x3C00, 0x4000, 0x4200
     seen = []
 
@@ -154,7 +211,7 @@ def test_registers_hold_without_advance():
             ctx.set(dut.advance, advance)
             await ctx.tick()
             ctx.set(dut.a, 0)
-            seen.append(ctx.get(dut.sum))
+            seen.append(ctx.get(dut.result))
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
@@ -163,15 +220,25 @@ def test_registers_hold_without_advance():
     assert seen[2:] == [three] * 4
 
 
-def test_format():
-    assert (FP16.bits, FP16.infinity, FP16.canonical_nan) == (16, 0x7C00, 0x7E00)
-    bf16 = FloatFormat(exponent_bits=8, mantissa_bits=7)
-    assert (bf16.bits, bf16.infinity, bf16.canonical_nan) == (16, 0x7F80, 0x7FC0)
+def test_formats():
+    described = [(form.bits, form.infinity, form.canonical_nan) for form in HARDWARE.values()]
+    assert described == [(16, 0x7C00, 0x7E00), (16, 0x7F80, 0x7FC0), (32, 0x7F800000, 0x7FC00000)]
 
 
-def test_no_latency_is_refused():
-    class Refused(FloatAdder):
-        _MustUse__silence = True  # it is never elaborated
+class Refused(FloatUnit):
+    """Never elaborated."""
 
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        Refused(FP16, latency=0)
+    _MustUse__silence = True
+
+
+@pytest.mark.parametrize(
+    ("formats", "latency", "message"),
+    [
+        ([FP16], 0, "latency of a float unit must be at least 1, not 0"),
+        ([], 4, "must have 1 to 4 formats, not 0"),
+        ([FP16] * 5, 4, "must have 1 to 4 formats, not 5"),
+    ],
+)
+def test_refused(formats, latency, message):
+    with pytest.raises(ValueError, match=message):
+        Refused(*(HARDWARE[form] for form in formats), latency=latency)

@@ -1,6 +1,8 @@
-"""IEEE 754 addition, pipelined: round to nearest even, subnormals, infinities, signed zeros, all flags."""
+"""IEEE 754 sum, minimum and maximum, pipelined, of one format or of several that share the hardware."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
@@ -46,165 +48,241 @@ class FloatFormat:
 
 
 FP16 = FloatFormat(exponent_bits=5, mantissa_bits=10)
+BF16 = FloatFormat(exponent_bits=8, mantissa_bits=7)
+FP32 = FloatFormat(exponent_bits=8, mantissa_bits=23)
+
+FORM_BITS = 2
+"""Width of a format's number: a unit has up to four formats."""
 
 _GUARD_BITS = 3
 """Guard, round and sticky: enough to round a sum of two numbers correctly."""
 
+_COARSE_LEVEL = 3
+"""The leading one is brought up in two steps: by powers of two from 2**3 on, then by smaller ones."""
 
-class FloatAdder(wiring.Component):
-    """Sum of two numbers of one format, in six steps: order, align, add, count, normalise, round.
+
+class FloatUnit(wiring.Component):
+    """Sum, minimum or maximum of two numbers whose format is chosen per operation.
+
+    Operands are unpacked into one form: the mantissa at the left end of the widest format's, the exponent with its own
+    bias in the widest format's width. Between unpacking and rounding, all formats are the same. Minimum and maximum
+    are IEEE 754-2019 minimumNumber and maximumNumber with -0 below +0: the one chosen passes the adder as itself + 0.
 
     Parameters
     ----------
-    float_format : format of operands and sum.
-    latency : pipeline registers, at least 1, spread evenly over the steps; the last one is the output.
+    formats : one to four formats; an operation names one by its number in this sequence.
+    latency : pipeline registers, at least 1, spread evenly over eight steps; the last one is the output.
 
     Members
     -------
     advance : In(latency) : load enable of each pipeline register, the first one (bit 0) first.
-    a, b : In : operands.
-    sum : Out : a + b; a NaN is always the canonical one.
-    flags : Out(Flags) : exceptions; underflow is always 0, because a sum that is tiny is exact.
+    form : In(2) : number of the format.
+    compare, larger : In(1) : 0, any: sum; 1, 0: minimum; 1, 1: maximum.
+    a, b : In : operands, as wide as the widest format; those of a narrower one lie in the low bits.
+    result : Out : as the operands, 0 above a narrower format; a NaN is always the canonical one.
+    flags : Out(Flags) : exceptions. Divide-by-zero is always 0, and so is underflow: a sum that is tiny is exact.
 
-    Latency: ``latency`` cycles while ``advance`` is all ones. Throughput: one sum per cycle.
+    Latency: ``latency`` cycles while ``advance`` is all ones. Throughput: one operation per cycle.
 
     Raises
     ------
     ValueError
-        if ``latency`` is below 1.
+        if ``latency`` is below 1, or if the formats are none or more than four.
     """
 
-    def __init__(self, float_format: FloatFormat, *, latency: int) -> None:
+    def __init__(self, *formats: FloatFormat, latency: int) -> None:
         if latency < 1:
-            raise ValueError(f"latency of a float adder must be at least 1, not {latency}")
-        self._format, self._latency = float_format, latency
+            raise ValueError(f"latency of a float unit must be at least 1, not {latency}")
+        if not 1 <= len(formats) <= 1 << FORM_BITS:
+            raise ValueError(f"a float unit must have 1 to {1 << FORM_BITS} formats, not {len(formats)}")
+        self._formats, self._latency = formats, latency
+        self._exponent_bits = max(form.exponent_bits for form in formats)
+        self._mantissa_bits = max(form.mantissa_bits for form in formats)
+        bits = max(form.bits for form in formats)
         super().__init__({
-            "advance": In(latency), "a": In(float_format.bits), "b": In(float_format.bits),
-            "sum": Out(float_format.bits), "flags": Out(Flags),
+            "advance": In(latency), "form": In(FORM_BITS), "compare": In(1), "larger": In(1), "a": In(bits),
+            "b": In(bits), "result": Out(bits), "flags": Out(Flags),
         })  # fmt: skip
 
     @property
     def latency(self) -> int:
-        """Cycles from operands to sum."""
+        """Cycles from operands to result."""
         return self._latency
 
     def elaborate(self, platform: Any) -> Module:
-        """Each step names what it hands on; after step k of 6, k * latency / 6 registers (rounded down) are passed."""
+        """Each step names what it hands on; after step k of 8, k * latency / 8 registers (rounded down) are passed.
+
+        A value has registers of its own: software simulates words of up to 64 bits much faster than one wide word.
+        """
         m = Module()
-        steps = (self._order, self._align, self._add, self._count, self._normalise, self._round)
+        steps = (
+            self._unpack, self._order, self._align, self._add,
+            self._normalise_coarsely, self._normalise_finely, self._round, self._pack,
+        )  # fmt: skip
         passed = 0
         state: Any = self
         for number, step in enumerate(steps, start=1):
-            values = step(m, state)
-            layout = data.StructLayout({name: value.shape() for name, value in values.items()})
             name = step.__name__.removeprefix("_")
-            state = Signal(layout, name=name)
-            m.d.comb += [state[key].eq(value) for key, value in values.items()]
+            values = {key: _named(m, f"{name}_{key}", value) for key, value in step(m, state).items()}
             while passed < number * self._latency // len(steps):
-                held = Signal(layout, name=f"{name}_held_{passed}")
+                held = {key: Signal.like(value, name=f"{value.name}_{passed}") for key, value in values.items()}
                 with m.If(self.advance[passed]):
-                    m.d.sync += held.eq(state)
-                state = held
+                    m.d.sync += [held[key].eq(value) for key, value in values.items()]
+                values = held
                 passed += 1
-        m.d.comb += [self.sum.eq(state.sum), self.flags.eq(state.flags)]
+            state = SimpleNamespace(**values)
+        m.d.comb += [self.result.eq(state.result), self.flags.eq(state.flags)]
         return m
 
+    def _unpack(self, m: Module, state: Any) -> dict[str, Value]:
+        """Both numbers in the common form, and which one has the smaller magnitude (a NaN has the largest)."""
+        a, b = (_named(m, name, self._unpacked(state.form, getattr(state, name))) for name in ("a", "b"))
+        return {**_same(state, "form", "compare", "larger"), "a": a, "b": b, "swap": a[:-1] < b[:-1]}
+
     def _order(self, m: Module, state: Any) -> dict[str, Value]:
-        """Larger magnitude first, significands with hidden bit; operands that are not finite decide the result here."""
-        form = self._format
-        number = data.StructLayout({"mantissa": form.mantissa_bits, "exponent": form.exponent_bits, "sign": 1})
-        x, y = Signal(number, name="x"), Signal(number, name="y")
-        swap = Signal(name="swap")
-        m.d.comb += [
-            swap.eq(state.a[:-1] < state.b[:-1]),
-            x.eq(Mux(swap, state.b, state.a)),
-            y.eq(Mux(swap, state.a, state.b)),
-        ]
-        subtract = x.sign ^ y.sign
-        x_special, y_special = x.exponent == form.max_exponent, y.exponent == form.max_exponent
-        x_nan, y_nan = x_special & x.mantissa.any(), y_special & y.mantissa.any()
-        opposite_infinities = x_special & y_special & ~x_nan & ~y_nan & subtract
-        signalling = (x_nan & ~x.mantissa[-1]) | (y_nan & ~y.mantissa[-1])
-        x_normal, y_normal = x.exponent.any(), y.exponent.any()
-        x_exponent, y_exponent = x.exponent | ~x_normal, y.exponent | ~y_normal  # a subnormal has the exponent 1
+        """The larger magnitude first, significands with hidden bit; operands that are not finite are decided here.
+
+        A minimum or maximum is the number of larger magnitude if its sign says so and it is not a NaN, else the other.
+        """
+        number = data.StructLayout({
+            "mantissa": self._mantissa_bits, "exponent": self._exponent_bits, "sign": 1
+        })  # fmt: skip
+        most = _named(m, "most", self._most_exponent(state.form))
+        a, b = number(state.a), number(state.b)
+        a_nan = _named(m, "a_nan", (a.exponent == most) & a.mantissa.any())
+        b_nan = _named(m, "b_nan", (b.exponent == most) & b.mantissa.any())
+        both_infinite = (a.exponent == most) & (b.exponent == most) & ~a_nan & ~b_nan
+        subtract = _named(m, "subtract", (a.sign ^ b.sign) & ~state.compare)
+        no_sum = _named(m, "no_sum", both_infinite & subtract)
+
+        larger_sign = Mux(state.swap, b.sign, a.sign)
+        other = state.compare & (a_nan | b_nan | (larger_sign == state.larger))
+        first = number(_named(m, "first", Mux(state.swap ^ other, state.b, state.a)))
+        second = number(_named(m, "second", Mux(state.swap, state.a, state.b)))
+        first_normal, second_normal = first.exponent.any(), second.exponent.any()
+        exponent = first.exponent | ~first_normal  # a subnormal has the exponent 1
         return {
-            "sign": x.sign,
-            "nan": x_nan | y_nan | opposite_infinities,
-            "invalid": signalling | opposite_infinities,
-            "infinite": x_special,
+            **_same(state, "form"),
+            "sign": first.sign,
+            "nan": Mux(state.compare, a_nan & b_nan, a_nan | b_nan | no_sum),
+            "invalid": (a_nan & ~a.mantissa[-1]) | (b_nan & ~b.mantissa[-1]) | no_sum,
+            "infinite": first.exponent == most,
             "subtract": subtract,
-            "exponent": x_exponent,
-            "distance": (x_exponent - y_exponent)[: form.exponent_bits],
-            "big": Cat(x.mantissa, x_normal),
-            "small": Cat(y.mantissa, y_normal),
+            "exponent": exponent,
+            "distance": (exponent - (second.exponent | ~second_normal))[: self._exponent_bits],
+            "big": Cat(first.mantissa, first_normal),
+            "small": Mux(state.compare, 0, Cat(second.mantissa, second_normal)),
         }
 
     def _align(self, m: Module, state: Any) -> dict[str, Value]:
         """Shifts small down to big's exponent; what falls off ends in the sticky bit."""
-        precision = len(state.small)
-        most = precision + _GUARD_BITS - 1  # from here on only the sticky bit is left
-        amount = Signal(range(most + 1), name="amount")
-        wide = Signal(precision + most, name="wide")
-        m.d.comb += [
-            amount.eq(Mux(state.distance > most, most, state.distance)),
-            wide.eq(Cat(Const(0, most), state.small) >> amount),
-        ]
-        small = Cat(wide[:precision].any(), wide[precision:])
-        return {**_same(state, "subtract", "exponent", "big"), "small": small}
+        small = Cat(Const(0, _GUARD_BITS), state.small)
+        levels = min((len(small) - 1).bit_length(), len(state.distance))
+        for level in range(levels):
+            kept = small[1 << level :]
+            shifted = Cat(small[: 1 << level].any() | kept[0], kept[1:])
+            small = _named(m, f"by_{1 << level}", Mux(state.distance[level], shifted, small))
+        if levels < len(state.distance):
+            small = Mux(state.distance[levels:].any(), small.any(), small)
+        return {**_same(state, *_DECIDED, "subtract", "exponent", "big"), "small": small}
 
     def _add(self, m: Module, state: Any) -> dict[str, Value]:
         """Adds or subtracts magnitudes; big is not smaller than small, so the total is never negative."""
-        big = Cat(Const(0, _GUARD_BITS), state.big)
-        total = Mux(state.subtract, big - state.small, big + state.small)[: len(big) + 1]
-        return {**_same(state, "subtract", "exponent"), "total": total}
+        big, small = Cat(Const(0, _GUARD_BITS), state.big, Const(0, 1)), Cat(state.small, Const(0, 1))
+        inverted = small ^ state.subtract.replicate(len(small))
+        total = (Cat(state.subtract, big) + Cat(state.subtract, inverted))[1 : len(big) + 1]  # lowest bit: carry in
+        return {**_same(state, *_DECIDED, "subtract", "exponent"), "total": total}
 
-    def _count(self, m: Module, state: Any) -> dict[str, Value]:
-        """Leading zeros, at most as many as the exponent allows; an exact zero difference is +0."""
-        width, exponent = len(state.total), state.exponent
-        leading = Signal(range(width + 1), name="leading", init=width)
-        for bit in range(width):  # the last assignment, of the highest one, holds
-            with m.If(state.total[bit]):
-                m.d.comb += leading.eq(width - 1 - bit)
-        zeros = Mux(leading > exponent, exponent, leading)
-        sign = state.sign & ~(state.subtract & (state.total == 0))
-        return {
-            **_same(state, "total"),
-            "sign": sign,
-            "zeros": zeros[: len(leading)],
-            "exponent": (exponent + 1 - zeros)[: len(exponent) + 1],
-        }
+    def _normalise_coarsely(self, m: Module, state: Any) -> dict[str, Value]:
+        """The long shifts of the normalisation; an exact zero difference is +0."""
+        sign = state.sign & ~(state.subtract & ~state.total.any())
+        levels = range(_COARSE_LEVEL, (len(state.total) - 1).bit_length())
+        return {**_same(state, *_DECIDED), "sign": sign, **_normalised(m, state, levels)}
 
-    def _normalise(self, m: Module, state: Any) -> dict[str, Value]:
-        """Shifts the leading one to the top; it stays lower if the sum is subnormal."""
-        total = (state.total << state.zeros)[: len(state.total)]
-        return {**_same(state, "exponent"), "total": total}
+    def _normalise_finely(self, m: Module, state: Any) -> dict[str, Value]:
+        """The short shifts: now the leading one is at the top, or lower if the result is subnormal."""
+        return {**_same(state, *_DECIDED), **_normalised(m, state, range(_COARSE_LEVEL))}
 
     def _round(self, m: Module, state: Any) -> dict[str, Value]:
-        """To nearest, ties to even. A carry out of the mantissa increments the exponent by itself."""
-        form, total = self._format, state.total
-        lowest = _GUARD_BITS + 1  # place of the last kept bit: the top is where an addition's carry goes
-        exponent = Mux(total[-1], state.exponent, 0)
-        guard, sticky = total[lowest - 1], total[: lowest - 1].any()
-        rounded = Signal(form.mantissa_bits + len(exponent), name="rounded")
-        result = Signal(form.bits, name="result")
-        overflow = rounded[form.mantissa_bits :] >= form.max_exponent
-        finite = ~(state.nan | state.infinite)
-        m.d.comb += rounded.eq(Cat(total[lowest:-1], exponent) + (guard & (sticky | total[lowest])))
-        with m.If(state.nan):
-            m.d.comb += result.eq(form.canonical_nan)
-        with m.Elif(state.infinite | overflow):
-            m.d.comb += result.eq(Cat(Const(form.infinity, form.bits - 1), state.sign))
-        with m.Else():
-            m.d.comb += result.eq(Cat(rounded[: form.bits - 1], state.sign))
+        """To nearest, ties to even, at the last place of the format.
+
+        The hidden bit adds 1 to the exponent, as the top is where an addition's carry goes; a zero has no exponent.
+        A carry out of the mantissa increments the exponent by itself.
+        """
+        total, hidden, lowest = state.total, state.total[-1], _GUARD_BITS + 1
+        ups, inexact = [], []
+        for number, form in enumerate(self._formats):
+            place = lowest + self._mantissa_bits - form.mantissa_bits
+            guard, sticky = total[place - 1], _named(m, f"sticky_{number}", total[: place - 1].any())
+            ups.append((guard & (sticky | total[place])).shift_left(place - lowest))
+            inexact.append(guard | sticky)
+        kept = Cat(total[lowest:-1], Mux(hidden, state.exponent, 0))
+        rounded = kept + Cat(self._by_form(state.form, ups) | Const(0, self._mantissa_bits), hidden)
+        return {**_same(state, *_DECIDED), "rounded": rounded, "inexact": self._by_form(state.form, inexact)}
+
+    def _pack(self, m: Module, state: Any) -> dict[str, Value]:
+        """Puts what is not finite in place of the number, and the number into its format."""
+        top = self._mantissa_bits
+        finite = _named(m, "finite", ~(state.nan | state.infinite))
+        overflow = _named(m, "overflow", finite & (state.rounded[top:] >= self._most_exponent(state.form)))
+        special = Cat(Const(0, top - 1), state.nan, Const(-1, self._exponent_bits))
+        magnitude = _named(m, "magnitude", Mux(finite & ~overflow, state.rounded[: len(special)], special))
+        sign = state.sign & ~state.nan
+        packed = [Cat(magnitude[top - f.mantissa_bits : top + f.exponent_bits], sign) for f in self._formats]
         flags = Signal(Flags, name="flags")
         m.d.comb += [
             flags.invalid.eq(state.invalid),
-            flags.overflow.eq(finite & overflow),
-            flags.inexact.eq(finite & (guard | sticky | overflow)),
+            flags.overflow.eq(overflow),
+            flags.inexact.eq(finite & (state.inexact | overflow)),
         ]
-        return {"sum": result, "flags": flags.as_value()}
+        return {"result": self._by_form(state.form, packed), "flags": flags.as_value()}
+
+    def _unpacked(self, form: Value, bits: Value) -> Value:
+        """A number in the common form: mantissa, exponent, sign."""
+        candidates = []
+        for f in self._formats:
+            right = Const(0, self._mantissa_bits - f.mantissa_bits)
+            left = Const(0, self._exponent_bits - f.exponent_bits)
+            candidates.append(Cat(right, bits[: f.bits - 1], left, bits[f.bits - 1]))
+        return self._by_form(form, candidates)
+
+    def _most_exponent(self, form: Value) -> Value:
+        """The exponent of infinities and NaNs."""
+        return self._by_form(form, [Const(f.max_exponent, self._exponent_bits) for f in self._formats])
+
+    def _by_form(self, form: Value, candidates: Sequence[Value]) -> Value:
+        """The candidate of the format with the number ``form``."""
+        chosen = candidates[-1]
+        for number, candidate in reversed(list(enumerate(candidates[:-1]))):
+            chosen = Mux(form == number, candidate, chosen)
+        return chosen
+
+
+_DECIDED = ("form", "sign", "nan", "invalid", "infinite")
+"""What is known of the result before the addition."""
+
+
+def _named(m: Module, name: str, value: Value) -> Signal:
+    """A signal that is ``value``: what several expressions use appears once in the hardware's text."""
+    signal = Signal(value.shape(), name=name)
+    m.d.comb += signal.eq(value)
+    return signal
 
 
 def _same(state: Any, *names: str) -> dict[str, Value]:
-    """What a step hands on unchanged: the special cases and the members ``names``."""
-    return {name: state[name] for name in ("sign", "nan", "invalid", "infinite", *names)}
+    """What a step hands on unchanged."""
+    return {name: getattr(state, name) for name in names}
+
+
+def _normalised(m: Module, state: Any, levels: range) -> dict[str, Value]:
+    """The total shifted up by 2**level, highest of ``levels`` first, and the exponent decreased by as much.
+
+    A level is skipped if it would lose a one or make the exponent negative.
+    """
+    total, exponent = state.total, state.exponent
+    for level in reversed(levels):
+        shift = 1 << level
+        may = _named(m, f"may_{shift}", ~total[-shift:].any() & exponent[level:].any())
+        total = _named(m, f"up_{shift}", Mux(may, total.shift_left(shift), total)[: len(total)])
+        exponent = _named(m, f"exponent_{shift}", (exponent - may.shift_left(level))[: len(exponent)])
+    return {"total": total, "exponent": exponent}

@@ -190,7 +190,7 @@ def nmc_signature(config: T3Config) -> Signature:
 def alu_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.alu.NmcAlu`: an operation on one line in, its result ``nmc_latency`` cycles later."""
     return Signature({
-        "valid": In(1), "op": In(3), "dtype": In(2), "mask": In(32), "old": In(256), "new": In(256),
+        "valid": In(1), "op": In(3), "dtype": In(2), "mask": In(32), "old": In(256), "data": In(256),
         "result_valid": Out(1), "result": Out(256), "flags": Out(5),
     })  # fmt: skip
 

@@ -17,6 +17,7 @@ from amaranth.hdl import Shape
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In
 
+from .alu import NmcAlu
 from .arbiter import OccupancyMonitor
 from .axi import AxiLitePort
 from .config import T3Config
@@ -45,6 +46,7 @@ PARTS: dict[str, Callable[[T3Config], Component]] = {
     "axi": lambda config: AxiLitePort(config=config),
     "crossing": lambda config: AxiLiteCrossing(),
     "nmc": lambda config: NmcUnit(config=config),
+    "alu": lambda config: NmcAlu(config=config),
     "core": lambda config: T3Core(config=config),
     "unit": lambda config: T3Unit(config=config),
 }
@@ -66,6 +68,7 @@ write_verilog -noattr
 _WAIVERS = {
     "CASEOVERLAP": "the conditions of a case are the bits of a one-hot selector",
     "DECLFILENAME": "a file holds a part and the modules that the part is made of",
+    "SYMRSVDWORD": "a port is called interrupt",
     "UNUSEDSIGNAL": "words have one width in every configuration, of which a part may need some fields only",
     "WIDTHEXPAND": "operands are unsigned, constants are written without leading zeros",
     "WIDTHTRUNC": "the low bits of a shifted word are the ones that are selected",
