@@ -97,9 +97,13 @@ def wrapper(words: WordMap, sources: Iterable[str]) -> str:
     )
 
 
+_RENAMED = ("interrupt",)
+"""Port names that Verilator marks, because they are common words in C."""
+
+
 def _member(path: str) -> str:
     """Verilator's name of a port: Amaranth joins a path by two underscores, of which Verilator escapes the second."""
-    return "top." + path.replace(".", "___05F")
+    return "top." + ("__SYM__" if path in _RENAMED else "") + path.replace(".", "___05F")
 
 
 def _drive(member: str, word: int, bits: int) -> str:

@@ -1,0 +1,173 @@
+// One memory channel: nothing is lost, doubled or altered; only accesses to a live range of their own context are
+// tracked (DESIGN 1.4.4); communication passes the threshold by the starvation limit alone, and no compute access
+// passes communication that has waited for it (1.4.6). Judged by what crosses the ports, and by the configuration.
+module t3_slice_rules
+  import t3_words::*;
+(
+    input wire clk,
+    input wire rst,
+    input wire disarm,
+    input arbiter_t arbiter,
+    input range_t ranges[RANGES],
+    input wire [OCCUPANCY_BITS-1:0] occupancy,
+    input wire [OCCUPANCY_BITS-1:0] threshold,
+    input wire [TIME_BITS-1:0] now,
+    input wire compute_read_valid,
+    input wire compute_read_ready,
+    input memory_request_t compute_read,
+    input wire compute_write_valid,
+    input wire compute_write_ready,
+    input memory_request_t compute_write,
+    input wire comm_read_valid,
+    input wire comm_read_ready,
+    input memory_request_t comm_read,
+    input wire comm_write_valid,
+    input wire comm_write_ready,
+    input memory_request_t comm_write,
+    input wire dram_valid,
+    input wire dram_ready,
+    input memory_request_t dram,
+    input wire compute_refused_valid,
+    input memory_request_t compute_refused,
+    input wire comm_refused_valid,
+    input memory_request_t comm_refused
+);
+  // What a write meets at entry: the lowest valid range around its line.
+  typedef enum logic [1:0] {
+    UNTRACKED,
+    TRACKED,
+    REFUSED
+  } entry_t;
+
+  function automatic entry_t entry_of(memory_request_t item);
+    for (int i = 0; i < RANGES; i++) begin
+      if (ranges[i].valid && ranges[i].base <= item.line && item.line < ranges[i].limit) begin
+        if (ranges[i].context_ != item.context_) return item.op == OP_READ ? UNTRACKED : REFUSED;
+        return item.tagged_ && item.op inside {OP_STORE, OP_ADD, OP_MIN, OP_MAX} ? TRACKED : UNTRACKED;
+      end
+    end
+    return UNTRACKED;
+  endfunction
+
+  // What a slice must not change, folded into a number that adds up.
+  function automatic logic [63:0] fold(memory_request_t item);
+    return {25'b0, item.line} * 64'd3 + {52'b0, item.context_, item.source} * 64'd5
+        + {34'b0, item.wf, item.right, item.bottom, item.row, item.col} * 64'd7 + {32'b0, item.tag} * 64'd11;
+  endfunction
+
+  // A cycle is judged in the next one, when its grant shows at `dram` and its refusals at their ports.
+  logic [1:0] entered[2];  // by stream: items taken a cycle ago
+  logic [1:0] tracked[2];
+  logic [63:0] folded[2];
+  entry_t compute_entry, comm_entry;  // of the writes taken a cycle ago
+  memory_request_t compute_taken, comm_taken;
+  logic compute_wrote, comm_wrote, comm_reads, out_free, started;
+  arbiter_t arbiter_then;
+  logic [OCCUPANCY_BITS:0] level;
+  logic [OCCUPANCY_BITS-1:0] limit;
+  logic [TIME_BITS-1:0] then;
+  always_ff @(posedge clk) begin
+    started <= !rst && !disarm;
+    arbiter_then <= arbiter;
+    level <= {1'b0, occupancy} + (OCCUPANCY_BITS + 1)'(dram_valid);
+    limit <= arbiter.fixed ? arbiter.threshold : threshold;
+    then <= now;
+    out_free <= !dram_valid || dram_ready;
+    compute_wrote <= compute_write_valid && compute_write_ready;
+    comm_wrote <= comm_write_valid && comm_write_ready;
+    comm_reads <= comm_read_valid && comm_read_ready;
+    compute_entry <= entry_of(compute_write);
+    comm_entry <= entry_of(comm_write);
+    compute_taken <= compute_write;
+    comm_taken <= comm_write;
+    entered[0] <= 2'(compute_read_valid && compute_read_ready) + 2'(compute_write_valid && compute_write_ready);
+    entered[1] <= 2'(comm_read_valid && comm_read_ready) + 2'(comm_write_valid && comm_write_ready);
+    folded[0] <= (compute_read_valid && compute_read_ready ? fold(compute_read) : 0)
+        + (compute_write_valid && compute_write_ready ? fold(compute_write) : 0);
+    folded[1] <= (comm_read_valid && comm_read_ready ? fold(comm_read) : 0)
+        + (comm_write_valid && comm_write_ready ? fold(comm_write) : 0);
+  end
+  assign tracked[0] = 2'(compute_wrote && compute_entry == TRACKED);
+  assign tracked[1] = 2'(comm_wrote && comm_entry == TRACKED);
+
+  // A grant of a cycle ago shows as a new item at `dram`.
+  wire granted = started && dram_valid && out_free;
+  wire refused[2] = '{compute_refused_valid, comm_refused_valid};
+
+  // By stream, a cycle ago: items in the queues, tracked ones among them, and what all of them fold to.
+  logic [3:0] queued[2];
+  logic [3:0] queued_tracked[2];
+  logic [63:0] queued_fold[2];
+  for (genvar s = 0; s < 2; s++) begin : g_stream
+    wire out = granted && dram.stream == s;
+    wire [63:0] refused_fold = fold(s == 0 ? compute_refused : comm_refused);
+    always_ff @(posedge clk) begin
+      if (rst || disarm || !started) begin
+        queued[s] <= 0;
+        queued_tracked[s] <= 0;
+        queued_fold[s] <= 0;
+      end else begin
+        queued[s] <= queued[s] + 4'(entered[s]) - 4'(refused[s]) - 4'(out);
+        queued_tracked[s] <= queued_tracked[s] + 4'(tracked[s]) - 4'(out && dram.tagged_);
+        queued_fold[s] <= queued_fold[s] + folded[s] - (refused[s] ? refused_fold : 0) - (out ? fold(dram) : 0);
+      end
+    end
+    slice_makes_nothing_up :
+    assert property (@(posedge clk) disable iff (rst) out |-> queued[s] > 0);
+    slice_tracks_own_range_only :
+    assert property (@(posedge clk) disable iff (rst) out && dram.tagged_ |-> queued_tracked[s] > 0);
+    slice_tracks_all_of_it :
+    assert property (@(posedge clk) disable iff (rst) queued[s] == 0 |-> queued_tracked[s] == 0);
+    slice_alters_nothing :
+    assert property (@(posedge clk) disable iff (rst) queued[s] == 0 |-> queued_fold[s] == 0);
+  end
+
+  default clocking @(posedge clk);
+  endclocking
+  default disable iff (rst);
+
+  slice_refuses_foreign_compute_writes :
+  assert property (started |-> compute_refused_valid == (compute_wrote && compute_entry == REFUSED));
+  slice_refuses_foreign_comm_writes :
+  assert property (started |-> comm_refused_valid == (comm_wrote && comm_entry == REFUSED));
+  slice_returns_refused_compute_write :
+  assert property (started && compute_refused_valid |-> fold(compute_refused) == fold(compute_taken));
+  slice_returns_refused_comm_write :
+  assert property (started && comm_refused_valid |-> fold(comm_refused) == fold(comm_taken));
+
+  // The wait of communication, between two bounds: `sure` counts reads alone, which are always eligible, `maybe`
+  // everything in the queues.
+  logic reading, sure, maybe;  // a cycle ago: a read was in the queue; a wait had begun
+  logic [TIME_BITS-1:0] sure_since, maybe_since;
+  logic [7:0] burst;
+
+  function automatic logic [7:0] less(logic [7:0] number);
+    return number == 0 ? 0 : number - 1;
+  endfunction
+
+  wire comm_granted = granted && dram.stream;
+  wire starving = maybe && then - maybe_since >= TIME_BITS'(arbiter_then.starvation);
+  always_ff @(posedge clk) begin
+    if (rst || disarm || !started) begin
+      {reading, sure, maybe} <= '0;
+      burst <= 0;
+    end else begin
+      reading <= !comm_read_ready || comm_reads || (reading && !comm_granted);
+      sure <= (reading || sure) && !comm_granted && arbiter_then.mca;
+      if (!sure) sure_since <= then;
+      maybe <= (queued[1] > 0 || maybe) && !comm_granted && arbiter_then.mca;
+      if (!maybe) maybe_since <= then;
+      if (!arbiter_then.mca) burst <= 0;
+      else if (comm_granted && starving && burst <= arbiter_then.burst) burst <= less(arbiter_then.burst);
+      else if (comm_granted) burst <= less(burst);
+    end
+  end
+  slice_starvation_limit :
+  assert property (
+      granted && !dram.stream && arbiter_then.mca && reading && sure
+      |-> then - sure_since < TIME_BITS'(arbiter_then.starvation));
+  slice_threshold :
+  assert property (
+      comm_granted && arbiter_then.mca
+      |-> level < {1'b0, limit} || limit == NO_LIMIT || burst > 0 || starving);
+endmodule
