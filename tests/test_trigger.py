@@ -42,7 +42,7 @@ def test_a_load_says_what_the_descriptor_says() -> None:
         await d.arm([Chunk(rows=1, cols=1, kind=ChunkKind.NONE), Chunk(rows=3, cols=5, row0=7, col0=2, expected=77)])
         assert [load for _, load in d.loads] == [{
             "row0": 7, "row1": 10, "col0": 2, "col1": 7, "addends": 2, "slot": 0, "valid": 1, "reserved": 0,
-            "expected": 77, "context": 1, "epoch": 1, "descriptor": 1,
+            "expected": 77, "context": 0, "epoch": 1, "descriptor": 1,
         }]  # fmt: skip
 
     check(scenario)
@@ -75,7 +75,7 @@ def test_a_command_says_what_descriptor_and_block_say() -> None:
             await d.tile(1, *tile)
         await d.settle()
         common = {
-            "descriptor": 1, "context": 1, "epoch": 1, "peer": 200, "op": 2, "dtype": 1, "by_chunk": 0,
+            "descriptor": 1, "context": 0, "epoch": 1, "peer": 200, "op": 2, "dtype": 1, "by_chunk": 0,
             "pitch": 71, "base": 1001, "peer_base": 2001, "reserved": 0, "reserved2": 0, "reserved3": 0,
         }  # fmt: skip
         places = [(6, 8, 2, 4), (6, 12, 2, 1), (8, 8, 1, 4), (8, 12, 1, 1)]

@@ -1,16 +1,17 @@
 """Drives a trigger by the words of its contract: descriptors, finished tiles, finished chunks, commands."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from stream_checks import run
 from t3hdl import register_map as regs
 from t3hdl.config import preset
-from t3hdl.layouts import ChunkKind, SlotLoad
+from t3hdl.layouts import ChunkKind, ContextStatus, SlotLoad
 from t3hdl.trigger import Trigger
 
 WAVEFRONTS = 2
+PULSES = ("config_valid", "tile_done_valid", "chunk_done_valid", "poison_valid", "command_done_valid")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +27,7 @@ class Chunk:
     kind: ChunkKind = ChunkKind.DMA
     expected: int = 100
     peer: int = 3
+    context: int = 0
 
     @property
     def last_block_row(self) -> int:
@@ -69,7 +71,7 @@ class Chunk:
         fields = (
             {"row0": self.row0, "row1": self.row0 + self.rows, "col0": self.col0, "col1": self.col0 + self.cols,
              "kind": self.kind, "op": 2, "peer": self.peer},
-            {"expected": self.expected, "addends": 2, "context": number % 16, "epoch": number % 4, "dtype": 1},
+            {"expected": self.expected, "addends": 2, "context": self.context, "epoch": number % 4, "dtype": 1},
             {"base": 1000 + number, "pitch": 70 + number},
             {"peer_base": 2000 + number, "row_shift": self.row_shift, "col_shift": self.col_shift,
              "row_blocks_log": self.row_blocks_log},
@@ -98,7 +100,7 @@ class Driver:
 
     async def step(self, count: int = 1, **inputs: Any) -> None:
         """``count`` cycles; the pulses are absent unless they are among ``inputs``, and last one cycle."""
-        quiet = {"config_valid": 0, "tile_done_valid": 0, "chunk_done_valid": 0}
+        quiet = dict.fromkeys(PULSES, 0)
         for k in range(count):
             if self.bench["load_valid"]:
                 load = SlotLoad.from_bits(self.bench["load"])
@@ -106,29 +108,57 @@ class Driver:
                 self.slot_of[load.descriptor] = load.slot
             await self.bench.step(**(quiet | inputs if k == 0 else quiet))
 
-    async def write(self, chunks: list[Chunk]) -> None:
+    async def until(self, condition: Callable[[], Any]) -> None:
+        """Steps until the condition holds."""
+        limit = self.now + 2000
+        while not condition():
+            await self.step()
+            assert self.now < limit, "the trigger does not get there"
+
+    async def write(self, chunks: list[Chunk], *, first: int = 0) -> None:
         """Writes the descriptors."""
-        for number, chunk in enumerate(chunks):
+        for number, chunk in enumerate(chunks, first):
             for w, word in enumerate(chunk.words(number)):
-                address = regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + 8 * w
-                await self.step(config_valid=1, config={"address": address, "data": word})
+                await self.set(regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + 8 * w, word)
+
+    async def set(self, address: int, word: int) -> None:
+        """One configuration write."""
+        await self.step(config_valid=1, config={"address": address, "data": word})
+
+    async def quota(self, context: int, *, slots: int = 64, credits: int = regs.NO_CREDIT_LIMIT) -> None:
+        """Writes the quota of a context."""
+        await self.set(regs.QUOTA + 8 * context, regs.Quota.const({"slots": slots, "credits": credits}).as_bits())
+
+    def controlling(self, **fields: int) -> dict[str, Any]:
+        """The inputs of a write of CONTROL."""
+        data = regs.Control.const(fields).as_bits()
+        return {"config_valid": 1, "config": {"address": regs.CONTROL, "data": data}}
 
     async def control(self, **fields: int) -> None:
         """Writes CONTROL."""
-        data = regs.Control.const(fields).as_bits()
-        await self.step(config_valid=1, config={"address": regs.CONTROL, "data": data})
+        await self.step(**self.controlling(**fields))
 
-    async def arm(self, chunks: list[Chunk], *, live: int | None = None) -> None:
-        """Writes the descriptors, arms, waits until ``live`` of them (all) are live."""
-        await self.write(chunks)
-        await self.control(arm=1, descriptors=len(chunks))
-        while self["live"] < (len(chunks) if live is None else live):
-            await self.step()
+    async def arm(self, chunks: list[Chunk], *, live: int | None = None, first: int = 0) -> None:
+        """Writes the descriptors, arms their context, waits until ``live`` more of them (all) are live."""
+        await self.write(chunks, first=first)
+        goal = (self["live"] + (len(chunks) if live is None else live)) % 128
+        await self.control(arm=1, descriptors=len(chunks), first=first, context=chunks[0].context)
+        await self.until(lambda: self["live"] == goal)
+
+    def context(self, number: int) -> Any:
+        """The status of a context."""
+        return ContextStatus.from_bits(self.bench[f"context.{number}"])
 
     async def tile(self, descriptor: int, row: int, col: int, wf: int = 0, **inputs: Any) -> None:
         """One finished tile."""
         tile = {"slot": self.slot_of[descriptor], "row": row, "col": col, "wf": wf}
         await self.step(tile_done_valid=1, tile_done=tile, **inputs)
+
+    async def finish(self, descriptor: int, chunk: Chunk) -> None:
+        """All tiles of a chunk, and its end."""
+        for tile in chunk.tiles():
+            await self.tile(descriptor, *tile)
+        await self.step(**self.chunk_done(descriptor))
 
     def chunk_done(self, descriptor: int, *, overflowed: int = 0) -> dict[str, Any]:
         """The inputs of a ChunkDone pulse."""

@@ -1,15 +1,16 @@
-"""Makes the chunks of an armed output live, in the order of their descriptors, as slots become free."""
+"""Makes the chunks of the armed contexts live, in the order of their descriptors, as slots become free."""
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import data, memory, wiring
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from . import register_map as regs
-from .broadcast import control_pulses
+from .choose import RoundRobin, index_of
 from .config import T3Config
 from .layouts import ChunkKind, ConfigWrite, SlotLoad
+from .ram import Ram
 
 Descriptor = data.StructLayout({f"word{w}": layout for w, layout in enumerate(regs.DESCRIPTOR_LAYOUTS)})
 """All words of a descriptor."""
@@ -20,97 +21,129 @@ class DescriptorLoader(wiring.Component):
 
     Parameters
     ----------
-    config : gives ``descriptors``.
+    config : gives ``contexts``, ``descriptors``, ``protect``.
 
     Members
     -------
-    config_valid, config : In : configuration writes (DESCRIPTOR, CONTROL).
+    config_valid, config : In : configuration writes (DESCRIPTOR).
+    abort, abort_context : In : pulse; nothing becomes live for this context.
+    hold : In(1) : no new descriptor is begun.
+    loadable, following : In : contexts with a descriptor to be made live; its number for each.
     free_any, free_slot : In : a slot for the next chunk.
     start : Out(1) : the blocks of ``slot`` must be cleared; until ``started``.
     started, cleared : In : pulses; the walker has begun, has entered its last operation.
-    write : Out(1) : pulse; the slot tables take ``descriptor``.
-    slot, number, descriptor : Out : the chunk that ``start`` and ``write`` are about, and its descriptor's number.
+    loading, skip : Out(1) : pulses; the descriptor of ``context`` becomes live, is skipped.
+    write : Out(1) : pulse; the slot tables take the descriptor.
+    ending : Out(1) : ``loading``, whether the context is aborted in this cycle or not.
+    slot, number, context, descriptor : Out : the chunk that the pulses are about, and its descriptor's number.
     load_valid, load : Out : pulse; the tracker takes the chunk, one cycle after ``write``.
-    armed, live : Out : armed; descriptors made live or skipped since arm.
-    waiting : Out(1) : nothing will change without a pulse or a free slot.
+    broken : Out(1) : pulse, one cycle after ``loading``; the descriptor is beyond repair: ``slot`` holds no chunk.
+    live : Out(7) : descriptors made live or skipped, modulo 128.
+    waits : Out(1) : no descriptor is on its way.
+    ready : Out(1) : a descriptor would be begun but for ``hold``.
+    corrected : Out(1) : a word holds a wrong bit that is put right.
 
     Latency: 8 cycles from arm or a free slot to ``start``. Throughput: one descriptor per 10 cycles plus the walk, or 9
-    for a skipped one. Reset: not armed; the descriptor table is undefined until it is written, and outlives a disarm.
+    for a skipped one. Reset: waits; the descriptor table is undefined until it is written, and outlives a disarm.
     """
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "config_valid": In(1), "config": In(ConfigWrite),
+            "abort": In(1), "abort_context": In(4), "hold": In(1),
+            "loadable": In(config.contexts), "following": In(6).array(config.contexts),
             "free_any": In(1), "free_slot": In(6),
             "start": Out(1), "started": In(1), "cleared": In(1),
-            "write": Out(1), "slot": Out(6), "number": Out(6), "descriptor": Out(Descriptor),
-            "load_valid": Out(1), "load": Out(SlotLoad),
-            "armed": Out(1), "live": Out(7), "waiting": Out(1),
+            "loading": Out(1), "ending": Out(1), "skip": Out(1), "write": Out(1),
+            "slot": Out(6), "number": Out(6), "context": Out(4), "descriptor": Out(Descriptor),
+            "load_valid": Out(1), "load": Out(SlotLoad), "broken": Out(1),
+            "live": Out(7), "waits": Out(1), "ready": Out(1), "corrected": Out(1),
         })  # fmt: skip
         self._parameters = config
 
-    def _table(self, m: Module) -> Any:
-        """The descriptor table, a row per register address; returns its read port."""
-        m.submodules.table = table = memory.Memory(shape=64, depth=self._parameters.descriptors * 8, init=[])
-        write = table.write_port()
+    def _table(self, m: Module) -> Ram:
+        """The descriptor table, a row per register address."""
+        protect = self._parameters.protect
+        m.submodules.table = table = Ram(64, depth=self._parameters.descriptors * 8, protect=protect)
         block = regs.DESCRIPTOR.bit_length() - 1
         m.d.comb += [
-            write.addr.eq(self.config.address[3:]),
-            write.data.eq(self.config.data),
-            write.en.eq(self.config_valid & (self.config.address[block:] == regs.DESCRIPTOR >> block)),
+            table.write_row.eq(self.config.address[3:]),
+            table.write_data.eq(self.config.data),
+            table.write.eq(self.config_valid & (self.config.address[block:] == regs.DESCRIPTOR >> block)),
         ]
-        return table.read_port()
+        return table
 
     def elaborate(self, platform: Any) -> Module:
-        """WAIT, READ, then SKIP, or START, CLEAR, LOAD."""
+        """WAIT, READ, then SKIP, or START, CLEAR, LOAD; a descriptor beyond repair goes to LOAD at once."""
         m = Module()
-        control = control_pulses(m, self.config_valid, self.config)
-        read = self._table(m)
-        following, count, word = Signal(7), Signal(7), Signal(3)
+        m.submodules.turn = turn = RoundRobin(requesters=self._parameters.contexts)
+        table = self._table(m)
+        winner, word, spoilt = Signal(4), Signal(3), Signal()
         words = [self.descriptor[f"word{w}"] for w in range(regs.DESCRIPTOR_WORDS)]
-        kind = words[0].kind
+        dropped = self.abort & (self.abort_context == Mux(self.waits, winner, self.context))
         m.d.comb += [
-            read.addr.eq(Cat(word, self.number)),
-            read.en.eq(0),
+            self.ready.eq(self.loadable.any() & self.free_any),
+            turn.requests.eq(self.loadable),
+            turn.take.eq(self.waits & self.ready & ~self.hold),
+            winner.eq(index_of(turn.grant)),
+            table.read_row.eq(Cat(word, self.number)),
         ]
-        m.d.sync += self.load_valid.eq(self.write)
-        with m.If(self.load_valid):
-            m.d.sync += self.live.eq(self.live + 1)
         with m.FSM(name="loader"):
             with m.State("WAIT"):
-                more = self.armed & (following != count) & self.free_any
-                m.d.comb += self.waiting.eq(~more & ~self.load_valid)
-                with m.If(more):
-                    m.d.sync += [self.slot.eq(self.free_slot), self.number.eq(following), word.eq(0)]
+                m.d.comb += self.waits.eq(1)
+                with m.If(turn.take):
+                    m.d.sync += [
+                        word.eq(0), spoilt.eq(0),
+                        self.context.eq(winner), self.number.eq(Array(self.following)[winner]),
+                        self.slot.eq(self.free_slot),
+                    ]  # fmt: skip
                     m.next = "READ"
+                self._end(m, dropped)
             with m.State("READ"):
-                m.d.comb += read.en.eq(word != regs.DESCRIPTOR_WORDS)
-                m.d.sync += word.eq(word + 1)
+                bad = spoilt | ((word != 0) & table.uncorrectable)
+                m.d.comb += [table.read.eq(word != len(words)), self.corrected.eq((word != 0) & table.corrected)]
+                m.d.sync += [word.eq(word + 1), spoilt.eq(bad)]
                 for w, register in enumerate(words):
                     with m.If(word == w + 1):
-                        m.d.sync += register.eq(read.data)
-                with m.If(word == regs.DESCRIPTOR_WORDS):
-                    with m.If((kind == ChunkKind.DMA) | (kind == ChunkKind.LOCAL)):
+                        m.d.sync += register.eq(table.data)
+                with m.If(word == len(words)):
+                    m.next = "SKIP"
+                    with m.If(self._is_live()):
                         m.next = "START"
-                    with m.Else():
-                        m.next = "SKIP"
+                    with m.If(bad):
+                        m.next = "LOAD"
+                self._end(m, dropped)
             with m.State("SKIP"):
-                m.d.sync += [following.eq(following + 1), self.live.eq(self.live + 1)]
+                m.d.comb += self.skip.eq(~dropped)
                 m.next = "WAIT"
             with m.State("START"):
                 m.d.comb += self.start.eq(1)
                 with m.If(self.started):
                     m.next = "CLEAR"
-            with m.State("CLEAR"), m.If(self.cleared):
-                m.next = "LOAD"
+                self._end(m, dropped)
+            with m.State("CLEAR"):
+                with m.If(self.cleared):
+                    m.next = "LOAD"
+                self._end(m, dropped)
             with m.State("LOAD"):
-                m.d.comb += self.write.eq(1)
-                m.d.sync += following.eq(following + 1)
+                m.d.comb += [self.ending.eq(1), self.loading.eq(~dropped), self.write.eq(~dropped & ~spoilt)]
                 m.next = "WAIT"
-        with m.If(control.arm):
-            m.d.sync += [self.armed.eq(1), following.eq(0), count.eq(control.descriptors), self.live.eq(0)]
+        m.d.sync += [
+            self.load_valid.eq(self.write), self.broken.eq(self.loading & spoilt),
+            self.live.eq(self.live + (self.load_valid | self.broken | self.skip)),
+        ]  # fmt: skip
         self._fill(m)
         return m
+
+    def _end(self, m: Module, dropped: Value) -> None:
+        """In a state: an abort of the context leaves it for WAIT."""
+        with m.If(dropped):
+            m.next = "WAIT"
+
+    def _is_live(self) -> Value:
+        """Whether the descriptor that was read is to be made live."""
+        kind, amounts = self.descriptor.word0.kind, self.descriptor.word1
+        return ((kind == ChunkKind.DMA) | (kind == ChunkKind.LOCAL)) & (amounts.context == self.context)
 
     def _fill(self, m: Module) -> None:
         """``load`` may follow ``write`` by a cycle: the next descriptor is chosen and read later."""
