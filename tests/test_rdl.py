@@ -13,6 +13,7 @@ def test_files_in_the_repository_are_current():
     """After a change of t3.rdl: python -m t3hdl.rdl."""
     assert Path(register_map.__file__).read_text() == rdl.python_module()
     assert rdl.MANUAL.read_text() == rdl.manual_page()
+    assert rdl.HEADER.read_text() == rdl.c_header()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The register description ``t3.rdl``, and what is made from it: Python constants, C header, tables of the manual.
 
-``python -m t3hdl.rdl`` writes ``register_map.py`` and the manual's page again, after a change of ``t3.rdl``.
+``python -m t3hdl.rdl`` writes ``register_map.py``, the driver's header and the manual's page again, after a change of
+``t3.rdl``.
 """
 
 import re
@@ -15,6 +16,7 @@ from systemrdl.rdltypes import AccessType, OnWriteType
 
 SOURCE = Path(__file__).with_name("t3.rdl")
 MANUAL = Path(__file__).parents[2] / "docs" / "registers.md"
+HEADER = Path(__file__).parents[2] / "driver" / "t3_registers.h"
 
 _ELSEWHERE = {"ContextStatus": "layouts", "Stuck": "layouts", "Flags": "float"}
 """Words that other modules define, because they also travel between parts."""
@@ -207,6 +209,8 @@ def c_header() -> str:
             prefix = f"{name}_{field.name.upper()}"
             mask = (1 << field.width) - 1 << field.low
             lines += [f"#define {prefix}_SHIFT {field.low}", f"#define {prefix}_MASK UINT64_C({mask:#x})"]
+            if field.reset:
+                lines.append(f"#define {prefix}_RESET UINT64_C({field.reset:#x})")
         lines.append("")
     for name, value in _encodings():
         lines.append(f"#define T3_{name} {value}")
@@ -277,6 +281,7 @@ def main() -> None:
     """Writes the files that are kept in the repository."""
     Path(__file__).with_name("register_map.py").write_text(python_module())
     MANUAL.write_text(manual_page())
+    HEADER.write_text(c_header())
 
 
 if __name__ == "__main__":

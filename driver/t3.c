@@ -1,0 +1,345 @@
+/* See t3.h. Register names and fields: t3_registers.h, made from the register description. */
+#include "t3.h"
+
+#include <stddef.h>
+
+#define LINE 32u
+#define FIELD(word, name) (((word) & name##_MASK) >> name##_SHIFT)
+#define PUT(value, name) (((uint64_t)(value) << name##_SHIFT) & name##_MASK)
+#define FITS(value, name) (((uint64_t)(value) << name##_SHIFT >> name##_SHIFT) == (uint64_t)(value) && \
+                           (((uint64_t)(value) << name##_SHIFT) & ~name##_MASK) == 0)
+#define TRY(call)               \
+    do {                        \
+        int error_ = (call);    \
+        if (error_ != T3_OK)    \
+            return error_;      \
+    } while (0)
+
+static int get(struct t3_device *device, uint32_t address, uint64_t *value)
+{
+    return device->bus.read(device->bus.user, address, value) ? T3_EBUS : T3_OK;
+}
+
+static int put(struct t3_device *device, uint32_t address, uint64_t value)
+{
+    return device->bus.write(device->bus.user, address, value) ? T3_EBUS : T3_OK;
+}
+
+/* Polls a register until (value & mask) == wanted. */
+static int poll_until(struct t3_device *device, uint32_t address, uint64_t mask, uint64_t wanted, unsigned long polls)
+{
+    uint64_t value;
+    while (polls-- > 0) {
+        TRY(get(device, address, &value));
+        if ((value & mask) == wanted)
+            return T3_OK;
+    }
+    return T3_ETIMEDOUT;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static uint32_t tile_rows(const struct t3_output *output)
+{
+    return divide_up(output->rows, output->tile_rows);
+}
+
+static uint32_t tile_columns(const struct t3_output *output)
+{
+    return divide_up(output->columns_bytes, output->tile_bytes);
+}
+
+/* Matrix rows of a wavefront's tile; `bottom`: in the last tile row. */
+static uint32_t wavefront_rows(const struct t3_output *output, unsigned bottom, unsigned wf)
+{
+    uint32_t rows = bottom ? output->rows - (tile_rows(output) - 1) * output->tile_rows : output->tile_rows;
+    uint32_t above = wf * output->wavefront_rows;
+    return above < rows ? least(output->wavefront_rows, rows - above) : 0;
+}
+
+/* Lines of one matrix row of a tile; `right`: in the last tile column. */
+static uint32_t tile_lines(const struct t3_output *output, unsigned right)
+{
+    uint32_t before = (tile_columns(output) - 1) * output->tile_bytes;
+    return divide_up(right ? output->columns_bytes - before : output->tile_bytes, LINE);
+}
+
+static unsigned wavefronts(const struct t3_output *output, unsigned bottom)
+{
+    unsigned count = 0;
+    while (count < T3_WAVEFRONTS && wavefront_rows(output, bottom, count) > 0)
+        count++;
+    return count;
+}
+
+int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long polls)
+{
+    uint64_t id;
+    device->bus = *bus;
+    TRY(get(device, T3_ID, &id));
+    if (id != T3_ID_VALUE_RESET)
+        return T3_ENODEV;
+    TRY(get(device, T3_CAPABILITY, &device->capability));
+    TRY(get(device, T3_CAPABILITY_TRACKER, &device->capability_tracker));
+    return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
+}
+
+static int check_output(const struct t3_device *device, const struct t3_output *output)
+{
+    uint32_t lines = output->tile_bytes / LINE * output->wavefront_rows;
+    if (output->base % LINE || output->pitch_bytes % LINE || output->tile_bytes % LINE || output->tile_bytes == 0)
+        return T3_EINVAL;
+    if (output->rows == 0 || output->columns_bytes == 0 || output->columns_bytes > output->pitch_bytes)
+        return T3_EINVAL;
+    if (output->tile_rows == 0 || output->wavefront_rows == 0 || output->epoch > 3 || output->dtype > T3_DTYPE_INT32)
+        return T3_EINVAL;
+    if (output->op < T3_OP_STORE || output->op > T3_OP_MAX)
+        return T3_EINVAL;
+    if (output->range >= FIELD(device->capability, T3_CAPABILITY_RANGES) ||
+        output->context >= FIELD(device->capability, T3_CAPABILITY_CONTEXTS) ||
+        divide_up(output->tile_rows, output->wavefront_rows) > FIELD(device->capability, T3_CAPABILITY_WAVEFRONTS) ||
+        lines >> FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_TILE_COUNT_BITS) ||
+        !FITS(output->pitch_bytes / LINE, T3_DESCRIPTOR_BUFFER_PITCH) ||
+        !FITS(tile_rows(output), T3_DESCRIPTOR_PLACE_ROW1) || !FITS(tile_columns(output), T3_DESCRIPTOR_PLACE_COL1))
+        return T3_ERANGE;
+    return T3_OK;
+}
+
+int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first)
+{
+    uint64_t base = output->base / LINE;
+    uint64_t end = base + (uint64_t)output->rows * (output->pitch_bytes / LINE);
+    unsigned wf, count = (unsigned)FIELD(device->capability, T3_CAPABILITY_WAVEFRONTS);
+    TRY(check_output(device, output));
+    job->device = device;
+    job->output = *output;
+    job->first = first;
+    job->count = 0;
+    TRY(put(device, T3_RANGE_ATTRIBUTES(output->range), 0)); /* no match while bounds change */
+    TRY(put(device, T3_RANGE_BASE(output->range), base));
+    TRY(put(device, T3_RANGE_LIMIT(output->range), end));
+    TRY(put(device, T3_RANGE_ATTRIBUTES(output->range),
+            PUT(1, T3_RANGE_ATTRIBUTES_VALID) | PUT(output->context, T3_RANGE_ATTRIBUTES_CONTEXT) |
+                PUT(output->epoch, T3_RANGE_ATTRIBUTES_EPOCH) | PUT(output->op, T3_RANGE_ATTRIBUTES_OP) |
+                PUT(output->dtype, T3_RANGE_ATTRIBUTES_DTYPE)));
+    for (wf = 0; wf < count; wf++) {
+        unsigned bottom, right;
+        for (bottom = 0; bottom < 2; bottom++)
+            for (right = 0; right < 2; right++) {
+                uint64_t lines = (uint64_t)wavefront_rows(output, bottom, wf) * tile_lines(output, right);
+                unsigned edge = bottom * 2 + right;
+                TRY(put(device, T3_PROFILE(edge * T3_WAVEFRONTS + wf), PUT(lines, T3_PROFILE_LINES)));
+            }
+    }
+    return T3_OK;
+}
+
+/* Where a chunk goes, and how it is cut into blocks. */
+struct plan {
+    unsigned kind, peer, addends, row_shift, col_shift;
+    uint64_t peer_base;
+};
+
+static int check_chunk(const struct t3_job *job, const struct t3_chunk *chunk, const struct plan *plan)
+{
+    const struct t3_output *output = &job->output;
+    if (chunk->row0 >= chunk->row1 || chunk->col0 >= chunk->col1 || chunk->row1 > tile_rows(output) ||
+        chunk->col1 > tile_columns(output) || plan->peer_base % LINE)
+        return T3_EINVAL;
+    if (!FITS(plan->peer, T3_DESCRIPTOR_PLACE_PEER) || !FITS(plan->addends, T3_DESCRIPTOR_AMOUNT_ADDENDS) ||
+        !FITS(plan->row_shift, T3_DESCRIPTOR_TARGET_ROW_SHIFT) || !FITS(plan->col_shift, T3_DESCRIPTOR_TARGET_COL_SHIFT))
+        return T3_EINVAL;
+    if (job->first + job->count >= FIELD(job->device->capability, T3_CAPABILITY_DESCRIPTORS))
+        return T3_ERANGE;
+    return T3_OK;
+}
+
+/* Lines of the chunk. */
+static uint64_t chunk_lines(const struct t3_output *output, const struct t3_chunk *chunk)
+{
+    uint32_t rows = least(output->rows, chunk->row1 * output->tile_rows) - chunk->row0 * output->tile_rows;
+    uint32_t end = least(output->columns_bytes, chunk->col1 * output->tile_bytes);
+    return (uint64_t)rows * divide_up(end - chunk->col0 * output->tile_bytes, LINE);
+}
+
+/* Wavefront tiles in `height` x `width` workgroup tiles, of which the last row is the output's last if `bottom`. */
+static uint64_t tiles_in(const struct t3_output *output, uint32_t height, uint32_t width, unsigned bottom)
+{
+    uint32_t column = bottom ? (height - 1) * wavefronts(output, 0) + wavefronts(output, 1) : height * wavefronts(output, 0);
+    return (uint64_t)column * width;
+}
+
+static uint32_t ceil_log2(uint32_t value)
+{
+    uint32_t log = 0;
+    while ((UINT32_C(1) << log) < value)
+        log++;
+    return log;
+}
+
+static int describe(struct t3_job *job, const struct t3_chunk *chunk, const struct plan *plan)
+{
+    const struct t3_output *output = &job->output;
+    struct t3_device *device = job->device;
+    uint32_t rows = chunk->row1 - chunk->row0, cols = chunk->col1 - chunk->col0;
+    uint32_t high = UINT32_C(1) << plan->row_shift, wide = UINT32_C(1) << plan->col_shift;
+    uint32_t block_rows = divide_up(rows, high), block_cols = divide_up(cols, wide);
+    uint32_t last_high = rows - (block_rows - 1) * high, last_wide = cols - (block_cols - 1) * wide;
+    uint64_t expected = chunk_lines(output, chunk) * plan->addends;
+    unsigned i = job->first + job->count;
+    unsigned bottom = chunk->row1 == tile_rows(output);
+    TRY(check_chunk(job, chunk, plan));
+    if (((uint64_t)block_cols << ceil_log2(block_rows)) > FIELD(device->capability, T3_CAPABILITY_BLOCKS) ||
+        expected >> FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_CHUNK_COUNT_BITS))
+        return T3_ERANGE;
+    /* Inside the chunk a block is whole, and has the output's last row only if the chunk is one block high. */
+    if (tiles_in(output, least(high, rows), least(wide, cols), 0) > T3_DESCRIPTOR_TILES_TILES_INNER_MASK)
+        return T3_ERANGE;
+    TRY(put(device, T3_DESCRIPTOR_PLACE(i),
+            PUT(chunk->row0, T3_DESCRIPTOR_PLACE_ROW0) | PUT(chunk->row1, T3_DESCRIPTOR_PLACE_ROW1) |
+                PUT(chunk->col0, T3_DESCRIPTOR_PLACE_COL0) | PUT(chunk->col1, T3_DESCRIPTOR_PLACE_COL1) |
+                PUT(plan->kind, T3_DESCRIPTOR_PLACE_KIND) | PUT(output->op, T3_DESCRIPTOR_PLACE_OP) |
+                PUT(plan->peer, T3_DESCRIPTOR_PLACE_PEER)));
+    TRY(put(device, T3_DESCRIPTOR_AMOUNT(i),
+            PUT(expected, T3_DESCRIPTOR_AMOUNT_EXPECTED) | PUT(plan->addends, T3_DESCRIPTOR_AMOUNT_ADDENDS) |
+                PUT(output->context, T3_DESCRIPTOR_AMOUNT_CONTEXT) | PUT(output->epoch, T3_DESCRIPTOR_AMOUNT_EPOCH) |
+                PUT(output->dtype, T3_DESCRIPTOR_AMOUNT_DTYPE)));
+    TRY(put(device, T3_DESCRIPTOR_BUFFER(i), PUT(output->base / LINE, T3_DESCRIPTOR_BUFFER_BASE) |
+                                                 PUT(output->pitch_bytes / LINE, T3_DESCRIPTOR_BUFFER_PITCH)));
+    TRY(put(device, T3_DESCRIPTOR_TARGET(i),
+            PUT(plan->peer_base / LINE, T3_DESCRIPTOR_TARGET_PEER_BASE) |
+                PUT(plan->row_shift, T3_DESCRIPTOR_TARGET_ROW_SHIFT) |
+                PUT(plan->col_shift, T3_DESCRIPTOR_TARGET_COL_SHIFT) |
+                PUT(ceil_log2(block_rows), T3_DESCRIPTOR_TARGET_ROW_BLOCKS_LOG)));
+    TRY(put(device, T3_DESCRIPTOR_TILES(i),
+            PUT(tiles_in(output, high, wide, 0), T3_DESCRIPTOR_TILES_TILES_INNER) |
+                PUT(tiles_in(output, last_high, wide, bottom), T3_DESCRIPTOR_TILES_TILES_BOTTOM) |
+                PUT(tiles_in(output, high, last_wide, 0), T3_DESCRIPTOR_TILES_TILES_RIGHT) |
+                PUT(tiles_in(output, last_high, last_wide, bottom), T3_DESCRIPTOR_TILES_TILES_CORNER)));
+    TRY(put(device, T3_DESCRIPTOR_LAST(i), PUT(block_rows - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_ROW) |
+                                               PUT(block_cols - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_COL)));
+    job->count++;
+    return T3_OK;
+}
+
+int t3_remote_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base)
+{
+    struct plan plan = {T3_KIND_REMOTE, peer, 0, 0, 0, peer_base};
+    plan.row_shift = ceil_log2(chunk->row1 - chunk->row0); /* one block: it is never cut */
+    plan.col_shift = ceil_log2(chunk->col1 - chunk->col0);
+    return describe(job, chunk, &plan);
+}
+
+int t3_dma_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base, unsigned addends,
+               unsigned row_shift, unsigned col_shift)
+{
+    struct plan plan = {T3_KIND_DMA, peer, addends, row_shift, col_shift, peer_base};
+    return describe(job, chunk, &plan);
+}
+
+int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned addends)
+{
+    struct plan plan = {T3_KIND_LOCAL, 0, addends, 0, 0, 0};
+    plan.row_shift = ceil_log2(chunk->row1 - chunk->row0);
+    plan.col_shift = ceil_log2(chunk->col1 - chunk->col0);
+    return describe(job, chunk, &plan);
+}
+
+int t3_arm(struct t3_job *job, unsigned long polls)
+{
+    TRY(put(job->device, T3_CONTROL,
+            PUT(1, T3_CONTROL_ARM) | PUT(job->count, T3_CONTROL_DESCRIPTORS) | PUT(job->first, T3_CONTROL_FIRST) |
+                PUT(job->output.context, T3_CONTROL_CONTEXT)));
+    return poll_until(job->device, T3_STATUS, T3_STATUS_MAINTENANCE_MASK, 0, polls);
+}
+
+int t3_wait(struct t3_job *job, unsigned long polls)
+{
+    uint64_t context, errors, poisoned;
+    uint64_t mine = (job->count < 64 ? (UINT64_C(1) << job->count) - 1 : ~UINT64_C(0)) << job->first;
+    uint64_t fatal = T3_ERRORS_OVER_COUNT_MASK | T3_ERRORS_OVER_TOTAL_MASK;
+    while (polls-- > 0) {
+        TRY(get(job->device, T3_ERRORS, &errors));
+        TRY(get(job->device, T3_POISONED, &poisoned));
+        if ((errors & fatal) || (poisoned & mine))
+            return T3_EFAULT;
+        TRY(get(job->device, T3_CONTEXT(job->output.context), &context));
+        if (FIELD(context, T3_CONTEXT_COMPLETE) && FIELD(context, T3_CONTEXT_OUTSTANDING) == 0)
+            return T3_OK;
+    }
+    return T3_ETIMEDOUT;
+}
+
+int t3_abort(struct t3_job *job, unsigned long polls)
+{
+    uint32_t context = T3_CONTEXT(job->output.context);
+    TRY(put(job->device, T3_CONTROL, PUT(1, T3_CONTROL_ABORT) | PUT(job->output.context, T3_CONTROL_CONTEXT)));
+    TRY(poll_until(job->device, T3_STATUS, T3_STATUS_ABORT_BUSY_MASK | T3_STATUS_MAINTENANCE_MASK, 0, polls));
+    return poll_until(job->device, context, T3_CONTEXT_OUTSTANDING_MASK, 0, polls);
+}
+
+int t3_quiesce(struct t3_device *device, unsigned long polls)
+{
+    TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_QUIESCE)));
+    return poll_until(device, T3_STATUS, T3_STATUS_QUIET_MASK, T3_STATUS_QUIET_MASK, polls);
+}
+
+int t3_resume(struct t3_device *device)
+{
+    return put(device, T3_CONTROL, PUT(1, T3_CONTROL_RESUME));
+}
+
+int t3_disarm(struct t3_device *device, unsigned long polls)
+{
+    TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_DISARM)));
+    return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
+}
+
+int t3_set_quota(struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits)
+{
+    if (!FITS(ways, T3_QUOTA_WAYS) || !FITS(slots, T3_QUOTA_SLOTS) || !FITS(credits, T3_QUOTA_CREDITS))
+        return T3_EINVAL;
+    if (context >= FIELD(device->capability, T3_CAPABILITY_CONTEXTS))
+        return T3_ERANGE;
+    return put(device, T3_QUOTA(context),
+               PUT(ways, T3_QUOTA_WAYS) | PUT(slots, T3_QUOTA_SLOTS) | PUT(credits, T3_QUOTA_CREDITS));
+}
+
+int t3_set_watchdog(struct t3_device *device, uint32_t cycles)
+{
+    return put(device, T3_WATCHDOG, PUT(cycles, T3_WATCHDOG_CYCLES));
+}
+
+int t3_stuck(struct t3_device *device, struct t3_stuck_block *block)
+{
+    uint64_t stuck;
+    TRY(get(device, T3_STUCK, &stuck));
+    block->descriptor = (unsigned)FIELD(stuck, T3_STUCK_DESCRIPTOR);
+    block->block = (unsigned)FIELD(stuck, T3_STUCK_BLOCK);
+    block->context = (unsigned)FIELD(stuck, T3_STUCK_CONTEXT);
+    block->expected = (unsigned)FIELD(stuck, T3_STUCK_EXPECTED);
+    block->seen = (unsigned)FIELD(stuck, T3_STUCK_SEEN);
+    return (int)FIELD(stuck, T3_STUCK_VALID);
+}
+
+const char *t3_strerror(int error)
+{
+    switch (error) {
+    case T3_OK: return "no error";
+    case T3_EBUS: return "the unit refused a register access";
+    case T3_ENODEV: return "no T3 unit with this register map";
+    case T3_EINVAL: return "an argument is out of range or not aligned to 32 bytes";
+    case T3_ERANGE: return "this configuration of the unit has no room for it";
+    case T3_ETIMEDOUT: return "it did not happen in time";
+    case T3_EFAULT: return "the unit reports wrong counts or a lost bit";
+    default: return "unknown error";
+    }
+}

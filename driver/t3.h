@@ -1,0 +1,124 @@
+/* Driver of the T3 unit: maps an output buffer, arms it, waits for it.
+ *
+ * The order of calls is that of one producer GEMM with a ring reduce-scatter:
+ *   t3_open, t3_map_output, then per chunk t3_remote_map, t3_dma_map or t3_local_map, t3_arm, (run the GEMM), t3_wait.
+ * The tracked buffer must hold +0 before t3_arm, and no peer may send an update before it.
+ *
+ * Needs C99 and nothing else; no global state. Every function that returns int returns 0, or an error below 0.
+ */
+#ifndef T3_H
+#define T3_H
+
+#include <stdint.h>
+
+#include "t3_registers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define T3_WAVEFRONTS 16 /* of a workgroup, at most */
+
+enum t3_error {
+    T3_OK = 0,
+    T3_EBUS = -1,      /* the bus gave an error response: the unit refused the access */
+    T3_ENODEV = -2,    /* no T3 unit, or one with another register map, at this address */
+    T3_EINVAL = -3,    /* an argument that no hardware could hold */
+    T3_ERANGE = -4,    /* more than this configuration has: ranges, contexts, descriptors, blocks, counter widths */
+    T3_ETIMEDOUT = -5, /* it did not happen within the polls allowed; t3_stuck may say why */
+    T3_EFAULT = -6     /* the unit reports an error of this job: counts do not fit, or a stored bit is lost */
+};
+
+/* How to reach the registers: 64-bit accesses at byte addresses of the unit. Both return 0, or not 0 after an error
+ * response. A memory-mapped unit reads and writes `volatile uint64_t`. */
+struct t3_bus {
+    int (*read)(void *user, uint32_t address, uint64_t *value);
+    int (*write)(void *user, uint32_t address, uint64_t value);
+    void *user;
+};
+
+/* One unit. Fields are the driver's own, but may be read. */
+struct t3_device {
+    struct t3_bus bus;
+    uint64_t capability;
+    uint64_t capability_tracker;
+};
+
+/* An output matrix of `rows` x `columns_bytes`, row after row at `pitch_bytes`, made of workgroup tiles of `tile_rows` x
+ * `tile_bytes`, each stored by wavefronts of `wavefront_rows` rows. Every address, the pitch and the tile width are
+ * multiples of 32 bytes. */
+struct t3_output {
+    uint64_t base;
+    uint32_t rows, columns_bytes, pitch_bytes;
+    uint32_t tile_rows, tile_bytes, wavefront_rows;
+    unsigned range;   /* register set that describes it */
+    unsigned context; /* whose it is */
+    unsigned epoch;   /* its use: not that of the use before */
+    unsigned op;      /* T3_OP_*: what a store into it becomes */
+    unsigned dtype;   /* T3_DTYPE_* */
+};
+
+/* Workgroup tiles [row0, row1) x [col0, col1) of the output. */
+struct t3_chunk {
+    uint32_t row0, row1, col0, col1;
+};
+
+/* One job: an output and the descriptors that are mapped for it, from `first` on. */
+struct t3_job {
+    struct t3_device *device;
+    struct t3_output output;
+    unsigned first, count;
+};
+
+/* The block that the watchdog found waiting, in tiles of wavefronts. */
+struct t3_stuck_block {
+    unsigned descriptor, block, context, expected, seen;
+};
+
+/* Finds the unit, and waits until its tables are initialised, at most `polls` reads of STATUS. */
+int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long polls);
+
+/* Describes the output to the unit and begins a job with descriptors from `first` on. */
+int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first);
+
+/* Stores to the chunk leave for GPU `peer`, whose output buffer starts at `peer_base`, as updates. */
+int t3_remote_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base);
+
+/* Stores to the chunk stay. A block of 2**row_shift x 2**col_shift tiles is sent to `peer` as updates as soon as each of
+ * its lines got `addends` updates. */
+int t3_dma_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base, unsigned addends,
+               unsigned row_shift, unsigned col_shift);
+
+/* The chunk ends here: it is done when each of its lines got `addends` updates. */
+int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned addends);
+
+/* Starts to count and to fire. Waits while the tables are swept for it, at most `polls` reads of STATUS. */
+int t3_arm(struct t3_job *job, unsigned long polls);
+
+/* Waits until every tracked chunk is counted and every command done, at most `polls` times. */
+int t3_wait(struct t3_job *job, unsigned long polls);
+
+/* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, and its commands done. */
+int t3_abort(struct t3_job *job, unsigned long polls);
+
+/* No new chunk and no new command of any job, until t3_resume; waits until commands are done. Nothing is lost. */
+int t3_quiesce(struct t3_device *device, unsigned long polls);
+int t3_resume(struct t3_device *device);
+
+/* Clears all tables of the unit, and waits until they are written. */
+int t3_disarm(struct t3_device *device, unsigned long polls);
+
+/* Shares of one context, for as long as no job of it runs: ways of a set, live chunks, commands (255: no limit). */
+int t3_set_quota(struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits);
+
+/* Looks for a stuck block after `cycles` without progress (0: never), and what it found: 1 with *block, else 0. */
+int t3_set_watchdog(struct t3_device *device, uint32_t cycles);
+int t3_stuck(struct t3_device *device, struct t3_stuck_block *block);
+
+/* A sentence about an error. */
+const char *t3_strerror(int error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

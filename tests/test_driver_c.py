@@ -1,0 +1,227 @@
+"""The C driver against the compiled unit: a ring reduce-scatter of four GPUs, and what it says when things go wrong."""
+
+import ctypes
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ring_machine import Gpu, Output, Ring, lines_of
+from t3hdl.config import preset
+from t3hdl.layouts import Dtype, Op
+from t3hdl.signatures import nmc_signature, unit_signature, word_map
+from t3hdl.verilog import PARTS, write_verilog
+from t3sim import rtl_build
+from t3sim.abi import Instance
+from t3sim.rtl import CompiledPart
+
+CONFIG = preset("small")
+DRIVER = Path(__file__).parents[1] / "driver"
+GPUS = 4
+POLLS = 10_000
+OUTPUT = Output(base=0x4000, rows=10, lines=15, pitch=16, tile_rows=4, tile_lines=2, wavefront_rows=2)
+COLUMNS = ((0, 2), (2, 4), (4, 6), (6, 8))
+"""Tile columns of each chunk; a chunk has all three tile rows."""
+OK, EBUS, ENODEV, EINVAL, ERANGE, ETIMEDOUT, EFAULT = 0, -1, -2, -3, -4, -5, -6
+
+_READ = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))
+_WRITE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)
+
+
+def structure(name, *fields):
+    return type(name, (ctypes.Structure,), {"_fields_": list(fields)})
+
+
+Bus = structure("Bus", ("read", _READ), ("write", _WRITE), ("user", ctypes.c_void_p))
+Device = structure("Device", ("bus", Bus), ("capability", ctypes.c_uint64), ("tracker", ctypes.c_uint64))
+_SIZES = ("rows", "columns_bytes", "pitch_bytes", "tile_rows", "tile_bytes", "wavefront_rows")
+_NAMES = ("range", "context", "epoch", "op", "dtype")
+COutput = structure(
+    "COutput", ("base", ctypes.c_uint64), *((name, ctypes.c_uint32) for name in _SIZES),
+    *((name, ctypes.c_uint) for name in _NAMES),
+)  # fmt: skip
+Chunk = structure("Chunk", *((name, ctypes.c_uint32) for name in ("row0", "row1", "col0", "col1")))
+Job = structure(
+    "Job", ("device", ctypes.POINTER(Device)), ("output", COutput), ("first", ctypes.c_uint), ("count", ctypes.c_uint)
+)
+Stuck = structure("Stuck", *((name, ctypes.c_uint) for name in ("descriptor", "block", "context", "expected", "seen")))
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    """The driver, compiled as a product must compile."""
+    target = tmp_path_factory.mktemp("driver") / "t3.so"
+    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-O2", "-shared", "-fPIC"]
+    subprocess.run(["gcc", *flags, "t3.c", "-o", target], cwd=DRIVER, check=True)
+    loaded = ctypes.CDLL(str(target))
+    loaded.t3_strerror.restype = ctypes.c_char_p
+    for name, wide in (("t3_remote_map", 3), ("t3_dma_map", 3)):
+        getattr(loaded, name).argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint64,
+                                          *[ctypes.c_uint] * (wide if name == "t3_dma_map" else 0)]  # fmt: skip
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """The compiled unit and NMC unit."""
+    made = {}
+    for name, signature in (("unit", unit_signature), ("nmc", nmc_signature)):
+        words = word_map(signature(CONFIG))
+        text = write_verilog(PARTS[name](CONFIG), f"t3_{name}")
+        made[name] = CompiledPart(f"t3_{name}", words, rtl_build.library(f"t3_{name}", text, words))
+    yield made
+    for part in made.values():
+        part.free()
+
+
+@pytest.fixture
+def ring(parts):
+    def gpu(number):
+        nmcs = [Instance(parts["nmc"].part_type) for _ in range(CONFIG.slices)]
+        return Gpu(CONFIG, Instance(parts["unit"].part_type), nmcs, OUTPUT, seed=number)
+
+    return Ring([gpu(number) for number in range(GPUS)])
+
+
+class Host:
+    """A driver's view of one GPU of the ring."""
+
+    def __init__(self, library, ring, gpu):
+        def read(_, address, value):
+            response, value[0] = ring.read(gpu, address)
+            return response
+
+        def write(_, address, value):
+            return ring.write(gpu, address, value)
+
+        self.bus = Bus(_READ(read), _WRITE(write), None)
+        self.device, self.job, self.library = Device(), Job(), library
+
+    def call(self, name, *arguments):
+        return getattr(self.library, f"t3_{name}")(*arguments)
+
+    def open(self):
+        return self.call("open", ctypes.byref(self.device), ctypes.byref(self.bus), ctypes.c_ulong(POLLS))
+
+    def map_output(self, first=0, **changes):
+        fields = {
+            "base": OUTPUT.base * 32, "rows": OUTPUT.rows, "columns_bytes": OUTPUT.lines * 32,
+            "pitch_bytes": OUTPUT.pitch * 32, "tile_rows": OUTPUT.tile_rows, "tile_bytes": OUTPUT.tile_lines * 32,
+            "wavefront_rows": OUTPUT.wavefront_rows, "range": 0, "context": 1, "epoch": 0, "op": Op.ADD,
+            "dtype": Dtype.FP16, **changes,
+        }  # fmt: skip
+        output = COutput(**{name: int(value) for name, value in fields.items()})
+        return self.call("map_output", ctypes.byref(self.job), ctypes.byref(self.device), ctypes.byref(output), first)
+
+    def job_call(self, name, *arguments):
+        return self.call(name, ctypes.byref(self.job), *arguments)
+
+    def polled(self, name, polls=POLLS):
+        return self.job_call(name, ctypes.c_ulong(polls))
+
+
+def chunk(number):
+    return ctypes.byref(Chunk(0, 3, *COLUMNS[number]))
+
+
+def program(host, gpu):
+    """What the collective calls on GPU ``gpu``: chunk c starts at GPU c + 1 and ends at GPU c."""
+    peer, base = (gpu + 1) % GPUS, OUTPUT.base * 32
+    assert host.job_call("remote_map", chunk((gpu - 1) % GPUS), peer, base) == OK
+    for distance in (2, 3):
+        assert host.job_call("dma_map", chunk((gpu - distance) % GPUS), peer, base, 2, 1, 0) == OK
+    assert host.job_call("local_map", chunk(gpu), 2) == OK
+
+
+def partial_outputs(seed):
+    """FP16 partial results of every GPU, and their sums in the order of the ring, chunk by chunk."""
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(GPUS, OUTPUT.rows, OUTPUT.pitch * 16)).astype(np.float16)
+    sums = np.zeros_like(values[0])
+    for number, (low, high) in enumerate(COLUMNS):
+        columns = slice(low * OUTPUT.tile_lines * 16, min(high * OUTPUT.tile_lines, OUTPUT.lines) * 16)
+        for distance in range(1, GPUS + 1):
+            sums[:, columns] += values[(number + distance) % GPUS][:, columns]
+    return values, sums
+
+
+def test_ring_reduce_scatter(library, ring):
+    """Every GPU ends with the sum of its chunk, bit by bit; twice, with another epoch and without a disarm."""
+    hosts = [Host(library, ring, gpu) for gpu in range(GPUS)]
+    for host in hosts:
+        assert host.open() == OK
+    for run in range(2):
+        values, sums = partial_outputs(seed=run)
+        for gpu in ring.gpus:
+            gpu.memory.clear()
+        for number, host in enumerate(hosts):
+            assert host.map_output(epoch=run) == OK
+            program(host, number)
+        for host in hosts:
+            assert host.polled("arm") == OK
+        for number, gpu in enumerate(ring.gpus):
+            stored = dict(enumerate(lines_of(values[number])))
+            rows, cols = OUTPUT.tiles
+            for tile in range(cols):
+                for row in range(rows):
+                    gpu.store(row, (tile + 2 * number) % cols, stored)
+        for host in hosts:
+            assert host.polled("wait") == OK
+        for number, gpu in enumerate(ring.gpus):
+            expected = lines_of(sums)
+            low, high = (edge * OUTPUT.tile_lines for edge in COLUMNS[number])
+            for row in range(OUTPUT.rows):
+                for line in range(low, min(high, OUTPUT.lines)):
+                    offset = row * OUTPUT.pitch + line
+                    assert gpu.memory[OUTPUT.base + offset] == expected[offset], (run, number, row, line)
+
+
+def test_refusals(library, ring):
+    """Each kind of mistake has its own answer, and a sentence."""
+    host = Host(library, ring, 0)
+    assert host.open() == OK
+    assert host.map_output(base=OUTPUT.base * 32 + 8) == EINVAL
+    assert host.map_output(op=Op.READ) == EINVAL
+    assert host.map_output(context=CONFIG.contexts) == ERANGE
+    assert host.map_output(range=CONFIG.ranges) == ERANGE
+    assert host.map_output(wavefront_rows=1) == ERANGE  # four wavefronts, the unit has two
+    assert host.map_output() == OK
+    assert host.job_call("local_map", ctypes.byref(Chunk(0, 4, 0, 1)), 2) == EINVAL
+    assert host.job_call("dma_map", chunk(0), 1, 0, 2, 0, 0) == ERANGE  # 4 x 2 blocks by number, the unit has four
+    program(host, 0)
+    assert host.polled("arm") == OK
+    assert host.polled("arm") == EBUS  # it is armed
+    assert host.map_output() == EBUS  # and its range is locked
+    assert host.polled("wait", polls=3) == ETIMEDOUT
+    assert host.polled("abort") == OK
+    for _ in range(CONFIG.descriptors - 4):
+        assert host.job_call("local_map", chunk(0), 1) == OK
+    assert host.job_call("local_map", chunk(0), 1) == ERANGE
+    sentences = {library.t3_strerror(error) for error in range(0, -8, -1)}
+    assert len(sentences) == 8
+
+
+def test_a_missing_tile_is_named(library, ring):
+    """The watchdog names the block, with how much of it is there; an abort frees the job, and the next one runs."""
+    host, gpu, stuck = Host(library, ring, 0), ring.gpus[0], Stuck()
+    assert host.open() == OK
+    assert host.map_output() == OK
+    assert host.job_call("dma_map", chunk(1), 1, OUTPUT.base * 32, 1, 1, 0) == OK
+    assert host.call("set_watchdog", ctypes.byref(host.device), 300) == OK
+    assert host.polled("arm") == OK
+    stored = dict.fromkeys(range(OUTPUT.rows * OUTPUT.pitch), 0)
+    for row, col in ((0, 2), (2, 2), (1, 3), (2, 3)):
+        gpu.store(row, col, stored)
+    assert host.polled("wait", polls=200) == ETIMEDOUT
+    assert host.call("stuck", ctypes.byref(host.device), ctypes.byref(stuck)) == 1
+    assert (stuck.descriptor, stuck.context, stuck.expected, stuck.seen) == (0, 1, 4, 2)
+    assert stuck.block == 0
+    assert host.polled("abort") == OK
+    assert host.map_output(epoch=1) == OK
+    assert host.job_call("local_map", chunk(1), 1) == OK
+    assert host.polled("arm") == OK
+    for row in range(3):
+        for col in (2, 3):
+            gpu.store(row, col, stored)
+    assert host.polled("wait") == OK
