@@ -3,10 +3,11 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Value
-from amaranth.lib import data, memory, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from .config import T3Config
+from .ram import Ram
 
 
 def tag_layout(config: T3Config) -> data.StructLayout:
@@ -15,6 +16,11 @@ def tag_layout(config: T3Config) -> data.StructLayout:
         "context": 4, "epoch": 2, "wf": 4,
         "row": 12 - config.row_index_bits, "col": 12 - config.column_index_bits,
     })  # fmt: skip
+
+
+def entry_layout(config: T3Config) -> data.StructLayout:
+    """A tile entry as it is stored."""
+    return data.StructLayout({"valid": 1, "tag": tag_layout(config), "count": config.tile_count_bits})
 
 
 def tag_of(config: T3Config, token: Any) -> Value:
@@ -28,6 +34,14 @@ def table_row(config: T3Config, token: Any) -> Value:
     return Cat(token.col[: config.column_index_bits], token.row[config.bank_bits : config.row_index_bits])
 
 
+def tile_of(config: T3Config, tag: Any, bank: int, table_row: Value) -> tuple[Value, Value]:
+    """Row and column of the tile whose entry with this tag is in that row of the table of ``bank``."""
+    column_index, row_index = table_row[: config.column_index_bits], table_row[config.column_index_bits :]
+    # The low bits of row XOR column are the number of the bank.
+    low = column_index[: config.bank_bits] ^ bank
+    return Cat(low[: config.bank_bits], row_index, tag.row), Cat(column_index, tag.col)
+
+
 class EntryTable(wiring.Component):
     """The tile entries of a bank and their mark bits: one row read, one row written per cycle.
 
@@ -35,13 +49,15 @@ class EntryTable(wiring.Component):
 
     Parameters
     ----------
-    config : gives ways, sets per bank, descriptors and the widths.
+    config : gives ways, sets per bank, descriptors, the widths, and ``protect``.
 
     Members
     -------
     read, read_row : In : the row is at ``ways`` and ``marks`` from the next cycle on, until the next read.
     ways : Out(entry).array(tracker_ways) : valid, tag, count.
     marks : Out(descriptors)
+    corrected : Out(1) : a bit of the row was put right.
+    bad_ways, bad_marks : Out : words of the row that could not be corrected.
     write_row : In : row of the writes below; a read in the same cycle sees them.
     write_ways, entry : In : one enable per way, and what is written.
     write_marks, new_marks : In : writes the mark bits.
@@ -50,33 +66,38 @@ class EntryTable(wiring.Component):
     """
 
     def __init__(self, *, config: T3Config) -> None:
-        entry = data.StructLayout({"valid": 1, "tag": tag_layout(config), "count": config.tile_count_bits})
+        entry = entry_layout(config)
         row = range(config.sets_per_bank)
         super().__init__({
             "read": In(1), "read_row": In(row),
             "ways": Out(entry).array(config.tracker_ways), "marks": Out(config.descriptors),
+            "corrected": Out(1), "bad_ways": Out(config.tracker_ways), "bad_marks": Out(1),
             "write_row": In(row),
             "write_ways": In(config.tracker_ways), "entry": In(entry),
             "write_marks": In(1), "new_marks": In(config.descriptors),
         })  # fmt: skip
-        self._entry, self._parameters = entry, config
+        self._parameters = config
 
-    def _memory(self, m: Module, name: str, shape: Any, enable: Value, value: Any) -> Any:
-        """A memory of one column of the row; returns the read data."""
-        m.submodules[name] = column = memory.Memory(shape=shape, depth=self._parameters.sets_per_bank, init=[])
-        write = column.write_port()
-        read = column.read_port(transparent_for=(write,))
+    def _column(self, m: Module, name: str, enable: Value, value: Any) -> Ram:
+        """A memory of one column of the row."""
+        depth, protect = self._parameters.sets_per_bank, self._parameters.protect
+        m.submodules[name] = column = Ram(value.shape(), depth=depth, write_through=True, protect=protect)
         m.d.comb += [
-            write.addr.eq(self.write_row), write.en.eq(enable), write.data.eq(value),
-            read.addr.eq(self.read_row), read.en.eq(self.read),
+            column.write.eq(enable), column.write_row.eq(self.write_row), column.write_data.eq(value),
+            column.read.eq(self.read), column.read_row.eq(self.read_row),
         ]  # fmt: skip
-        return read.data
+        return column
 
     def elaborate(self, platform: Any) -> Module:
         """One memory per way, one for the marks."""
         m = Module()
-        for w, way in enumerate(self.ways):
-            m.d.comb += way.eq(self._memory(m, f"way_{w}", self._entry, self.write_ways[w], self.entry))
-        marks = self._memory(m, "mark_bits", self._parameters.descriptors, self.write_marks, self.new_marks)
-        m.d.comb += self.marks.eq(marks)
+        columns = [self._column(m, f"way_{w}", self.write_ways[w], self.entry) for w in range(len(self.ways))]
+        marks = self._column(m, "mark_bits", self.write_marks, self.new_marks)
+        m.d.comb += [way.eq(column.data) for way, column in zip(self.ways, columns, strict=True)]
+        m.d.comb += [
+            self.marks.eq(marks.data),
+            self.corrected.eq(Cat(column.corrected for column in (*columns, marks)).any()),
+            self.bad_ways.eq(Cat(column.uncorrectable for column in columns)),
+            self.bad_marks.eq(marks.uncorrectable),
+        ]
         return m

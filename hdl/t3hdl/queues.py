@@ -3,10 +3,12 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import memory, stream, wiring
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from .layouts import COUNT_BITS, Token
+from .parity import keep
+from .ram import Ram
 
 
 class InputQueue(wiring.Component):
@@ -65,14 +67,18 @@ def _check_depth(depth: int) -> None:
 
 
 class _Ring(wiring.Component):
-    """A ring of ``depth`` entries: append at the tail, or rewrite the entry at the tail, and pop at the head."""
+    """A ring of ``depth`` entries: append at the tail, or rewrite the entry at the tail, and pop at the head.
 
-    def __init__(self, shape: Any, depth: int) -> None:
+    ``valid``: there is a head. With ``protect`` a head that cannot be corrected is not valid, and is dropped.
+    """
+
+    def __init__(self, shape: Any, depth: int, protect: bool) -> None:
         super().__init__({
             "append": In(1), "rewrite": In(1), "item": In(shape), "pop": In(1),
-            "head": Out(shape), "level": Out(range(depth + 1)),
+            "valid": Out(1), "head": Out(shape), "level": Out(range(depth + 1)),
+            "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
-        self._shape, self._depth = shape, depth
+        self._shape, self._depth, self._protect = shape, depth, protect
 
     def _after(self, pointer: Signal) -> Value:
         return Mux(pointer == self._depth - 1, 0, pointer + 1)
@@ -80,24 +86,28 @@ class _Ring(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """``first`` and ``last`` name the oldest and the newest entry; storage is read only where it was written."""
         m = Module()
-        m.submodules.storage = storage = memory.Memory(shape=self._shape, depth=self._depth, init=[])
-        write, read = storage.write_port(), storage.read_port(domain="comb")
+        m.submodules.storage = storage = Ram(self._shape, depth=self._depth, latency=0, protect=self._protect)
         first, last = (
             Signal(range(self._depth)),
             Signal(range(self._depth), init=self._depth - 1),
         )
+        leaves = self.pop | storage.uncorrectable
         m.d.comb += [
-            write.addr.eq(Mux(self.rewrite, last, self._after(last))),
-            write.data.eq(self.item),
-            write.en.eq(self.append | self.rewrite),
-            read.addr.eq(first),
-            self.head.eq(read.data),
+            storage.write_row.eq(Mux(self.rewrite, last, self._after(last))),
+            storage.write_data.eq(self.item),
+            storage.write.eq(self.append | self.rewrite),
+            storage.read_row.eq(first),
+            storage.read.eq(self.level != 0),
+            self.valid.eq((self.level != 0) & ~storage.uncorrectable),
+            self.head.eq(storage.data),
+            self.corrected.eq(storage.corrected),
+            self.uncorrectable.eq(storage.uncorrectable),
         ]
         with m.If(self.append):
             m.d.sync += last.eq(self._after(last))
-        with m.If(self.pop):
+        with m.If(leaves):
             m.d.sync += first.eq(self._after(first))
-        with m.If(self.append != self.pop):
+        with m.If(self.append != leaves):
             m.d.sync += self.level.eq(Mux(self.append, self.level + 1, self.level - 1))
         return m
 
@@ -109,12 +119,14 @@ class Fifo(wiring.Component):
     ----------
     shape : shape of the payload.
     depth : entries, at least 2.
+    protect : check bits beside every entry; an entry that cannot be corrected is dropped when it becomes the oldest.
 
     Members
     -------
     i : In(stream) : ready while fewer than ``depth`` entries are held.
     o : Out(stream) : the oldest entry; ``o.ready`` pops it. The payload means nothing while ``o.valid`` is 0.
     level : Out : entries held.
+    corrected, uncorrectable : Out(1) : the oldest entry had to be corrected, is being dropped.
 
     Latency: 1. Throughput: one item per cycle. Reset: empty.
 
@@ -124,12 +136,13 @@ class Fifo(wiring.Component):
         if ``depth`` is below 2.
     """
 
-    def __init__(self, shape: Any, *, depth: int) -> None:
+    def __init__(self, shape: Any, *, depth: int, protect: bool = False) -> None:
         _check_depth(depth)
         super().__init__({
             "i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape)), "level": Out(range(depth + 1)),
+            "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
-        self._shape, self._depth = shape, depth
+        self._shape, self._depth, self._protect = shape, depth, protect
 
     @property
     def latency(self) -> int:
@@ -139,15 +152,17 @@ class Fifo(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Stream rules around a ring."""
         m = Module()
-        m.submodules.ring = ring = _Ring(self._shape, self._depth)
+        m.submodules.ring = ring = _Ring(self._shape, self._depth, self._protect)
         m.d.comb += [
             self.i.ready.eq(ring.level != self._depth),
             ring.append.eq(self.i.valid & self.i.ready),
             ring.item.eq(self.i.payload),
-            self.o.valid.eq(ring.level != 0),
+            self.o.valid.eq(ring.valid),
             self.o.payload.eq(ring.head),
             ring.pop.eq(self.o.valid & self.o.ready),
             self.level.eq(ring.level),
+            self.corrected.eq(ring.corrected),
+            self.uncorrectable.eq(ring.uncorrectable),
         ]
         return m
 
@@ -161,6 +176,8 @@ class TokenQueue(wiring.Component):
     Parameters
     ----------
     depth : entries, at least 2.
+    protect : check bits beside every entry; an entry that cannot be corrected is dropped when it becomes the oldest,
+        so its updates are never counted.
 
     Members
     -------
@@ -168,6 +185,7 @@ class TokenQueue(wiring.Component):
     item : In(Token) : the token; its ``n`` is added to the last entry, or becomes the ``n`` of a new one.
     o : Out(stream(Token)) : the oldest entry. The payload means nothing while ``o.valid`` is 0.
     level : Out : entries held.
+    corrected, uncorrectable : Out(1) : the oldest entry had to be corrected, is being dropped.
 
     Latency: 1. Throughput: one token per cycle. Reset: empty.
 
@@ -177,12 +195,13 @@ class TokenQueue(wiring.Component):
         if ``depth`` is below 2.
     """
 
-    def __init__(self, *, depth: int) -> None:
+    def __init__(self, *, depth: int, protect: bool = False) -> None:
         _check_depth(depth)
         super().__init__({
             "push": In(1), "item": In(Token), "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)),
+            "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
-        self._depth = depth
+        self._depth, self._protect = depth, protect
 
     @property
     def latency(self) -> int:
@@ -190,26 +209,30 @@ class TokenQueue(wiring.Component):
         return 1
 
     def elaborate(self, platform: Any) -> Module:
-        """``newest`` is a copy of the last entry, so that the ring needs no second read port."""
+        """``newest`` is a copy of the last entry, so that the ring needs no second read port.
+
+        A damaged copy takes no token: a place for a new entry was reserved in any case.
+        """
         m = Module()
-        m.submodules.ring = ring = _Ring(Token, self._depth)
+        m.submodules.ring = ring = _Ring(Token, self._depth, self._protect)
         newest = Signal(Token)
         n = Signal(COUNT_BITS + 1)
         merge = Signal()
         item = self.item
+        sound = keep(m, newest.as_value(), write=self.push, value=ring.item.as_value(), protect=self._protect)
         same = (newest.as_value() ^ item.as_value())[:-COUNT_BITS] == 0
         m.d.comb += [
             n.eq(newest.n + item.n),
-            merge.eq((ring.level >= 2) & same & ~n[-1]),
+            merge.eq((ring.level >= 2) & same & ~n[-1] & sound),
             ring.append.eq(self.push & ~merge),
             ring.rewrite.eq(self.push & merge),
             ring.item.eq(item),
             ring.item.n.eq(Mux(merge, n, item.n)),
             ring.pop.eq(self.o.valid & self.o.ready),
-            self.o.valid.eq(ring.level != 0),
+            self.o.valid.eq(ring.valid),
             self.o.payload.eq(ring.head),
             self.level.eq(ring.level),
+            self.corrected.eq(ring.corrected),
+            self.uncorrectable.eq(ring.uncorrectable),
         ]
-        with m.If(self.push):
-            m.d.sync += newest.eq(ring.item)
         return m

@@ -1,0 +1,22 @@
+"""Registers that keep what was written for a long time, and say whether they still hold it."""
+
+from amaranth.hdl import Const, Module, Signal, Value
+
+
+def keep(m: Module, register: Signal, *, write: Value, value: Value, protect: bool) -> Value:
+    """Writes ``value`` to ``register`` in cycles with ``write``; returns whether it is still there.
+
+    With ``protect`` a parity bit is written beside it, and the result is 0 while an odd number of bits is wrong; else
+    the result is the constant 1 and nothing is added.
+    """
+    with m.If(write):
+        m.d.sync += register.eq(value)
+    if not protect:
+        return Const(1)
+    init = Const(register.init, len(register)).value
+    parity = Signal(name=f"{register.name}_parity", init=init.bit_count() & 1)
+    stored = Signal.like(register, name=f"{register.name}_stored")
+    m.d.comb += stored.eq(value)
+    with m.If(write):
+        m.d.sync += parity.eq(stored.xor())
+    return register.xor() == parity
