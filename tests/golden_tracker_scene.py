@@ -3,7 +3,7 @@
 from golden_bench import Bench, pack, unpack
 from t3hdl import register_map
 from t3hdl.config import T3Config, preset
-from t3hdl.layouts import ChunkDone, SlotLoad, TileDone, Token
+from t3hdl.layouts import ChunkDone, ConfigWrite, SlotLoad, TileDone, Token
 from t3hdl.signatures import tracker_signature
 from t3sim.golden import tracker
 
@@ -49,6 +49,19 @@ class Scene:
         assert self.bench.get(f"token.{bank}.ready")
         self.tick(**{f"token.{bank}": pack(Token, row=row, col=col, n=n, **fields)})
 
+    def control(self, **fields: int) -> None:
+        """A CONTROL write; afterwards it is the first cycle in which maintenance can be seen."""
+        self.tick(config=control(**fields))
+
+    def over(self) -> int:
+        """Ticks until maintenance is over."""
+        cycles = 0
+        while self.bench.get("maintenance"):
+            self.tick()
+            cycles += 1
+            assert cycles < 1000
+        return cycles
+
     def settle(self) -> None:
         for _ in range(100):
             if self.bench.get("idle"):
@@ -61,6 +74,11 @@ class Scene:
 
     def errors(self) -> list[str]:
         return [name for name in STICKY if self.bench.get(name)]
+
+
+def control(**fields: int) -> int:
+    """The configuration write of CONTROL with these fields."""
+    return pack(ConfigWrite, address=register_map.CONTROL, data=pack(register_map.Control, **fields))
 
 
 def live(**fields: int) -> Scene:

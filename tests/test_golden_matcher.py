@@ -122,8 +122,9 @@ def test_inside_the_bounds(change):
 
 
 def test_context_of_the_descriptor_counts_too():
-    assert route(ready(context=4), store()) == STAYS
     bench = ready(context=4)
+    assert route(bench, store()) == STAYS
+    arm(bench, context=4)
     set_range(bench, context=4)
     assert route(bench, store(context=4))["matched"] == 1
 
@@ -155,6 +156,53 @@ def test_descriptors_of_the_arm_only():
     assert route(bench, store()) == STAYS
     arm(bench, 3)
     assert route(bench, store())["descriptor"] == 2
+
+
+def test_windows_of_two_contexts():
+    bench = make()
+    for i, context in ((0, 3), (1, 4)):
+        set_range(bench, i, base=BASE + 0x1000 * i, limit=LIMIT + 0x1000 * i, context=context)
+    for i in range(8):
+        set_chunk(bench, i, ChunkKind.REMOTE, context=3 if i < 5 else 4)
+    arm(bench, 2, first=3, context=3)
+    arm(bench, 3, first=4, context=4)  # descriptor 4 lies in both windows, but has context 3
+    assert route(bench, store())["descriptor"] == 3
+    assert route(bench, store(context=4, line=BASE + 0x1000))["descriptor"] == 5
+    arm(bench, 1, first=4, context=3)
+    assert route(bench, store())["descriptor"] == 4
+
+
+def test_the_last_descriptor_ends_a_window():
+    bench = make()
+    set_range(bench)
+    set_chunk(bench, 7, ChunkKind.DMA)
+    arm(bench, 1, first=7)
+    assert route(bench, store())["descriptor"] == 7
+
+
+def test_context_without_a_window_is_not_matched():
+    bench = ready()
+    set_range(bench, context=15)
+    set_chunk(bench, 2, ChunkKind.REMOTE, context=15)
+    assert route(bench, store(context=15)) == STAYS
+
+
+def test_abort_empties_its_window_and_drops_its_ranges():
+    bench = make()
+    for i, context in ((0, 3), (1, 4)):
+        set_range(bench, i, base=BASE + 0x1000 * i, limit=LIMIT + 0x1000 * i, context=context)
+        set_chunk(bench, i, ChunkKind.DMA, context=context)
+        arm(bench, 1, first=i, context=context)
+    abort(bench)
+    other = store(context=4, line=BASE + 0x1000)
+    assert route(bench, store()) == STAYS and route(bench, other)["descriptor"] == 1
+    set_range(bench)
+    assert route(bench, store()) == STAYS, "the window is empty"
+    arm(bench, 1)
+    assert route(bench, store())["descriptor"] == 0
+    abort(bench)
+    arm(bench, 1)
+    assert route(bench, store()) == STAYS, "the range is not valid"
 
 
 def test_disarm_empties_and_keeps_the_tables():

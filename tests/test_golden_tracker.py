@@ -261,17 +261,6 @@ def test_disarm_wins_over_everything_in_its_cycle():
     assert scene.bench.get("idle") and scene.errors() == [] and scene.bench.get("entries") == 0
 
 
-def test_arm_does_nothing_here():
-    scene = live()
-    scene.send(n=3)
-    scene.settle()
-    scene.bench.write(register_map.CONTROL, 1 | 4 << 2)
-    assert scene.get("init_done", "entries", "idle") == [1, 1, 1]
-    scene.send(n=LINES - 3)
-    scene.settle()
-    assert len(scene.tiles) == 1
-
-
 def test_index_uses_every_set_once():
     config = preset("small", tracker_sets=64, tracker_banks=4, row_index_bits=3, tracker_ways=1, event_queue=16)
     scene = Scene(config)
