@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -186,7 +187,7 @@ def test_an_interrupt_ends_the_threads():
 
 def t3(monkeypatch, *arguments: str, text: str = ""):
     """The command, with the golden ALU in place of the compiled one."""
-    monkeypatch.setattr(validate_alu, "compile_alu", lambda config: golden_alu())
+    monkeypatch.setattr(validate_alu, "open_alu", lambda config: nullcontext(golden_alu()))
     return CliRunner().invoke(cli.main, ["validate", "alu", *arguments], input=text)
 
 
@@ -226,16 +227,17 @@ def test_the_command_fails_on_a_difference(monkeypatch, tmp_path):
 def test_the_compiled_alu_is_right():
     seed = 8
     print(f"seed {seed}")
-    part = validate_alu.compile_alu(preset("small"))
-    for check in random_checks(None, None, 50_000, seed, None):
-        row = run(part, check, threads=2, watch=ignore)
-        assert row.differences == 0, row.texts()
-    row = row_of(part, sums())
+    with validate_alu.open_alu(preset("small")) as part:
+        for check in random_checks(None, None, 50_000, seed, None):
+            row = run(part, check, threads=2, watch=ignore)
+            assert row.differences == 0, row.texts()
+        row = row_of(part, sums())
     assert (row.cases, row.differences) == (len(SUMS), 0), row.texts()
 
 
 @pytest.mark.slow
 def test_the_compiled_alu_adds_every_pair_of_half_precision_numbers():
     (check,) = exhaustive_checks("add", "fp16", None)
-    row = run(validate_alu.compile_alu(preset("paper")), check, threads=2, watch=ignore)
+    with validate_alu.open_alu(preset("paper")) as part:
+        row = run(part, check, threads=2, watch=ignore)
     assert (row.cases, row.differences) == (1 << 32, 0), row.texts()

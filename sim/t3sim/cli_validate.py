@@ -82,10 +82,9 @@ def validate_alu(
     if out is not None:
         check_file(out)
     config = hardware_config(preset, {})
-    part = alus.compile_alu(config)
     rows: list[alus.Row] = []
     for check in checks:
-        with case_progress(Console(stderr=True), check.title, check.cases) as watch:
+        with case_progress(Console(stderr=True), check.title, check.cases) as watch, alus.open_alu(config) as part:
             rows.append(alus.run(part, check, threads=threads, watch=watch))
     if out is not None:
         write_atomically(out, json_text(alus.record(config, preset, rows)))

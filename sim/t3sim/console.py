@@ -45,7 +45,7 @@ def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None
 @contextmanager
 def case_progress(console: Console, label: str, total: int | None) -> Iterator[Callable[[int, float], None]]:
     """A callback for cases done and seconds so far, shown as :func:`progress` does; ``total`` is None if unknown."""
-    with _bar_or_lines(console, label, "started") as show:
+    with _bar_or_lines(console, label, "started (a first run compiles for some seconds)") as show:
         yield lambda cases, seconds: show(cases, total, _case_status(cases, total, seconds))
 
 

@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
@@ -60,9 +61,17 @@ class Row:
         return [_text(DTYPES[self.dtype], self.op, difference) for difference in self.first]
 
 
-def compile_alu(config: T3Config) -> PartType:
-    """The ALU of ``config`` as machine code. Raises BuildError if it cannot be compiled."""
-    return compiled_part(config, "alu", word_map(alu_signature(config))).part_type
+@contextmanager
+def open_alu(config: T3Config) -> Iterator[PartType]:
+    """The ALU of ``config`` as machine code, compiled now or before; its instances are freed when the block ends.
+
+    Raises BuildError if it cannot be compiled.
+    """
+    part = compiled_part(config, "alu", word_map(alu_signature(config)))
+    try:
+        yield part.part_type
+    finally:
+        part.free()
 
 
 def lanes_of(dtype: Dtype) -> int:
