@@ -47,9 +47,7 @@ def test_without_a_terminal_a_line_is_printed_now_and_then(monkeypatch):
 def test_progress_of_cases_has_their_number_rate_and_time_to_go():
     output = io.StringIO()
     with console.case_progress(Console(file=output, force_terminal=True, width=120), "fp16 add", 4_000_000) as show:
-        show(0, 0.0)
         show(1_000_000, 10.0)
-    assert "0.0 million cases" in output.getvalue()
     assert "1.0 million cases, 0.1 million/s, about 0:30 left" in output.getvalue()
     output = io.StringIO()
     with console.case_progress(Console(file=output, force_terminal=True, width=120), "fp16 add", None) as show:
