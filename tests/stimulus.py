@@ -155,7 +155,9 @@ class Stimulus:
             self._maintenance_left = self._abort_left = 0
         elif control["arm"] or control["abort"]:
             self._maintenance_left = self.rng.randint(4, 12)
-            if control["abort"]:
+            if control["arm"]:  # a disarm that was queued before it has cleared the windows
+                self.windows[control["context"]] = control["first"], control["first"] + control["descriptors"]
+            else:
                 context = control["context"]
                 self._abort_left = self._maintenance_left + self.rng.randint(1, 40)
                 self.windows.pop(context, None)
