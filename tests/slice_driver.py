@@ -16,7 +16,7 @@ UPDATES = (Op.STORE, Op.ADD, Op.MIN, Op.MAX)
 
 
 def small_slice(**parameters: object) -> MemorySlice:
-    return MemorySlice(config=preset("small", **parameters))
+    return MemorySlice(config=preset("small", **{"contexts": 4, **parameters}))
 
 
 async def set_range(bench: Bench, index: int = 0, base: int = 1000, limit: int = 2000, **attributes: int) -> None:

@@ -52,7 +52,7 @@ class Bench:
     """
 
     def __init__(self, ctx: Any, part: Any, fragment: Any, *, seed: int, pulses: tuple[str, ...] = ()) -> None:
-        self.ctx, self.part, self.random = ctx, part, random.Random(seed)
+        self.ctx, self.part, self.fragment, self.random = ctx, part, fragment, random.Random(seed)
         self.now = self.idle_checks = 0
         self.gap = 0.0
         members = list(_members(part))

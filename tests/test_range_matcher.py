@@ -6,6 +6,7 @@ from t3hdl import register_map as regs
 from t3hdl.config import preset
 from t3hdl.layouts import NEVER, ChunkKind, Op
 from t3hdl.range_matcher import RangeMatcher
+from upsets import flip
 
 _ROW = {
     "line": 1005, "op": Op.STORE, "context": 3, "source": 2, "tagged": 1, "wf": 1, "row": 5, "col": 9, "tag": 77,
@@ -44,11 +45,11 @@ async def _remote_setup(bench: Bench) -> None:
     """Range 1 holds lines 1000 to 1999 of context 3, descriptor 2 sends tiles (4..7, 8..11) to GPU 6."""
     await _set_range(bench, 1, 1000, 2000, context=3)
     await _set_chunk(bench, 2, _REMOTE)
-    await _control(bench, arm=1, descriptors=3)
+    await _control(bench, arm=1, context=3, descriptors=3)
 
 
-def _matcher() -> RangeMatcher:
-    return RangeMatcher(config=preset("small", ranges=2))
+def _matcher(**parameters: object) -> RangeMatcher:
+    return RangeMatcher(config=preset("small", ranges=2, contexts=4, **parameters))
 
 
 _STAYS = {"matched": 0, "remote": 0, "descriptor": 0, "peer": 0, "op": Op.STORE, "line": 1005}
@@ -130,15 +131,86 @@ def test_only_armed_descriptors_match() -> None:
         await _set_range(bench, 1, 1000, 2000, context=3)
         await _set_chunk(bench, 2, _REMOTE)
         assert await _route(bench) == _STAYS, "not armed"
-        await _control(bench, arm=1, descriptors=2)
+        await _control(bench, arm=1, context=3, descriptors=2)
         assert await _route(bench) == _STAYS, "armed without descriptor 2"
         await _control(bench, disarm=1)
-        await _control(bench, arm=1, descriptors=3)
+        await _control(bench, arm=1, context=3, descriptors=3)
         assert (await _route(bench))["remote"] == 1, "disarm keeps ranges and descriptors"
         await _control(bench, disarm=1)
         assert await _route(bench) == _STAYS
 
     run(_matcher(), scenario)
+
+
+def test_a_window_is_where_its_context_looks() -> None:
+    async def scenario(bench: Bench) -> None:
+        await _set_range(bench, 0, 1000, 2000, context=3)
+        await _set_range(bench, 1, 3000, 4000, context=1)
+        for i in range(8):
+            await _set_chunk(bench, i, {**_REMOTE, "context": 1 if i < 3 else 3})
+        await _control(bench, arm=1, context=3, first=5, descriptors=3)
+        assert (await _route(bench))["descriptor"] == 5
+        assert (await _route(bench, context=1, line=3000))["matched"] == 0, "the window of another context"
+        await _control(bench, arm=1, context=1, first=1, descriptors=1)
+        assert (await _route(bench, context=1, line=3000))["descriptor"] == 1
+        await _control(bench, arm=1, context=1, first=3, descriptors=5)
+        assert (await _route(bench, context=1, line=3000))["matched"] == 0, "descriptors of another context"
+        assert (await _route(bench))["descriptor"] == 5
+        await _control(bench, arm=1, context=3, first=0, descriptors=8)
+        assert (await _route(bench))["descriptor"] == 3
+
+    run(_matcher(), scenario)
+
+
+def test_a_context_that_does_not_exist_has_no_window() -> None:
+    async def scenario(bench: Bench) -> None:
+        await _remote_setup(bench)
+        await _set_chunk(bench, 2, {**_REMOTE, "context": 9})
+        await _set_range(bench, 1, 1000, 2000, context=9)
+        assert await _route(bench, context=9) == _STAYS
+
+    run(_matcher(), scenario)
+
+
+def test_an_abort_ends_window_and_ranges_of_its_context_only() -> None:
+    async def scenario(bench: Bench) -> None:
+        await _remote_setup(bench)
+        await _set_range(bench, 0, 3000, 4000, context=1)
+        await _set_chunk(bench, 3, {**_REMOTE, "context": 1})
+        await _control(bench, arm=1, context=1, first=3, descriptors=1)
+        await _control(bench, abort=1, context=3)
+        assert await _route(bench) == _STAYS
+        assert (await _route(bench, context=1, line=3000))["descriptor"] == 3
+        await _control(bench, arm=1, context=3, descriptors=3)
+        assert await _route(bench) == _STAYS, "no range"
+        await _set_range(bench, 1, 1000, 2000, context=3)
+        assert (await _route(bench))["descriptor"] == 2
+        await _control(bench, abort=1, context=3)
+        await _set_range(bench, 1, 1000, 2000, context=3)
+        assert await _route(bench) == _STAYS, "no window"
+
+    run(_matcher(), scenario)
+
+
+@pytest.mark.parametrize(("register", "bit"), [
+    ("base_1", 3), ("limit_1", 20), ("attributes_1", 0), ("attributes_1", 1), ("window_3", 0), ("window_3", 7),
+    ("chunk_2_0", 0), ("chunk_2_0", 60), ("chunk_2_1", 2), ("chunk_2_3", 38),
+])  # fmt: skip
+def test_what_a_damaged_register_describes_matches_nothing(register: str, bit: int) -> None:
+    async def scenario(bench: Bench) -> None:
+        await _remote_setup(bench)
+        assert ((await _route(bench))["remote"], bench["uncorrectable"]) == (1, 0)
+        flip(bench, register, bit)
+        assert not bench["idle"]
+        assert await _route(bench) == _STAYS
+        assert (bench["uncorrectable"], bench["corrected"], bench["idle"]) == (1, 0, 1)
+        await _remote_setup(bench)
+        await _control(bench, disarm=1)
+        await _control(bench, arm=1, context=3, descriptors=3)
+        assert (await _route(bench))["remote"] == 1
+        assert bench["uncorrectable"] == 0
+
+    run(_matcher(protect=True), scenario)
 
 
 def test_disarm_drops_what_is_under_way() -> None:
@@ -212,7 +284,7 @@ def test_random_rows_under_random_back_pressure_keep_order_and_the_idle_promise(
                 "context": rng.choice([3, 3, 3, 2]), "peer_base": rng.randrange(1 << 38),
             })  # fmt: skip
             await _set_chunk(bench, i, chunks[-1])
-        await _control(bench, arm=1, descriptors=8)
+        await _control(bench, arm=1, context=3, descriptors=8)
         items = [
             {
                 **_ROW, "line": rng.randrange(base - 200, limit + 200), "context": rng.choice([3, 3, 2]),

@@ -7,7 +7,7 @@ import pytest
 from slice_driver import PORTS, READ, STORE, TILE, UPDATES, report, set_range, small_slice, tags, write_arbiter
 from stream_checks import Bench, run
 from t3hdl.config import NO_LIMIT
-from t3hdl.layouts import NEVER, Op
+from t3hdl.layouts import NEVER, MemoryRequest, Op
 
 # test_arbiter.py has the rules of the grant one by one; here they are seen from outside.
 
@@ -131,6 +131,10 @@ def _tracked(item: dict) -> bool:
     return bool(item["op"] in UPDATES and item["tagged"] and item["context"] == 3 and 1000 <= item["line"] < 2000)
 
 
+def _foreign(item: dict) -> bool:
+    return bool(item["op"] in UPDATES and item["context"] != 3 and 1000 <= item["line"] < 2000)
+
+
 @pytest.mark.parametrize("count_on", ["accepted", "performed"])
 @pytest.mark.parametrize("mca", [0, 1])
 def test_random_traffic_is_passed_once_in_order_and_counted(count_on: str, mca: int) -> None:
@@ -142,27 +146,41 @@ def test_random_traffic_is_passed_once_in_order_and_counted(count_on: str, mca: 
         for index, port in enumerate(PORTS):
             offered[port] = [_item(bench, port, 1000 * index + i) for i in range(150)]
             bench.send[port].extend(offered[port])
+        refused: dict[str, list[int]] = {"compute_write": [], "comm_write": []}
+
+        def watch() -> None:
+            for port, given_back in refused.items():
+                stream = port.removesuffix("_write")
+                if bench[f"{stream}_refused_valid"]:
+                    given_back.append(MemoryRequest.from_bits(bench[f"{stream}_refused"]).tag)
+
         reported, silence = 0, 0
         while silence < 60:
             if bench.now % 16 == 0:
                 bench.gap = rng.choice([0.0, 0.0, 0.7, 1.0])
                 bench.accept = {"dram": rng.choice([0, 0.4, 1]), "token": rng.choice([0, 0.1, 0.5, 1])}
                 await bench.step(threshold=rng.choice([0, 5, NO_LIMIT]), occupancy=rng.choice([0, 4, 5, 60]))
+                watch()
             if bench.now > 1500:
                 bench.gap, bench.accept = 0.0, {"dram": 1.0, "token": 1.0}
             waiting = [request for _, request in bench.got["dram"] if request["tagged"]][reported:]
             if waiting and rng.random() < 0.6:
                 await report(bench, waiting[0])
+                watch()
                 reported += 1
             moved = sum(len(got) for got in bench.got.values())
             await bench.step()
+            watch()
             silence = 0 if moved < sum(len(got) for got in bench.got.values()) else silence + (bench.now > 1600)
 
         requests = [request for _, request in bench.got["dram"]]
         for index, port in enumerate(PORTS):
             seen = [request for request in requests if request["tag"] // 1000 == index]
-            assert [request["tag"] for request in seen] == [item["tag"] for item in offered[port]], f"{port}: order"
-            assert [request["tagged"] for request in seen] == [_tracked(item) for item in offered[port]]
+            passed = [item for item in offered[port] if not _foreign(item)]
+            assert [request["tag"] for request in seen] == [item["tag"] for item in passed], f"{port}: order"
+            assert [request["tagged"] for request in seen] == [_tracked(item) for item in passed]
+            if port.endswith("write"):
+                assert refused[port] == [item["tag"] for item in offered[port] if _foreign(item)], f"{port}: refused"
         counted: Counter = Counter()
         for _, token in bench.got["token"]:
             assert token["epoch"] == 2 and token["context"] == 3
