@@ -147,7 +147,7 @@ def test_progress_goes_to_stderr(engine):
         (("--m", "64", "--n", "64", "--k", "64"), "the smallest legal n for m = 64 is 897"),
         (("--policy", "t4"), "policy must be one of sequential, t3, t3-mca, ideal-overlap, not 't4'"),
         (("--hardware", "fpga"), "hardware must be one of rtl, golden, not 'fpga'"),
-        (("--hardware-preset", "huge"), "hardware preset must be one of paper, paper-fit, small, not 'huge'"),
+        (("--hardware-preset", "huge"), "hardware preset must be one of paper, paper-fit, small, fpga, not 'huge'"),
         (("--machine", "papre"), "machine must be one of paper, toy"),
         (("--set", "gpu.cuss=3"), "did you mean 'cus'?"),
         (("--set", "gpu.cus"), "section.key=value"),
@@ -242,7 +242,7 @@ def test_verilog_is_written_with_its_parameters(tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--preset", "smal"), "hardware preset must be one of paper, paper-fit, small, not 'smal'"),
+        (("--preset", "smal"), "hardware preset must be one of paper, paper-fit, small, fpga, not 'smal'"),
         (("--set", "tracker_set=8"), "hardware parameter must be one of"),
         (("--set", "tracker_sets=many"), "tracker_sets must be an int, not 'many'"),
         (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),

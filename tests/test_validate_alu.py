@@ -15,6 +15,7 @@ from t3sim.request import SimulationError
 from t3sim.validate_alu import exhaustive_checks, random_checks, run, text_check
 from t3sim.validate_alu_cases import every_pair, random_pairs, read_text, special_values
 
+PAPER = preset("paper")
 SUMS = ["3C00 3C00 4000 00", "7BFF 7BFF 7C00 05", "7C00 FC00 FE00 10", "3C00 0001 3C00 01", "bc00 3c00 0000 0"]
 
 
@@ -29,7 +30,7 @@ def row_of(part, checks, threads=1):
 
 
 def sums(lines=SUMS, **changes):
-    return text_check("add", "fp16", lines, changes.get("every"))
+    return text_check(PAPER, "add", "fp16", lines, changes.get("every"))
 
 
 def test_text_is_read_as_testfloat_writes_it():
@@ -62,15 +63,17 @@ def test_no_cases_and_missing_or_unknown_names_are_refused():
     with pytest.raises(ValueError, match="no cases on standard input"):
         row_of(golden_alu(), sums(["\n"]))
     with pytest.raises(ValueError, match="need --dtype and --op"):
-        text_check("add", None, SUMS, None)
+        text_check(PAPER, "add", None, SUMS, None)
     with pytest.raises(ValueError, match="--op must be one of add, min, max, not 'mul'"):
-        exhaustive_checks("mul", None, None)
+        exhaustive_checks(PAPER, "mul", None, None)
     with pytest.raises(ValueError, match="--dtype must be one of fp16, bf16, fp32, int32, not 'fp64'"):
-        random_checks(None, "fp64", 1, 0, None)
+        random_checks(PAPER, None, "fp64", count=1, seed=0, every=None)
     with pytest.raises(ValueError, match="--exhaustive needs a dtype of 16 bits, fp16 or bf16, not fp32"):
-        exhaustive_checks("add", "fp32", None)
+        exhaustive_checks(PAPER, "add", "fp32", None)
+    with pytest.raises(ValueError, match="--dtype must be one of fp16, not 'bf16'"):
+        exhaustive_checks(preset("fpga"), "add", "bf16", None)
     with pytest.raises(ValueError, match="--random must be at least 0"):
-        random_checks(None, None, -1, 0, None)
+        random_checks(PAPER, None, None, count=-1, seed=0, every=None)
 
 
 def test_right_results_are_no_differences():
@@ -89,13 +92,13 @@ def test_wrong_results_and_flags_are_shown():
             "expected 7C00 (inf), flags 01 (inexact)"
         ),
     ]
-    row = row_of(golden_alu(), text_check("min", "int32", ["FFFFFFFF 1 1 0"], None))
+    row = row_of(golden_alu(), text_check(PAPER, "min", "int32", ["FFFFFFFF 1 1 0"], None))
     (text,) = row.texts()
     assert text == (
         "int32 min of FFFFFFFF (-1) and 00000001 (1): FFFFFFFF (-1), flags 00 (none); "
         "expected 00000001 (1), flags 00 (none)"
     )
-    row = row_of(golden_alu(), text_check("max", "bf16", ["3F80 FFC0 7FFF 0"], None))
+    row = row_of(golden_alu(), text_check(PAPER, "max", "bf16", ["3F80 FFC0 7FFF 0"], None))
     assert "bf16 max of 3F80 (1) and FFC0 (nan): 3F80 (1)" in row.texts()[0]
 
 
@@ -168,7 +171,7 @@ def test_threads_share_the_work_and_give_the_same_row():
     rows = [
         run(golden_alu(RESULT, 2, 5), check, threads=threads, watch=ignore)
         for threads in (1, 3)
-        for check in random_checks("add", "fp16", 3 << 20, 5, None)
+        for check in random_checks(PAPER, "add", "fp16", count=3 << 20, seed=5, every=None)
     ]
     assert rows[0].differences == rows[1].differences > 0 and rows[0].first == rows[1].first
     assert rows[0].cases == rows[1].cases == (3 << 20) + len(special_values(Dtype.FP16)) ** 2
@@ -178,7 +181,7 @@ def test_an_interrupt_ends_the_threads():
     def interrupt(cases: int, seconds: float) -> None:
         raise KeyboardInterrupt
 
-    (check,) = exhaustive_checks("add", None, None)
+    (check,) = exhaustive_checks(PAPER, "add", None, None)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         run(golden_alu(), check, threads=2, watch=interrupt)
@@ -228,7 +231,7 @@ def test_the_compiled_alu_is_right():
     seed = 8
     print(f"seed {seed}")
     with validate_alu.open_alu(preset("small")) as part:
-        for check in random_checks(None, None, 50_000, seed, None):
+        for check in random_checks(PAPER, None, None, count=50_000, seed=seed, every=None):
             row = run(part, check, threads=2, watch=ignore)
             assert row.differences == 0, row.texts()
         row = row_of(part, sums())
@@ -237,7 +240,7 @@ def test_the_compiled_alu_is_right():
 
 @pytest.mark.slow
 def test_the_compiled_alu_adds_every_pair_of_half_precision_numbers():
-    (check,) = exhaustive_checks("add", "fp16", None)
+    (check,) = exhaustive_checks(PAPER, "add", "fp16", None)
     with validate_alu.open_alu(preset("paper")) as part:
         row = run(part, check, threads=2, watch=ignore)
     assert (row.cases, row.differences) == (1 << 32, 0), row.texts()

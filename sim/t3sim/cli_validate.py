@@ -42,7 +42,7 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
 
 
 @validate.command("alu")
-@click.option("--dtype", help="Data type: fp16, bf16, fp32 or int32. [default: all; with --exhaustive fp16]")
+@click.option("--dtype", help="Data type: fp16, bf16, fp32 or int32. [default: all built; with --exhaustive fp16]")
 @click.option("--op", help="Operation: add, min or max. [default: all]")
 @click.option("--exhaustive", is_flag=True, help="Every pair of a 16-bit dtype.")
 @click.option("--random", type=int, metavar="N", help="Every pair of special values, and N random pairs.")
@@ -71,17 +71,17 @@ def validate_alu(
 
     if exhaustive and random is not None:
         raise ValueError("give either --exhaustive or --random, not both")
+    config = hardware_config(preset, {})
     if exhaustive:
-        checks = alus.exhaustive_checks(op, dtype, alone_every)
+        checks = alus.exhaustive_checks(config, op, dtype, alone_every)
     elif random is not None:
-        checks = alus.random_checks(op, dtype, random, seed, alone_every)
+        checks = alus.random_checks(config, op, dtype, count=random, seed=seed, every=alone_every)
     else:
         if sys.stdin.isatty():
             raise ValueError("give cases on standard input, or --exhaustive, or --random")
-        checks = alus.text_check(op, dtype, sys.stdin, alone_every)
+        checks = alus.text_check(config, op, dtype, sys.stdin, alone_every)
     if out is not None:
         check_file(out)
-    config = hardware_config(preset, {})
     rows: list[alus.Row] = []
     for check in checks:
         with case_progress(Console(stderr=True), check.title, check.cases) as watch, alus.open_alu(config) as part:

@@ -95,26 +95,30 @@ class Check:
         return f"{self.dtype.name.lower()} {self.op.name.lower()}"
 
 
-def text_check(op: str | None, dtype: str | None, lines: Iterable[str], every: int | None) -> list[Check]:
+def text_check(
+    config: T3Config, op: str | None, dtype: str | None, lines: Iterable[str], every: int | None
+) -> list[Check]:
     """The check of cases in TestFloat's format; every case is repeated alone if ``every`` is None."""
     if op is None or dtype is None:
         raise ValueError("cases on standard input need --dtype and --op: the text does not say what was computed")
-    chosen = _choice("--dtype", dtype, DTYPES)[0]
+    chosen = _built(config, dtype)[0]
     source = read_text(lines, chosen)
     return [Check(op=_choice("--op", op, OPS)[0], dtype=chosen, source=source, cases=None, every=every or 1)]
 
 
-def exhaustive_checks(op: str | None, dtype: str | None, every: int | None) -> list[Check]:
+def exhaustive_checks(config: T3Config, op: str | None, dtype: str | None, every: int | None) -> list[Check]:
     """Checks of every pair of FP16 or another 16-bit ``dtype``, of one operation or (None) of all."""
-    chosen = _choice("--dtype", dtype or "fp16", DTYPES)[0]
+    chosen = _built(config, dtype or "fp16")[0]
     return [
         Check(op=each, dtype=chosen, source=every_pair(each, chosen), cases=1 << 32, every=every or lanes_of(chosen))
         for each in _choice("--op", op, OPS)
     ]
 
 
-def random_checks(op: str | None, dtype: str | None, count: int, seed: int, every: int | None) -> list[Check]:
-    """Checks of special values and ``count`` random pairs, of one operation and dtype or (None) of all."""
+def random_checks(
+    config: T3Config, op: str | None, dtype: str | None, *, count: int, seed: int, every: int | None
+) -> list[Check]:
+    """Checks of special values and ``count`` random pairs, of one operation and dtype or (None) of all built."""
     if count < 0 or not 0 <= seed < 1 << 64:
         raise ValueError(f"--random must be at least 0 and --seed in 0 to 2**64 - 1, not {count} and {seed}")
     return [
@@ -125,9 +129,14 @@ def random_checks(op: str | None, dtype: str | None, count: int, seed: int, ever
             cases=len(special_values(chosen)) ** 2 + count,
             every=every or lanes_of(chosen),
         )
-        for chosen in _choice("--dtype", dtype, DTYPES)
+        for chosen in _built(config, dtype)
         for each in _choice("--op", op, OPS)
     ]
+
+
+def _built(config: T3Config, name: str | None) -> list[Dtype]:
+    """The dtype ``name``, or (None) all that are built."""
+    return _choice("--dtype", name, {built: DTYPES[built] for built in config.dtypes})
 
 
 def _choice(option: str, name: str | None, known: Mapping[str, _Value]) -> list[_Value]:
