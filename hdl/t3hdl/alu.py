@@ -14,6 +14,9 @@ from .signatures import alu_signature
 _LANE_BITS, _LANE_BYTES = 32, 4
 _FORMATS = {"fp16": FP16, "bf16": BF16, "fp32": FP32}
 
+_Taken = data.StructLayout({"low": 1, "high": 1, "single": 1})
+"""Which halves of a lane are a float unit's result; ``single``: both are the low unit's."""
+
 _Action = data.StructLayout({
     "store": 1,              # enabled bytes take the new line's
     "halves": 1,             # FP16, BF16: arithmetic in 16-bit lanes
@@ -127,24 +130,24 @@ class _Lane(wiring.Component):
         m = Module()
         whole = self.mask.all()
         low_whole, high_whole = (self.mask.word_select(i, _LANE_BYTES // 2).all() for i in range(2))
-        beside = {
-            "other": self._other(m, whole),
-            "single": self.action.single,
-            "low": (self.action.halves & low_whole) | (self.action.single & whole),
-            "high": (self.action.halves & high_whole) | (self.action.single & whole),
-        }
+        other, taken = self._other(m, whole), Signal(_Taken)
+        m.d.comb += [
+            taken.single.eq(self.action.single),
+            taken.low.eq((self.action.halves & low_whole) | (self.action.single & whole)),
+            taken.high.eq((self.action.halves & high_whole) | (self.action.single & whole)),
+        ]
         for stage in range(self._latency):
-            held = {name: Signal(value.shape(), name=f"{name}_{stage}") for name, value in beside.items()}
+            held_other, held_taken = Signal(_LANE_BITS, name=f"other_{stage}"), Signal(_Taken, name=f"taken_{stage}")
             with m.If(self.advance[stage]):
-                m.d.sync += [held[name].eq(value) for name, value in beside.items()]
-            beside = dict(held)
+                m.d.sync += [held_other.eq(other), held_taken.eq(taken)]
+            other, taken = held_other, held_taken
         if self._formats:
-            self._add_float_units(m, beside)
+            self._add_float_units(m, other, taken)
         else:
-            m.d.comb += self.result.eq(beside["other"])
+            m.d.comb += self.result.eq(other)
         return m
 
-    def _add_float_units(self, m: Module, beside: dict[str, Signal]) -> None:
+    def _add_float_units(self, m: Module, other: Value, taken: Any) -> None:
         """The unit of each half, and the choice between their results and what travelled beside them."""
         half = _LANE_BITS // 2
         low = self._float_unit(m, "low", self._formats, self.old, self.data)
@@ -152,13 +155,13 @@ class _Lane(wiring.Component):
         narrow = [form for form in self._formats if form.bits == half]
         if narrow:
             high = self._float_unit(m, "high", narrow, self.old[half:], self.data[half:])
-            high_result = Mux(beside["single"], high_result, high.result)
-            high_flags = Mux(beside["high"] & ~beside["single"], high.flags.as_value(), 0)
-        taken = Cat(beside["low"].replicate(half), beside["high"].replicate(half))
+            high_result = Mux(taken.single, high_result, high.result)
+            high_flags = Mux(taken.high & ~taken.single, high.flags.as_value(), 0)
         computed = Cat(low.result[:half], high_result)
+        choice = Cat(taken.low.replicate(half), taken.high.replicate(half))
         m.d.comb += [
-            self.result.eq((computed & taken) | (beside["other"] & ~taken)),
-            self.flags.eq(Mux(beside["low"], low.flags.as_value(), 0) | high_flags),
+            self.result.eq((computed & choice) | (other & ~choice)),
+            self.flags.eq(Mux(taken.low, low.flags.as_value(), 0) | high_flags),
         ]
 
     def _float_unit(self, m: Module, name: str, formats: list[FloatFormat], old: Value, new: Value) -> FloatUnit:

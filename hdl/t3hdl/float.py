@@ -57,6 +57,9 @@ FORM_BITS = 2
 _GUARD_BITS = 3
 """Guard, round and sticky: enough to round a sum of two numbers correctly."""
 
+_Decided = data.StructLayout({"form": FORM_BITS, "nan": 1, "invalid": 1, "infinite": 1})
+"""What is known of the result before the addition: its format, and whether it is no finite number."""
+
 _COARSE_LEVEL = 3
 """The leading one is brought up in two steps: by powers of two from 2**3 on, then by smaller ones."""
 
@@ -161,12 +164,16 @@ class FloatUnit(wiring.Component):
         second = number(_named(m, "second", Mux(state.swap, state.a, state.b)))
         first_normal, second_normal = first.exponent.any(), second.exponent.any()
         exponent = first.exponent | ~first_normal  # a subnormal has the exponent 1
+        decided = Signal(_Decided, name="decided")
+        m.d.comb += [
+            decided.form.eq(state.form),
+            decided.nan.eq(Mux(state.compare, a_nan & b_nan, a_nan | b_nan | no_sum)),
+            decided.invalid.eq((a_nan & ~a.mantissa[-1]) | (b_nan & ~b.mantissa[-1]) | no_sum),
+            decided.infinite.eq(first.exponent == most),
+        ]
         return {
-            **_same(state, "form"),
+            "decided": decided.as_value(),
             "sign": first.sign,
-            "nan": Mux(state.compare, a_nan & b_nan, a_nan | b_nan | no_sum),
-            "invalid": (a_nan & ~a.mantissa[-1]) | (b_nan & ~b.mantissa[-1]) | no_sum,
-            "infinite": first.exponent == most,
             "subtract": subtract,
             "exponent": exponent,
             "distance": (exponent - (second.exponent | ~second_normal))[: self._exponent_bits],
@@ -184,24 +191,24 @@ class FloatUnit(wiring.Component):
             small = _named(m, f"by_{1 << level}", Mux(state.distance[level], shifted, small))
         if levels < len(state.distance):
             small = Mux(state.distance[levels:].any(), small.any(), small)
-        return {**_same(state, *_DECIDED, "subtract", "exponent", "big"), "small": small}
+        return {**_same(state, "decided", "sign", "subtract", "exponent", "big"), "small": small}
 
     def _add(self, m: Module, state: Any) -> dict[str, Value]:
         """Adds or subtracts magnitudes; big is not smaller than small, so the total is never negative."""
         big, small = Cat(Const(0, _GUARD_BITS), state.big, Const(0, 1)), Cat(state.small, Const(0, 1))
         inverted = small ^ state.subtract.replicate(len(small))
         total = (Cat(state.subtract, big) + Cat(state.subtract, inverted))[1 : len(big) + 1]  # lowest bit: carry in
-        return {**_same(state, *_DECIDED, "subtract", "exponent"), "total": total}
+        return {**_same(state, "decided", "sign", "subtract", "exponent"), "total": total}
 
     def _normalise_coarsely(self, m: Module, state: Any) -> dict[str, Value]:
         """The long shifts of the normalisation; an exact zero difference is +0."""
         sign = state.sign & ~(state.subtract & ~state.total.any())
         levels = range(_COARSE_LEVEL, (len(state.total) - 1).bit_length())
-        return {**_same(state, *_DECIDED), "sign": sign, **_normalised(m, state, levels)}
+        return {**_same(state, "decided"), "sign": sign, **_normalised(m, state, levels)}
 
     def _normalise_finely(self, m: Module, state: Any) -> dict[str, Value]:
         """The short shifts: now the leading one is at the top, or lower if the result is subnormal."""
-        return {**_same(state, *_DECIDED), **_normalised(m, state, range(_COARSE_LEVEL))}
+        return {**_same(state, "decided", "sign"), **_normalised(m, state, range(_COARSE_LEVEL))}
 
     def _round(self, m: Module, state: Any) -> dict[str, Value]:
         """To nearest, ties to even, at the last place of the format.
@@ -209,33 +216,34 @@ class FloatUnit(wiring.Component):
         The hidden bit adds 1 to the exponent, as the top is where an addition's carry goes; a zero has no exponent.
         A carry out of the mantissa increments the exponent by itself.
         """
+        form = _Decided(state.decided).form
         total, hidden, lowest = state.total, state.total[-1], _GUARD_BITS + 1
         ups, inexact = [], []
-        for number, form in enumerate(self._formats):
-            place = lowest + self._mantissa_bits - form.mantissa_bits
+        for number, f in enumerate(self._formats):
+            place = lowest + self._mantissa_bits - f.mantissa_bits
             guard, sticky = total[place - 1], _named(m, f"sticky_{number}", total[: place - 1].any())
             ups.append((guard & (sticky | total[place])).shift_left(place - lowest))
             inexact.append(guard | sticky)
         kept = Cat(total[lowest:-1], Mux(hidden, state.exponent, 0))
-        rounded = kept + Cat(self._by_form(state.form, ups) | Const(0, self._mantissa_bits), hidden)
-        return {**_same(state, *_DECIDED), "rounded": rounded, "inexact": self._by_form(state.form, inexact)}
+        rounded = kept + Cat(self._by_form(form, ups) | Const(0, self._mantissa_bits), hidden)
+        return {**_same(state, "decided", "sign"), "rounded": rounded, "inexact": self._by_form(form, inexact)}
 
     def _pack(self, m: Module, state: Any) -> dict[str, Value]:
         """Puts what is not finite in place of the number, and the number into its format."""
-        top = self._mantissa_bits
-        finite = _named(m, "finite", ~(state.nan | state.infinite))
-        overflow = _named(m, "overflow", finite & (state.rounded[top:] >= self._most_exponent(state.form)))
-        special = Cat(Const(0, top - 1), state.nan, Const(-1, self._exponent_bits))
+        top, decided = self._mantissa_bits, _Decided(state.decided)
+        finite = _named(m, "finite", ~(decided.nan | decided.infinite))
+        overflow = _named(m, "overflow", finite & (state.rounded[top:] >= self._most_exponent(decided.form)))
+        special = Cat(Const(0, top - 1), decided.nan, Const(-1, self._exponent_bits))
         magnitude = _named(m, "magnitude", Mux(finite & ~overflow, state.rounded[: len(special)], special))
-        sign = state.sign & ~state.nan
+        sign = state.sign & ~decided.nan
         packed = [Cat(magnitude[top - f.mantissa_bits : top + f.exponent_bits], sign) for f in self._formats]
         flags = Signal(Flags, name="flags")
         m.d.comb += [
-            flags.invalid.eq(state.invalid),
+            flags.invalid.eq(decided.invalid),
             flags.overflow.eq(overflow),
             flags.inexact.eq(finite & (state.inexact | overflow)),
         ]
-        return {"result": self._by_form(state.form, packed), "flags": flags.as_value()}
+        return {"result": self._by_form(decided.form, packed), "flags": flags.as_value()}
 
     def _unpacked(self, form: Value, bits: Value) -> Value:
         """A number in the common form: mantissa, exponent, sign."""
@@ -256,10 +264,6 @@ class FloatUnit(wiring.Component):
         for number, candidate in reversed(list(enumerate(candidates[:-1]))):
             chosen = Mux(form == number, candidate, chosen)
         return chosen
-
-
-_DECIDED = ("form", "sign", "nan", "invalid", "infinite")
-"""What is known of the result before the addition."""
 
 
 def _named(m: Module, name: str, value: Value) -> Signal:
