@@ -1,0 +1,111 @@
+"""The ready lists against queues: order within a list, all lists in one table, clear, the lists' errors."""
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+from t3hdl.config import preset
+from t3hdl.ready_lists import ReadyLists
+
+_EMPTY = {"slot": 0, "block": 0, "by_chunk": 0}
+
+
+class _Lists:
+    """The part beside a queue per context."""
+
+    def __init__(self, ctx: Any, part: ReadyLists) -> None:
+        self.ctx, self.part = ctx, part
+        self.queues = [deque() for _ in part.length]
+
+    async def step(
+        self, *, push: tuple[int, dict[str, int]] | None = None, pop: int | None = None, clear: int = 0
+    ) -> None:
+        """One cycle; checks what is popped, and the lists afterwards."""
+        ctx, part = self.ctx, self.part
+        ctx.set(part.push, push is not None)
+        ctx.set(part.push_context, push[0] if push else 0)
+        ctx.set(part.block, push[1] if push else _EMPTY)
+        ctx.set(part.pop, 0 if pop is None else 1 << pop)
+        ctx.set(part.clear, clear)
+        if pop is not None:
+            oldest = ctx.get(part.oldest)
+            assert {field: oldest[field] for field in _EMPTY} == self.queues[pop].popleft()
+        if push:
+            self.queues[push[0]].append(push[1])
+        for context, queue in enumerate(self.queues):
+            if clear >> context & 1:
+                queue.clear()
+        await ctx.tick()
+        assert [ctx.get(length) for length in part.length] == [len(queue) for queue in self.queues]
+        assert ctx.get(part.waiting) == sum(bool(queue) << c for c, queue in enumerate(self.queues))
+        assert (ctx.get(part.broken), ctx.get(part.corrected)) == (0, 0)
+
+
+def _run(scenario: Any, **overrides: Any) -> None:
+    part = ReadyLists(config=preset("small", **overrides))
+
+    async def testbench(ctx: Any) -> None:
+        await scenario(_Lists(ctx, part))
+
+    simulator = Simulator(part)
+    simulator.add_clock(1e-9)
+    simulator.add_testbench(testbench)
+    simulator.run()
+
+
+def _block(slot: int, block: int) -> dict[str, int]:
+    return {"slot": slot, "block": block, "by_chunk": (slot + block) % 2}
+
+
+@pytest.mark.parametrize("gap", range(4))
+def test_a_pop_beside_a_push_to_a_list_of_one(gap: int) -> None:
+    async def scenario(lists: _Lists) -> None:
+        await lists.step(push=(1, _block(0, 0)))
+        for i in range(1, 12):
+            for _ in range(gap):
+                await lists.step()
+            await lists.step(push=(1, _block(i % 3, i % 4)), pop=1)
+            await lists.step()
+        await lists.step(pop=1)
+
+    _run(scenario)
+
+
+def test_all_blocks_of_all_slots_fit_into_one_list() -> None:
+    async def scenario(lists: _Lists) -> None:
+        blocks = [_block(slot, block) for slot in range(4) for block in range(4)]
+        random.Random(3).shuffle(blocks)
+        for block in blocks:
+            await lists.step(push=(0, block))
+        for _ in blocks:
+            await lists.step(pop=0)
+            await lists.step()
+
+    _run(scenario)
+
+
+@pytest.mark.parametrize(("seed", "overrides"), [
+    (401, {}), (402, {"contexts": 1, "blocks": 1}), (403, {"contexts": 5, "blocks": 16, "chunk_window": 3}),
+    (404, {"protect": True}),
+])  # fmt: skip
+def test_random_lists(seed: int, overrides: dict[str, Any]) -> None:
+    print(f"seed {seed}")
+    config = preset("small", **overrides)
+
+    async def scenario(lists: _Lists) -> None:
+        rng = random.Random(seed)
+        every = [_block(slot, block) for slot in range(config.chunk_window) for block in range(config.blocks)]
+        popped = False
+        for _ in range(1200):
+            listed = [block for queue in lists.queues for block in queue]
+            free = [block for block in every if block not in listed]
+            full = [c for c, queue in enumerate(lists.queues) if queue]
+            push = (rng.randrange(config.contexts), rng.choice(free)) if free and rng.random() < 0.5 else None
+            pop = rng.choice(full) if full and not popped and rng.random() < 0.7 else None
+            clear = 1 << rng.randrange(config.contexts) if rng.random() < 0.02 else 0
+            popped = pop is not None
+            await lists.step(push=push, pop=pop, clear=clear)
+
+    _run(scenario, **overrides)
