@@ -1,0 +1,271 @@
+"""Wrong bits in the protected trigger: one per word changes nothing, more poison what they concern and nothing else."""
+
+import random
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from amaranth.hdl import Shape
+from fault_injection import Stored, bits_of, flip, stored_words
+from t3hdl import register_map as regs
+from t3hdl.block_table import BlockPlaces
+from t3hdl.command_issuer import CommandPlan
+from t3hdl.ready_lists import ReadyBlock
+from t3hdl.secded import check_bits
+from trigger_driver import WAVEFRONTS, Chunk, Driver, check
+
+_COLUMN = Chunk(rows=4, cols=1)
+_OTHER = Chunk(rows=4, cols=1, context=1)
+_KEPT = ("slot_", "list_", "context_", "quota_", "watchdog")
+"""Long-lived registers, which are protected."""
+_UNCOMPARED = {"corrected", "uncorrectable", "idle", "wake_at"}
+
+
+def _table(depth: int, shape: Any) -> tuple[int, int]:
+    """Rows, and bits of a row with its check bits."""
+    width = Shape.cast(shape).width
+    return depth, width + check_bits(width)
+
+
+_DESCRIPTORS, _PLACES, _PLANS = _table(64, 64), _table(4, BlockPlaces), _table(4, CommandPlan)
+_ENTRIES, _LINKS = _table(16, 17), _table(16, ReadyBlock)
+
+
+def _stored(d: Driver, *, table: tuple[int, int] | None = None, row: int = 0, name: str = "") -> Stored:
+    """The row of this table, or the register of this name."""
+    (word,) = (
+        word for word in stored_words(d.bench) if word.table == table and word.row == row and name in ("", word.name)
+    )
+    return word
+
+
+def _protected(d: Driver) -> list[Stored]:
+    return [word for word in stored_words(d.bench) if word.table or word.name.startswith(_KEPT)]
+
+
+async def _traffic(d: Driver, disturb: Callable[[], None]) -> list[dict[str, int]]:
+    """Two contexts with tiles in random order, overflows, quotas; returns the outputs of all cycles."""
+    rng, trace = random.Random(7), []
+    chunks = [_COLUMN, _COLUMN, _COLUMN, _COLUMN, _OTHER, _OTHER, _OTHER, _OTHER]
+    for context in range(2):
+        await d.quota(context, slots=2 - context, credits=2)
+    await d.set(regs.WATCHDOG, 50)
+    await d.write(chunks)
+    await d.control(arm=1, descriptors=4)
+    await d.control(arm=1, context=1, first=4, descriptors=4)
+    left: dict[int, list[tuple[int, int, int]]] = {}
+    for _ in range(900):
+        left |= {n: rng.sample(list(chunks[n].tiles()), 8) for n in sorted(d.slot_of) if n not in left}
+        open_chunks = [n for n, tiles in left.items() if tiles]
+        inputs: dict[str, Any] = {}
+        if open_chunks and rng.random() < 0.3:
+            n = rng.choice(open_chunks)
+            row, col, wf = left[n].pop()
+            inputs = {"tile_done_valid": 1, "tile_done": {"slot": d.slot_of[n], "row": row, "col": col, "wf": wf}}
+            if len(left[n]) == n % 2:
+                left[n] = []
+                inputs |= d.chunk_done(n, overflowed=n % 2)
+        if rng.random() < 0.1:
+            inputs |= {"command_done_valid": 1, "command_done": rng.randrange(2)}
+        disturb()
+        await d.step(**inputs)
+        trace.append({name: d[name] for name in d.bench._outputs if name not in _UNCOMPARED})
+    return trace
+
+
+def test_a_wrong_bit_in_any_word_changes_nothing() -> None:
+    traces: list[list[dict[str, int]]] = []
+
+    async def plain(d: Driver) -> None:
+        traces.append(await _traffic(d, lambda: None))
+        assert (d["corrected"], d["uncorrectable"], d["chunks_done"]) == (0, 0, 8)
+
+    async def disturbed(d: Driver) -> None:
+        rng, words = random.Random(8), _protected(d)
+        fresh = {id(word) for word in words}
+
+        def disturb() -> None:
+            # A register is put right at once, a row of a table when it is written.
+            for word in rng.sample(words, 5):
+                if not word.table or id(word) in fresh:
+                    fresh.discard(id(word))
+                    flip(d.bench, word, rng.randrange(bits_of(word)))
+
+        traces.append(await _traffic(d, disturb))
+        assert (d["corrected"], d["uncorrectable"]) == (1, 0)
+        await d.control(disarm=1)
+        assert d["corrected"] == 0
+
+    check(plain)
+    check(disturbed, protect=True)
+    assert traces[0] == traces[1]
+
+
+@pytest.mark.parametrize("name", [f"{kind}{i}" for kind in _KEPT[:-1] for i in range(2)] + ["watchdog"])
+def test_every_bit_of_a_long_lived_register_is_put_right(name: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.quota(1, slots=3, credits=5)
+        await d.set(regs.WATCHDOG, 100000)
+        await d.arm([_COLUMN] * 2)
+        await d.arm([_OTHER] * 2, first=4)
+        d.bench.accept["command"] = 0
+        for row in (0, 1, 2):
+            for descriptor in (0, 4):
+                for wf in range(WAVEFRONTS):
+                    await d.tile(descriptor, row, 0, wf)
+        await d.step(20)
+        word = _stored(d, name=name)
+        right = d.bench.ctx.get(word.place)
+        shown = {port: d[port] for port in d.bench._outputs if port not in _UNCOMPARED}
+        for bit in range(bits_of(word)):
+            flip(d.bench, word, bit)
+            assert {port: d[port] for port in shown} == shown
+            await d.step()
+            assert (d.bench.ctx.get(word.place), d["corrected"], d["uncorrectable"]) == (right, 1, 0)
+
+    check(scenario, protect=True)
+
+
+async def _begin(d: Driver) -> None:
+    """Chunks 0 and 1 of context 0 and 4 of context 1 are live; three blocks of chunk 0 wait behind a command."""
+    d.bench.accept["command"] = 0
+    await d.arm([_COLUMN] * 2)
+    await d.arm([_OTHER], first=4)
+    for descriptor, rows in ((1, (0, 1)), (0, (0, 1, 2))):
+        for row in rows:
+            for wf in range(WAVEFRONTS):
+                await d.tile(descriptor, row, 0, wf)
+    await d.step(20)  # block 0 of chunk 1 is the command, block 1 is built; the rest is in the list
+    assert d.context(0).ready == 3
+
+
+async def _end(d: Driver, *, lost: set[int]) -> None:
+    """The rest of all chunks; those in ``lost`` are poisoned and give nothing, the others give everything."""
+    d.bench.accept["command"] = 1
+    for descriptor, rows in ((0, (3,)), (1, (2, 3)), (4, range(4))):
+        for row in rows:
+            for wf in range(WAVEFRONTS):
+                await d.tile(descriptor, row, 0, wf)
+        await d.step(**d.chunk_done(descriptor))
+    await d.settle()
+    assert (d["uncorrectable"], d["poisoned"]) == (1, sum(1 << descriptor for descriptor in lost))
+    for descriptor in {0, 1, 4} - lost:
+        assert sorted(d.blocks(descriptor)) == sorted(_COLUMN.blocks())
+    for context, members in enumerate(({0, 1}, {4})):
+        assert d.context(context).slots == len(members & lost)
+        assert bool(d.context(context).complete) == (not members & lost)
+        assert d.context(context).ready == 0
+
+
+async def _works_again(d: Driver) -> None:
+    """After a disarm everything is as it was."""
+    await d.control(disarm=1)
+    assert (d["uncorrectable"], d["poisoned"]) == (0, 0)
+    for context in range(2):
+        await d.quota(context)
+    d.bench.got["command"].clear()
+    await d.arm([_COLUMN] * 2)
+    await d.finish(0, _COLUMN)
+    await d.settle()
+    assert (len(d.blocks(0)), d["uncorrectable"]) == (4, 0)
+
+
+def _check_double(
+    spoil: Callable[[Driver], Awaitable[None]], *, lost: set[int], most: dict[int, int] | None = None
+) -> None:
+    """Spoils one word; ``most``: how many commands a lost chunk may have given before."""
+
+    async def scenario(d: Driver) -> None:
+        await _begin(d)
+        await spoil(d)
+        await _end(d, lost=lost)
+        for descriptor in lost:
+            assert len(d.blocks(descriptor)) <= (most or {}).get(descriptor, 0)
+        await _works_again(d)
+
+    check(scenario, protect=True)
+
+
+@pytest.mark.parametrize(("table", "row"), [
+    (_PLACES, 0), (_PLANS, 0), (_ENTRIES, 3),
+], ids=["places", "plan", "entry"])  # fmt: skip
+def test_a_word_of_a_slot_beyond_repair_poisons_its_chunk(table: tuple[int, int], row: int) -> None:
+    async def spoil(d: Driver) -> None:
+        flip(d.bench, _stored(d, table=table, row=row), 1, 5)
+        if table != _PLANS:
+            await d.tile(0, 3, 0)
+
+    _check_double(spoil, lost={0})
+
+
+def test_a_link_beyond_repair_poisons_all_chunks_of_the_context() -> None:
+    async def spoil(d: Driver) -> None:
+        flip(d.bench, _stored(d, table=_LINKS, row=0), 0, 9)  # what comes after block 0 of chunk 0
+
+    _check_double(spoil, lost={0, 1}, most={1: 2})
+
+
+@pytest.mark.parametrize("name", ["list_0", "context_0", "quota_0"])
+def test_a_register_of_a_context_beyond_repair_poisons_all_its_chunks(name: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await _begin(d)
+        flip(d.bench, _stored(d, name=name), 2, 7)
+        await d.step(3)
+        assert (d["uncorrectable"], d["poisoned"], d.context(0).ready) == (1, 0b11, 0)
+        d.bench.accept["command"] = 1
+        await d.finish(0, _COLUMN)
+        await d.finish(4, _OTHER)
+        await d.settle()
+        assert (d.blocks(0), len(d.blocks(1)), len(d.blocks(4))) == ([], 1, 4)
+        assert (d.context(0).complete, d.context(1).complete) == (0, 1)
+        await _works_again(d)
+
+    check(scenario, protect=True)
+
+
+def test_a_record_of_a_slot_beyond_repair_keeps_the_slot_from_use() -> None:
+    async def scenario(d: Driver) -> None:
+        await _begin(d)
+        flip(d.bench, _stored(d, name="slot_0"), 0, 5)
+        await d.step()
+        d.bench.accept["command"] = 1
+        await d.finish(0, _COLUMN)
+        await d.finish(4, _OTHER)
+        await d.settle()
+        assert (d["uncorrectable"], d.blocks(0), len(d.blocks(4)), d.context(1).complete) == (1, [], 4, 1)
+        await d.arm([_OTHER] * 2, first=5)
+        assert {d.slot_of[n] for n in (5, 6)}.isdisjoint({0})
+        await _works_again(d)
+
+    check(scenario, protect=True)
+
+
+@pytest.mark.parametrize("word", range(6))
+def test_a_descriptor_beyond_repair_is_poisoned_before_it_is_live(word: int) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.write([_COLUMN] * 3)
+        flip(d.bench, _stored(d, table=_DESCRIPTORS, row=8 + word), 3, 4)
+        await d.control(arm=1, descriptors=3)
+        await d.until(lambda: d["live"] == 3)
+        assert [load["descriptor"] for _, load in d.loads] == [0, 2]
+        for descriptor in (0, 2):
+            await d.finish(descriptor, _COLUMN)
+        await d.settle()
+        assert (d["uncorrectable"], d["poisoned"], len(d.commands)) == (1, 0b10, 8)
+        assert (d.context(0).slots, d.context(0).complete, d.context(0).following) == (1, 0, 3)
+        await d.control(abort=1)
+        await d.arm([_COLUMN] * 3)
+        assert d["poisoned"] == 0
+
+    check(scenario, protect=True)
+
+
+def test_a_watchdog_register_beyond_repair_is_off() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.set(regs.WATCHDOG, 30)
+        await d.arm([_COLUMN])
+        flip(d.bench, _stored(d, name="watchdog"), 1, 2)
+        await d.step(60)
+        assert (d["uncorrectable"], d["stuck"], d["poisoned"]) == (1, 0, 0)
+
+    check(scenario, protect=True)
