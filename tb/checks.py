@@ -86,7 +86,10 @@ def check_streams(trace: Trace, streams: Iterable[Stream], start: int) -> None:
         for port in stream.payload:
             is_input, (first, bits) = trace.ports.place(port)
             payload = (trace.inputs if is_input else trace.outputs)[:, first : first + -(-bits // 64)]
-            changed |= (payload[1:] != payload[:-1]).any(axis=1)
+            differs = (payload[1:] != payload[:-1]).any(axis=1)
+            if port in stream.conditional:
+                differs &= trace.is_set(stream.conditional[port])[1:]
+            changed |= differs
         for broken, what in (
             (waits[:-1] & ~valid[1:], "valid fell before the transfer"),
             (waits[:-1] & valid[1:] & changed, "the waiting payload changed"),

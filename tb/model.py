@@ -21,8 +21,8 @@ class Stimulus(Protocol):
 class Model:
     """One golden instance after reset, with the ports that a stimulus (tests/stimulus.py) drives and reads.
 
-    ``inputs`` and ``outputs`` name the ports; ``moved`` has the payload of every stream that transferred in the last
-    cycle.
+    ``inputs`` and ``outputs`` name the ports; ``cycle`` counts the clocks since reset; ``moved`` has the payload of
+    every stream that transferred in the last cycle.
     """
 
     def __init__(self, part: PartType) -> None:
@@ -37,6 +37,7 @@ class Model:
         self._instance.reset()
         self._driven = dict.fromkeys(self.inputs, 0)
         self.moved: dict[str, int] = {}
+        self.cycle = 0
 
     def set(self, port: str, value: int) -> None:
         """Drive an input port; it keeps the value until it is set again."""
@@ -57,11 +58,12 @@ class Model:
         instance = self._instance
         inputs = np.empty((cycles, len(instance.inputs)), np.uint64)
         outputs = np.empty((cycles, len(instance.outputs)), np.uint64)
-        for cycle in range(cycles):
+        for row in range(cycles):
             stimulus.drive()
-            inputs[cycle], outputs[cycle] = instance.inputs, instance.outputs
+            inputs[row], outputs[row] = instance.inputs, instance.outputs
             self.moved = self._transfers()
             instance.step()
+            self.cycle += 1
         return inputs, outputs
 
     def _transfers(self) -> dict[str, int]:

@@ -45,12 +45,9 @@ class Player:
         outputs, edge, size = self._outputs, self._edge, self._output_bytes
         for cycle, row in enumerate(rows):
             self._write(int.from_bytes(row.tobytes(), "little"))
-            text = str(outputs.value)
-            try:
-                value = int(text, 2)
-            except ValueError:
-                value = int(text.translate(_KNOWN), 2)
-                unknown[cycle] = int(text.translate(_UNKNOWN), 2)
+            value, bits = sample(outputs)
+            if bits:
+                unknown[cycle] = bits
             values.append(value.to_bytes(size, "little"))
             await edge
         return np.frombuffer(b"".join(values), np.uint64).reshape(len(rows), -1), unknown
@@ -58,6 +55,15 @@ class Player:
     def _write(self, value: int) -> None:
         if value != self._last:
             self._inputs.value = self._last = value
+
+
+def sample(handle: Any) -> tuple[int, int]:
+    """The value of a signal, and which of its bits are neither 0 nor 1 (as 0 in the value)."""
+    text = str(handle.value)
+    try:
+        return int(text, 2), 0
+    except ValueError:
+        return int(text.translate(_KNOWN), 2), int(text.translate(_UNKNOWN), 2)
 
 
 _STATES = "01XZUW-LH"

@@ -16,6 +16,8 @@ from wrapper import Top, wrap
 
 SIMULATORS = ("verilator", "icarus")
 """As cocotb calls them."""
+APART = ("axi_", "host_")
+"""Ports that bus drivers want by name begin so."""
 _PROGRAMS = {
     "icarus": {"iverilog": "apt install iverilog (Fedora: dnf install iverilog)"},
     "verilator": {"make": "apt install make", "perl": "apt install perl", "g++": "apt install g++"},
@@ -51,7 +53,7 @@ class Source:
     def __init__(self, part: str, config: T3Config) -> None:
         component = PARTS[part](config)
         self.part = part
-        self.top: Top = wrap(part, word_map(component.signature), lambda port: port.startswith("axi_"))
+        self.top: Top = wrap(part, word_map(component.signature), lambda port: port.startswith(APART))
         self.text = self.top.text + write_verilog(component, f"t3_{part}")
 
 

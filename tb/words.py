@@ -5,7 +5,7 @@ arrays of such rows, one per cycle, so that everything that looks at them works 
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,16 @@ def streams_of(ports: Any, end: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Stream:
-    """A flow of items with back-pressure: its ports, by their names in the word map."""
+    """A flow of items with back-pressure: its ports, by their names in the word map.
+
+    A port in ``conditional`` means something only while the port that it is mapped to is not 0.
+    """
 
     name: str
     valid: str
     ready: str
     payload: tuple[str, ...]
+    conditional: dict[str, str] = field(default_factory=dict)
 
 
 def all_streams(ports: "Ports") -> list[Stream]:
@@ -63,7 +67,7 @@ def all_streams(ports: "Ports") -> list[Stream]:
             streams.append(Stream(stem, valid, f"{stem}ready", payload))
     if "bus_ready" in both:
         request = tuple(port for port in both if port.startswith("bus_") and port not in ("bus_valid", "bus_ready"))
-        streams.append(Stream("bus", "bus_valid", "bus_ready", request))
+        streams.append(Stream("bus", "bus_valid", "bus_ready", request, {"bus_data": "bus_write"}))
     return streams
 
 
@@ -74,6 +78,13 @@ def value_of(words: Words, place: Place) -> int:
     """The port's value in one row of words."""
     first, bits = place
     return int.from_bytes(words[first : first + -(-bits // 64)].tobytes(), "little")
+
+
+def rows_of(values: list[int], count: int) -> Words:
+    """Integers as rows of ``count`` words."""
+    return np.frombuffer(b"".join(value.to_bytes(8 * count, "little") for value in values), np.uint64).reshape(
+        -1, count
+    )
 
 
 def full_mask(places: dict[str, Place], count: int) -> Words:
@@ -100,6 +111,11 @@ class Ports:
             if isinstance(member.shape, data.Layout)
         }
         return cls(word_map(signature), layouts)
+
+    def trace(self, inputs: list[int], outputs: list[int]) -> "Trace":
+        """The trace of rows that are given as integers."""
+        counts = max(1, self.words.input_words), max(1, self.words.output_words)
+        return Trace(self, *(rows_of(rows, count) for rows, count in zip((inputs, outputs), counts, strict=True)))
 
     def place(self, port: str) -> tuple[bool, Place]:
         """Whether ``port`` is an input, and its place. Raises KeyError for an unknown port."""

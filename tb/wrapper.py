@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from t3hdl.signatures import WordMap
 
-INPUTS, OUTPUTS = "in_words", "out_words"
-"""The vectors of the top, in the order of the word map."""
+INPUTS, OUTPUTS, SEEN = "in_words", "out_words", "seen_words"
+"""The vectors of the top, in the order of the word map; SEEN shows the inputs that are apart, and 0 for others."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,23 @@ class Top:
 
 def wrap(part: str, words: WordMap, apart: Callable[[str], bool] = lambda port: False) -> Top:
     """The top ``tb_<part>`` around module ``t3_<part>``; clock ``clk``, synchronous reset ``rst``."""
-    ports = [f"input [{64 * max(1, words.input_words) - 1}:0] {INPUTS}"]
-    ports.append(f"output [{64 * max(1, words.output_words) - 1}:0] {OUTPUTS}")
+    width = {"input": 64 * max(1, words.input_words), "output": 64 * max(1, words.output_words)}
+    ports = [
+        f"input [{width['input'] - 1}:0] {INPUTS}",
+        f"output [{width['output'] - 1}:0] {OUTPUTS}",
+        f"output [{width['input'] - 1}:0] {SEEN}",
+    ]
     wires: list[str] = []
     links = [".clk(clk)", ".rst(rst)"]
-    pieces: list[str] = []
+    seen: list[str] = []
+    outputs: list[str] = []
     for port, (first, bits) in words.inputs.items():
-        name = _verilog_name(port)
-        if apart(port):
+        name, separate = _verilog_name(port), apart(port)
+        if separate:
             ports.append(f"input [{bits - 1}:0] {name}")
-        source = name if apart(port) else f"{INPUTS}[{64 * first + bits - 1}:{64 * first}]"
+        source = name if separate else f"{INPUTS}[{64 * first + bits - 1}:{64 * first}]"
         links.append(f".{name}({source})")
+        seen.insert(0, _padded(name if separate else f"{bits}'d0", bits))
     for port, (_, bits) in words.outputs.items():
         name = _verilog_name(port)
         links.append(f".{name}({name})")
@@ -41,15 +47,20 @@ def wrap(part: str, words: WordMap, apart: Callable[[str], bool] = lambda port: 
             ports.append(f"output [{bits - 1}:0] {name}")
         else:
             wires.append(f"wire [{bits - 1}:0] {name};")
-        padding = -bits % 64
-        pieces.insert(0, f"{padding}'d0, {name}" if padding else name)
-    return Top(f"tb_{part}", _TEMPLATE.format(
+        outputs.insert(0, _padded(name, bits))
+    text = _TEMPLATE.format(
         part=part,
         ports=",\n  ".join(ports),
         wires="\n  ".join(wires),
         links=",\n    ".join(links),
-        outputs=f"assign {OUTPUTS} = {{{', '.join(pieces)}}};",
-    ))  # fmt: skip
+        assigns=f"assign {OUTPUTS} = {{{', '.join(outputs)}}};\n  assign {SEEN} = {{{', '.join(seen)}}};",
+    )
+    return Top(f"tb_{part}", text)
+
+
+def _padded(name: str, bits: int) -> str:
+    """The signal filled up to whole words."""
+    return f"{-bits % 64}'d0, {name}" if bits % 64 else name
 
 
 def _verilog_name(port: str) -> str:
@@ -64,7 +75,7 @@ module tb_{part} (
   {ports}
 );
   {wires}
-  {outputs}
+  {assigns}
   t3_{part} part (
     {links}
   );
