@@ -51,6 +51,7 @@ def test_text_is_read_as_testfloat_writes_it():
         ("3C00 13C00 4000 00", "line 2: must be hexadecimal from 0 to FFFF, not '13C00'"),
         ("3C00 3C00 -400 00", "line 2: must be hexadecimal from 0 to FFFF, not '-400'"),
         ("3C00 3C00 4000 20", "line 2: must be hexadecimal from 0 to 1F, not '20'"),
+        ("3C00 3C00 10000000000000000 00", "line 2: must be hexadecimal from 0 to FFFF, not '10000000000000000'"),
         ("3C00 one 4000 00", "line 2: must be hexadecimal from 0 to FFFF, not 'one'"),
     ],
 )

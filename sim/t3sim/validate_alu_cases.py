@@ -142,16 +142,15 @@ def _same(cases: Cases) -> Cases:
 
 
 def _parsed(chunk: list[tuple[int, str]], dtype: Dtype) -> Cases:
-    limits = (*(3 * [(1 << LANE_BITS[dtype]) - 1]), _MAX_FLAGS)
-    rows = []
-    for number, line in chunk:
-        fields = line.split()
-        if not fields:
-            continue
-        if len(fields) != len(limits):
-            raise ValueError(f"line {number}: must have four fields, a b result flags, not {line.strip()!r}")
-        rows.append([_hexadecimal(number, *pair) for pair in zip(fields, limits, strict=True)])
-    table = np.array(rows, np.uint32).reshape(-1, len(limits))
+    limits = np.array([*(3 * [(1 << LANE_BITS[dtype]) - 1]), _MAX_FLAGS])
+    rows = [fields for _, line in chunk if (fields := line.split())]
+    try:
+        table = np.array([[int(text, 16) for text in fields] for fields in rows], np.int64).reshape(len(rows), 4)
+        good = bool(((table >= 0) & (table <= limits)).all())
+    except (ValueError, OverflowError):
+        good = False
+    if not good:
+        raise ValueError(_fault(chunk, limits))
     a, b, bits = (np.ascontiguousarray(table[:, column], lane_type(dtype)) for column in range(3))
     if dtype in FORMATS:  # any NaN stands for all of them
         form = FORMATS[dtype]
@@ -159,11 +158,20 @@ def _parsed(chunk: list[tuple[int, str]], dtype: Dtype) -> Cases:
     return Cases(a, b, bits, table[:, 3].astype(np.uint8))
 
 
-def _hexadecimal(number: int, text: str, limit: int) -> int:
+def _fault(chunk: list[tuple[int, str]], limits: np.ndarray) -> str:
+    """What is wrong with the first line that breaks a rule."""
+    for number, line in chunk:
+        fields = line.split()
+        if fields and len(fields) != len(limits):
+            return f"line {number}: must have four fields, a b result flags, not {line.strip()!r}"
+        for text, limit in zip(fields, limits, strict=False):
+            if not _is_hexadecimal(text, limit):
+                return f"line {number}: must be hexadecimal from 0 to {limit:X}, not {text!r}"
+    raise AssertionError("a line breaks a rule")
+
+
+def _is_hexadecimal(text: str, limit: int) -> bool:
     try:
-        value = int(text, 16)
+        return 0 <= int(text, 16) <= limit
     except ValueError:
-        value = -1
-    if not 0 <= value <= limit:
-        raise ValueError(f"line {number}: must be hexadecimal from 0 to {limit:X}, not {text!r}")
-    return value
+        return False
