@@ -1,0 +1,87 @@
+"""The compiled NmcAlu: special values in every lane, and many random lines, against exact arithmetic."""
+
+import random
+from collections.abc import Iterable
+
+import pytest
+from float_reference import INEXACT, INVALID, OVERFLOW
+from line_reference import FORMATS, Request, combine, random_line, random_mask, width_of
+from system_cases import missing_compiler
+from t3hdl.config import T3Config, preset
+from t3hdl.layouts import Dtype, Op
+from t3hdl.signatures import alu_signature, word_map
+from t3sim.abi import Instance
+from t3sim.rtl import compiled_part
+from test_float import specials
+
+CONFIG = preset("small")
+pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler())
+
+
+@pytest.fixture(scope="module")
+def alu():
+    part = compiled_part(CONFIG, "alu", word_map(alu_signature(CONFIG)))
+    yield Instance(part.part_type)
+    part.free()
+
+
+def check(alu: Instance, config: T3Config, cases: Iterable[tuple[Request, int]]) -> int:
+    """One line per cycle; every line and its flags against the reference. Returns the flags that were seen."""
+    cases = list(cases)
+    seen = 0
+    alu.set("valid", 1)
+    for cycle in range(len(cases) + config.nmc_latency - 1):
+        if cycle < len(cases):
+            request, old = cases[cycle]
+            for port in ("op", "dtype", "mask"):
+                alu.set(port, getattr(request, port))
+            alu.set("old", old)
+            alu.set("data", request.new)
+        alu.step()
+        due = cycle - (config.nmc_latency - 1)
+        if due >= 0:
+            request, old = cases[due]
+            found = alu.get("result"), alu.get("flags")
+            assert alu.get("result_valid") == 1
+            assert found == combine(request, old, config.dtypes), (request, f"{old:#x}")
+            seen |= found[1]
+    return seen
+
+
+def line_of(values: list[int], width: int) -> int:
+    return sum(value << (width * lane) for lane, value in enumerate(values))
+
+
+@pytest.mark.parametrize("op", [Op.ADD, Op.MIN, Op.MAX], ids=lambda op: op.name.lower())
+@pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.name.lower())
+def test_special_values_in_both_halves(alu, dtype, op):
+    """All pairs of special values, each of them once in an even lane and once in an odd one."""
+    width = width_of(dtype)
+    pairs = [(a, b) for a in specials(FORMATS[dtype]) for b in specials(FORMATS[dtype])]
+    lanes = 256 // width
+    turned = [pairs[-1], *pairs[:-1]]
+    rows = [order[start : start + lanes] for order in (pairs, turned) for start in range(0, len(pairs), lanes)]
+    cases = [
+        (Request(op=op, dtype=dtype, new=line_of([b for _, b in row], width)), line_of([a for a, _ in row], width))
+        for row in rows
+    ]
+    assert check(alu, CONFIG, cases) == (INVALID | OVERFLOW | INEXACT if op == Op.ADD else INVALID)
+
+
+def random_cases(seed: int, count: int) -> Iterable[tuple[Request, int]]:
+    print(f"seed {seed}")
+    rng = random.Random(seed)
+    for _ in range(count):
+        dtype, op = rng.choice(list(Dtype)), rng.choice((Op.ADD, Op.ADD, Op.MIN, Op.MAX, *range(8)))
+        request = Request(op=op, dtype=dtype, mask=random_mask(rng), new=random_line(rng, dtype))
+        yield request, random_line(rng, dtype)
+
+
+def test_random_lines(alu):
+    check(alu, CONFIG, random_cases(31, 4000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(32, 40))
+def test_many_random_lines(alu, seed):
+    check(alu, CONFIG, random_cases(seed, 40000))
