@@ -119,10 +119,6 @@ int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_
     uint64_t end = base + (uint64_t)output->rows * (output->pitch_bytes / LINE);
     unsigned wf, count = (unsigned)FIELD(device->capability, T3_CAPABILITY_WAVEFRONTS);
     TRY(check_output(device, output));
-    job->device = device;
-    job->output = *output;
-    job->first = first;
-    job->count = 0;
     TRY(put(device, T3_RANGE_ATTRIBUTES(output->range), 0)); /* no match while bounds change */
     TRY(put(device, T3_RANGE_BASE(output->range), base));
     TRY(put(device, T3_RANGE_LIMIT(output->range), end));
@@ -139,6 +135,10 @@ int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_
                 TRY(put(device, T3_PROFILE(edge * T3_WAVEFRONTS + wf), PUT(lines, T3_PROFILE_LINES)));
             }
     }
+    job->device = device;
+    job->output = *output;
+    job->first = first;
+    job->count = 0;
     return T3_OK;
 }
 
@@ -258,7 +258,18 @@ int t3_arm(struct t3_job *job, unsigned long polls)
     TRY(put(job->device, T3_CONTROL,
             PUT(1, T3_CONTROL_ARM) | PUT(job->count, T3_CONTROL_DESCRIPTORS) | PUT(job->first, T3_CONTROL_FIRST) |
                 PUT(job->output.context, T3_CONTROL_CONTEXT)));
-    return poll_until(job->device, T3_STATUS, T3_STATUS_MAINTENANCE_MASK, 0, polls);
+    while (polls-- > 0) {
+        uint64_t context, quota, slots;
+        TRY(get(job->device, T3_CONTEXT(job->output.context), &context));
+        TRY(get(job->device, T3_QUOTA(job->output.context), &quota));
+        slots = FIELD(job->device->capability, T3_CAPABILITY_CHUNK_WINDOW);
+        if (FIELD(quota, T3_QUOTA_SLOTS) < slots)
+            slots = FIELD(quota, T3_QUOTA_SLOTS);
+        if (FIELD(context, T3_CONTEXT_FOLLOWING) == FIELD(context, T3_CONTEXT_END) ||
+            FIELD(context, T3_CONTEXT_SLOTS) >= slots)
+            return T3_OK;
+    }
+    return T3_ETIMEDOUT;
 }
 
 int t3_wait(struct t3_job *job, unsigned long polls)

@@ -2,7 +2,7 @@
  *
  * The order of calls is that of one producer GEMM with a ring reduce-scatter:
  *   t3_open, t3_map_output, then per chunk t3_remote_map, t3_dma_map or t3_local_map, t3_arm, (run the GEMM), t3_wait.
- * The tracked buffer must hold +0 before t3_arm, and no peer may send an update before it.
+ * The tracked buffer must hold +0 before t3_arm, and no peer may send an update before it has returned.
  *
  * Needs C99 and nothing else; no global state. Every function that returns int returns 0, or an error below 0.
  */
@@ -92,7 +92,8 @@ int t3_dma_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, 
 /* The chunk ends here: it is done when each of its lines got `addends` updates. */
 int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned addends);
 
-/* Starts to count and to fire. Waits while the tables are swept for it, at most `polls` reads of STATUS. */
+/* Starts to count and to fire. Returns when every chunk that fits the unit's window (and the quota) is live, after at
+ * most `polls` looks: from then on stores to them are counted, and the peer may be told that this GPU is armed. */
 int t3_arm(struct t3_job *job, unsigned long polls);
 
 /* Waits until every tracked chunk is counted and every command done, at most `polls` times. */

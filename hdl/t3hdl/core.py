@@ -195,7 +195,11 @@ class T3Core(wiring.Component):
             m.d.comb += getattr(registers, name).eq(Cat(getattr(part, name) for part in parts).any())
 
     def _connect_idle(self, m: Module) -> None:
-        """A part says idle on the condition that nothing comes or goes; between two parts that is seen here."""
+        """A part says idle on the condition that nothing comes or goes and no input changes.
+
+        Between two parts that is seen here. A level that one part shows another can change only in the cycle after
+        one in which something was going on.
+        """
         tracker, trigger = self._tracker, self._trigger
         parts: list[Any] = [*self._slices, *self._matchers, self._network, tracker, trigger, self._monitor]
         parts.append(self._registers)
@@ -210,8 +214,11 @@ class T3Core(wiring.Component):
             *(getattr(part, f"{name}_valid") for part in self._slices for name in _REFUSED),
         ]
         deadlines = [*(part.wake_at for part in self._slices), tracker.wake_at, trigger.wake_at]
+        resting, rested = Signal(), Signal()
+        m.d.sync += rested.eq(resting)
         m.d.comb += [
-            self.idle.eq(Cat(part.idle for part in parts).all() & ~Cat(moving).any()),
+            resting.eq(Cat(part.idle for part in parts).all() & ~Cat(moving).any()),
+            self.idle.eq(resting & rested),
             self.wake_at.eq(_earliest(m, deadlines)),  # no other part acts by itself
         ]
 

@@ -129,12 +129,13 @@ def _gather_trigger(g, now):
     _copy(words, tracker_out + TILE_DONE_OUT, base + TILE_DONE_IN, 2)
     _copy(words, tracker_out + CHUNK_DONE_OUT, base + CHUNK_DONE_IN, 2)
     _copy(words, tracker_out + POISON_OUT, base + POISON_IN, 2)
+    changed = words[base + ABORT_BUSY_IN] != words[tracker_out + ABORT_BUSY]
     words[base + ABORT_BUSY_IN] = words[tracker_out + ABORT_BUSY]
     words[base + TRIGGER_NOW] = now + p.epoch
     done = min(s.commands_done, 1)  # one credit per cycle, of context 0
     words[base + COMMAND_DONE_IN] = done
     s.commands_done = s.commands_done - done
-    pulse = done != 0 or words[base + TILE_DONE_IN] != 0 or words[base + CHUNK_DONE_IN] != 0
+    pulse = changed or done != 0 or words[base + TILE_DONE_IN] != 0 or words[base + CHUNK_DONE_IN] != 0
     s.tiles_done = s.tiles_done + words[base + TILE_DONE_IN]
     taken = offer_command(g, now)
     g.part_active[TRIGGER_PART] = pulse or taken or g.part_wake[TRIGGER_PART] <= now
