@@ -20,6 +20,7 @@ class Driver:
         self.banks = len(bench.send)
         self.tiles: list[tuple[int, dict[str, int]]] = []
         self.chunks: list[tuple[int, dict[str, int]]] = []
+        self.poisoned: list[int] = []
 
     def __getitem__(self, name: str) -> int:
         return self.bench[name]
@@ -31,6 +32,8 @@ class Driver:
                 if self.bench[f"{name}_valid"]:
                     value = layout.from_bits(self.bench[name])
                     log.append((self.bench.now, {field: value[field] for field in layout.members}))
+            if self.bench["poison_valid"]:
+                self.poisoned.append(self.bench["poison_slot"])
             await self.bench.step(**(inputs if k == 0 else dict.fromkeys((n for n in inputs if n[-6:] == "_valid"), 0)))
 
     async def start(self, lines: dict[tuple[int, int], int] | None = None, wavefronts: int = 2) -> None:
@@ -64,9 +67,35 @@ class Driver:
 
     async def control(self, **fields: int) -> None:
         """Writes CONTROL."""
-        data = regs.Control.const(fields).as_bits()
-        await self.step(config_valid=1, config={"address": regs.CONTROL, "data": data})
-        await self.step(config_valid=0)
+        await self.write(regs.CONTROL, fields, regs.Control)
+
+    async def write(self, address: int, fields: dict[str, int], layout: Any) -> None:
+        """Writes a register; returns in the cycle after the pulse."""
+        await self.step(config_valid=1, config={"address": address, "data": layout.const(fields).as_bits()})
+        self.bench.ctx.set(self.bench.part.config_valid, 0)
+
+    async def maintained(self, limit: int = 200) -> int:
+        """Waits until maintenance is over; returns that cycle."""
+        while self["maintenance"]:
+            await self.step()
+            limit -= 1
+            assert limit, "the maintenance does not end"
+        return int(self.bench.now)
+
+    async def abort_over(self, limit: int = 1000) -> int:
+        """Waits until an abort is over; returns that cycle."""
+        while self["abort_busy"]:
+            await self.step()
+            limit -= 1
+            assert limit, "the abort does not end"
+        return int(self.bench.now)
+
+    async def look(self, **place: int) -> dict[str, int]:
+        """A debug read: the fields of DEBUG_DATA."""
+        await self.write(regs.DEBUG_SELECT, place, regs.DebugSelect)
+        await self.maintained()
+        word = regs.DebugData.from_bits(self["debug_data"])
+        return {name: word[name] for name in regs.DebugData.members if name != "reserved"}
 
     @property
     def errors(self) -> list[str]:

@@ -36,7 +36,8 @@ def table_row(config: T3Config, token: Any) -> Value:
 
 def tile_of(config: T3Config, tag: Any, bank: int, table_row: Value) -> tuple[Value, Value]:
     """Row and column of the tile whose entry with this tag is in that row of the table of ``bank``."""
-    column_index, row_index = table_row[: config.column_index_bits], table_row[config.column_index_bits :]
+    column_index, upper = table_row[: config.column_index_bits], table_row[config.column_index_bits :]
+    row_index = upper[: config.row_index_bits - config.bank_bits]
     # The low bits of row XOR column are the number of the bank.
     low = column_index[: config.bank_bits] ^ bank
     return Cat(low[: config.bank_bits], row_index, tag.row), Cat(column_index, tag.col)
