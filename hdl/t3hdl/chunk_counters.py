@@ -60,7 +60,8 @@ class ChunkCounters(wiring.Component):
         window, bits = config.chunk_window, config.chunk_count_bits
         m.submodules.expected = expected = Ram(bits, depth=window, latency=0, protect=config.protect)
         m.submodules.totals = totals = Ram(bits, depth=window, latency=0, protect=config.protect)
-        fresh, overflow, complete = Signal(window), Signal(window), Signal(window)
+        fresh = Signal(window, name="fresh")
+        overflow, complete = Signal(window, name="overflow"), Signal(window, name="complete")
         total, limit = Signal(max(bits, len(event.lines)) + 1), Signal(bits)
         bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
         is_fresh, spilled, was_spilled, was_complete, finished = Signal(), Signal(), Signal(), Signal(), Signal()

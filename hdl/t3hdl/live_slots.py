@@ -78,7 +78,8 @@ class LiveSlots(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Registers, then per bank: all comparisons, the lowest hit, the detail of that slot."""
         m = Module()
-        loaded, slot, valid = Signal(_Sum.size), Signal(self._window), Signal(self._window)
+        loaded, slot = Signal(_Sum.size), Signal(self._window)
+        valid = Signal(self._window)
         # Never looked at before it is loaded, so it needs no reset; its parity does.
         bounds = [
             Signal(_Sum.size, name=f"bounds_{s}", reset_less=not self._protect) for s in range(self._window)

@@ -52,7 +52,8 @@ class TileProfile(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """The registers lie at addresses of eight bytes each in an aligned block."""
         m = Module()
-        write, written, row = Signal(), Signal(_TILES), Signal(range(_TILES))
+        write, row = Signal(), Signal(range(_TILES))
+        written = Signal(_TILES)
         block = (8 * _TILES).bit_length() - 1
         m.d.comb += [
             row.eq(self.config.address[3:block]),
