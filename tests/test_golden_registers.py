@@ -1,72 +1,78 @@
-"""The golden ControlRegisters against hand-computed scenarios, one per statement of docs/hardware.md."""
+"""The golden ControlRegisters against scenarios worked out from docs/hardware.md: the bus, addresses, values."""
 
 import numpy as np
 import pytest
-from golden_bench import Bench, pack, unpack
+from golden_bench import pack, unpack
+from golden_registers_bench import ALL_ONES, OWN, SMALL, access, control, is_written, make, read, sticky
 from t3hdl import register_map as registers
 from t3hdl.config import T3Config, preset
-from t3hdl.layouts import NEVER, ConfigWrite
-from t3hdl.signatures import registers_signature
-from t3sim.golden import registers as golden
+from t3hdl.layouts import NEVER
+from t3sim.golden.registers_state import S
 
-SMALL = preset("small", ranges=2, wavefronts=3, descriptors=8)
-READABLE = {
-    registers.ID: 0x5433_0001, registers.STATUS: 1, registers.PEAK_ENTRIES: 0,
-    registers.OVERFLOWED: 0, registers.THRESHOLD: 0,
+RESET = {
+    registers.ID: 0x5433_0002,
+    registers.STATUS: 1,
+    registers.ARBITER: pack(registers.Arbiter, threshold=127, starvation=64, burst=8),
+    registers.THRESHOLDS: pack(registers.Thresholds, under_25=127, under_50=30, under_75=10, above=5),
+    registers.VERSION: pack(registers.Version, **registers.HARDWARE_VERSION),
+    registers.CAPABILITY: pack(
+        registers.Capability,
+        slices=4, ranges=2, contexts=3, descriptors=8, chunk_window=4, blocks=4, wavefronts=3, egress_ports=1,
+        dtypes=15,
+    ),
+    registers.CAPABILITY_TRACKER: pack(
+        registers.CapabilityTracker,
+        sets=4, ways=2, banks=2, row_index_bits=1, tile_count_bits=8, chunk_count_bits=16, token_queue=4,
+        event_queue=4, nmc_latency=3,
+    ),
+    **{registers.QUOTA + 8 * c: pack(registers.Quota, ways=16, slots=64, credits=255) for c in range(3)},
+    **{registers.CONTEXT + 8 * c: 0 for c in range(3)},
+    **dict.fromkeys(OWN, 0),
+    **dict.fromkeys((
+        registers.PEAK_ENTRIES, registers.OVERFLOWED, registers.THRESHOLD, registers.ERRORS, registers.VIOLATION,
+        registers.VIOLATIONS, registers.WATCHDOG, registers.STUCK, registers.DEBUG_DATA, registers.UPDATES,
+        registers.TILES, registers.TRIGGERS, registers.COMMAND_STALL, registers.PEAK_READY, registers.DONE_MASK,
+        registers.POISONED,
+    ), 0),
 }  # fmt: skip
+"""What can be read, and its value after reset, with ``init_done``."""
+SHOWN = {
+    registers.PEAK_ENTRIES: ("peak_entries", 16), registers.OVERFLOWED: ("overflowed", 7),
+    registers.STUCK: ("stuck", 49), registers.DEBUG_DATA: ("debug_data", 64), registers.UPDATES: ("updates", 48),
+    registers.TILES: ("tiles", 32), registers.TRIGGERS: ("triggers", 32),
+    registers.COMMAND_STALL: ("command_stall", 48), registers.PEAK_READY: ("peak_ready", 13),
+    registers.DONE_MASK: ("done_mask", 64), registers.POISONED: ("poisoned", 64),
+    registers.CONTEXT + 16: ("context.2", 52),
+}  # fmt: skip
+"""Registers that show one input: its name and its bits."""
 
 
-def make(config: T3Config = SMALL, init_done=1) -> Bench:
-    bench = Bench(golden, registers_signature(config), golden.init_state(config))
-    bench.tick(0, init_done=init_done)
-    return bench
-
-
-def access(bench, address, value=None) -> tuple[int, int, dict[str, int] | None]:
-    """One request: error, data, configuration pulse. Checks the handshake around it."""
-    assert (bench.get("bus_ready"), bench.get("response_valid")) == (1, 0)
-    write = {"bus_write": 0} if value is None else {"bus_write": 1, "bus_data": value}
-    bench.tick(bus_valid=1, bus_address=address, **write)
-    assert (bench.get("bus_ready"), bench.get("response_valid"), bench.get("idle")) == (0, 1, 0)
-    pulse = bench.item("config")
-    result = bench.get("response_error"), bench.get("response_data"), pulse and unpack(ConfigWrite, pulse)
-    bench.tick(bus_valid=0)
-    assert (bench.get("response_valid"), bench.get("config_valid"), bench.get("idle")) == (0, 0, 1)
-    return result
-
-
-def is_written(bench, address, value=0) -> bool:
-    """Whether a write is good; a good one must give the pulse, a bad one must not."""
-    error, data, pulse = access(bench, address, value)
-    assert data == 0
-    assert pulse == (None if error else {"address": address, "data": value})
-    return not error
-
-
-def control(**values) -> int:
-    return pack(registers.Control, **values)
-
-
-def locked_write(bench) -> int:
-    return unpack(registers.Status, access(bench, registers.STATUS)[1])["locked_write"]
-
-
-def writable(config) -> set[int]:
+def writable(config: T3Config) -> set[int]:
     """All addresses that can be written, from the register map."""
     tables = {registers.RANGE + i * 32 + 8 * word for i in range(config.ranges) for word in range(3)}
     tables |= {registers.PROFILE + 8 * (edge * 16 + wf) for edge in range(4) for wf in range(config.wavefronts)}
     tables |= {registers.DESCRIPTOR + i * 64 + 8 * word for i in range(config.descriptors) for word in range(6)}
-    return tables | {registers.CONTROL, registers.ARBITER, registers.THRESHOLDS}
+    tables |= {registers.QUOTA + 8 * c for c in range(config.contexts)}
+    single = {registers.CONTROL, registers.ARBITER, registers.THRESHOLDS, registers.WATCHDOG, registers.DEBUG_SELECT}
+    return tables | single | OWN
+
+
+def readable(config: T3Config) -> set[int]:
+    """All addresses that can be read."""
+    fixed = {address for address in RESET if not registers.QUOTA <= address < registers.PROFILE}
+    return fixed | {base + 8 * c for base in (registers.QUOTA, registers.CONTEXT) for c in range(config.contexts)}
 
 
 def test_reset_state_is_complete():
     bench = make()
     fresh = bench.state.copy()
-    bench.state[3:] = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, len(fresh) - 3)
+    first = S.arbiter  # before it parameters and the table of addresses
+    bench.state[first:] = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, len(fresh) - first)
     bench.instance.reset()
     assert np.array_equal(bench.state, fresh)
     assert (bench.get("bus_ready"), bench.get("response_valid"), bench.get("config_valid")) == (1, 0, 0)
-    assert (bench.get("idle"), bench.get("wake_at")) == (1, NEVER)
+    assert (bench.get("interrupt"), bench.get("idle"), bench.get("wake_at")) == (0, 1, NEVER)
+    assert {address: read(bench, address) for address in RESET} == RESET
 
 
 def test_requests_every_second_cycle():
@@ -88,111 +94,79 @@ def test_request_during_an_answer_waits():
     assert bench.get("config_valid") == 1
 
 
-@pytest.mark.parametrize("address", sorted(READABLE))
-def test_readable_registers(address):
-    bench = make()
-    assert access(bench, address) == (0, READABLE[address], None)
-    assert not is_written(bench, address)
-
-
-def test_status_fields():
-    ports = ("init_done", "armed", "live", "chunks_done", "unmatched", "over_count", "over_total")
-    for port in ports:
-        bench = make(init_done=0)
-        value = 127 if port in ("live", "chunks_done") else 1
-        bench.tick(0, **{port: value})
-        assert access(bench, registers.STATUS)[1] == pack(registers.Status, **{port: value})
-
-
-def test_values_come_from_the_cycle_of_the_request():
-    bench = make()
-    bench.tick(0, peak_entries=0xFFFF, overflowed=127, threshold=127)
-    assert access(bench, registers.PEAK_ENTRIES)[1] == 0xFFFF
-    assert access(bench, registers.OVERFLOWED)[1] == 127
-    assert access(bench, registers.THRESHOLD)[1] == 0x7F
-    bench.tick(0, chosen=1, threshold=5)
-    assert access(bench, registers.THRESHOLD)[1] == 0x85
-    bench.tick(bus_valid=1, bus_write=0, bus_address=registers.PEAK_ENTRIES)
-    bench.tick(0, peak_entries=1)
-    assert bench.get("response_data") == 0xFFFF
-
-
-@pytest.mark.parametrize("config", [SMALL, T3Config(), preset("paper", ranges=4, wavefronts=16)])
+@pytest.mark.parametrize("config", [SMALL, T3Config(), preset("paper", ranges=4, contexts=16, wavefronts=16)])
 def test_every_address_below_the_end_of_the_map(config):
     bench = make(config)
-    good = writable(config)
+    can_write, can_read = writable(config), readable(config)
     for address in range(0, registers.DESCRIPTOR + 65 * registers.DESCRIPTOR_STRIDE, 8):
         value = control(disarm=1) if address == registers.CONTROL else 0xFEDC_BA98_7654_3210 ^ address
-        assert is_written(bench, address, value) == (address in good), hex(address)
-        if address not in READABLE:
-            assert access(bench, address) == (1, 0, None), hex(address)
+        value = 0 if address == registers.LOCK else value
+        assert is_written(bench, address, value) == (address in can_write), hex(address)
+        error, data, pulse = access(bench, address)
+        assert (error, pulse) == (int(address not in can_read), None), hex(address)
+        assert not error or data == 0
 
 
 @pytest.mark.parametrize("low", range(1, 8))
 def test_unaligned_addresses_are_errors(low):
     bench = make()
-    bench.tick(0, armed=1)
     for address in (registers.ID, registers.STATUS, registers.CONTROL, registers.RANGE, registers.DESCRIPTOR, 0xFFF8):
         assert access(bench, address + low) == (1, 0, None)
         assert not is_written(bench, address + low, control(disarm=1))
-    assert locked_write(bench) == 0
+    assert sticky(bench) == 0
 
 
-def test_tables_are_locked_while_armed():
-    for address in sorted(writable(SMALL) - {registers.CONTROL, registers.ARBITER, registers.THRESHOLDS}):
-        bench = make()
-        bench.tick(0, armed=1)
-        assert not is_written(bench, address, 1)
-        assert locked_write(bench) == 1
-    bench.tick(0, armed=0)
-    assert is_written(bench, address, 1)
-    assert locked_write(bench) == 1  # sticky
-    assert is_written(bench, registers.CONTROL, control(disarm=1))
-    assert locked_write(bench) == 0
-
-
-@pytest.mark.parametrize("address", [registers.ARBITER, registers.THRESHOLDS])
-def test_arbiter_and_thresholds_are_never_locked(address):
-    bench = make()
-    bench.tick(0, armed=1)
-    assert is_written(bench, address, 0xFFFF_FFFF_FFFF_FFFF)
-    assert locked_write(bench) == 0
-
-
-def test_unknown_address_while_armed_is_no_locked_write():
-    bench = make()
-    bench.tick(0, armed=1)
-    assert not is_written(bench, registers.RANGE + 24)
-    assert locked_write(bench) == 0
+@pytest.mark.parametrize("address", SHOWN)
+def test_status_is_shown_in_the_cycle_of_the_request(address):
+    bench, (name, bits) = make(), SHOWN[address]
+    value = 0x9FED_CBA9_8765_4321 & (1 << bits) - 1
+    bench.tick(0, **{name: value})
+    assert read(bench, address) == value
+    bench.tick(bus_valid=1, bus_write=0, bus_address=address)
+    bench.tick(0, **{name: 1})
+    assert bench.get("response_data") == value
 
 
 @pytest.mark.parametrize(
-    ("value", "armed", "init_done", "good"),
-    [
-        (control(arm=1, descriptors=1), 0, 1, True),
-        (control(arm=1, descriptors=8), 0, 1, True),
-        (control(arm=1, descriptors=0), 0, 1, False),
-        (control(arm=1, descriptors=9), 0, 1, False),
-        (control(arm=1, descriptors=127), 0, 1, False),
-        (control(arm=1, descriptors=1), 1, 1, False),
-        (control(arm=1, descriptors=1), 0, 0, False),
-        (control(arm=1, disarm=1, descriptors=1), 0, 1, False),
-        (control(arm=1, disarm=1, descriptors=1), 1, 0, False),
-        (control(disarm=1), 0, 1, True),
-        (control(disarm=1), 1, 0, True),
-        (control(disarm=1, descriptors=100), 1, 1, True),
-        (control(), 1, 0, True),
-    ],
+    ("address", "layout"), [(registers.STATUS, registers.Status), (registers.ERRORS, registers.Errors)]
 )
-def test_control(value, armed, init_done, good):
-    bench = make(init_done=init_done)
-    bench.tick(0, armed=armed)
-    assert is_written(bench, registers.CONTROL, value) == good
+def test_each_bit_of_status_and_errors(address, layout):
+    own = {"locked_write", "violation"}
+    for name, field in layout:
+        if name not in own:
+            bench = make(init_done=0)
+            bench.tick(0, **{name: (1 << field.width) - 1})
+            assert unpack(layout, read(bench, address)) == {other: 0 for other, _ in layout} | {
+                name: (1 << field.width) - 1
+            }
 
 
-def test_refused_control_does_not_clear_locked_write():
+def test_threshold_shows_whether_it_was_chosen():
     bench = make()
-    bench.tick(0, armed=1)
-    is_written(bench, registers.RANGE)
-    assert not is_written(bench, registers.CONTROL, control(arm=1, disarm=1, descriptors=1))
-    assert locked_write(bench) == 1
+    bench.tick(0, threshold=127)
+    assert read(bench, registers.THRESHOLD) == 0x7F
+    bench.tick(0, chosen=1, threshold=5)
+    assert read(bench, registers.THRESHOLD) == 0x85
+
+
+@pytest.mark.parametrize(
+    ("address", "bits"),
+    [
+        (registers.ARBITER, 33), (registers.THRESHOLDS, 32), (registers.WATCHDOG, 32), (registers.QUOTA + 8, 20),
+        (registers.IRQ_ENABLE, 8), (registers.LOCK, 2),
+    ],
+)  # fmt: skip
+def test_named_bits_are_kept_and_the_pulse_has_the_data_as_written(address, bits):
+    bench = make()
+    assert is_written(bench, address, ALL_ONES)
+    assert read(bench, address) == (1 << bits) - 1
+
+
+def test_capability_of_other_configurations():
+    bench = make(preset("fpga", count_on="performed", protect=True))
+    capability = unpack(registers.Capability, read(bench, registers.CAPABILITY))
+    assert {name: capability[name] for name in ("dtypes", "protect", "performed", "contexts", "blocks")} == {
+        "dtypes": 1, "protect": 1, "performed": 1, "contexts": 2, "blocks": 16,
+    }  # fmt: skip
+    tracker = unpack(registers.CapabilityTracker, read(bench, registers.CAPABILITY_TRACKER))
+    assert (tracker["sets"], tracker["ways"], tracker["nmc_latency"]) == (64, 4, 6)
