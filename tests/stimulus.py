@@ -239,7 +239,7 @@ class Stimulus:
 
     def context(self) -> int:
         """The context of an item: mostly of a job, sometimes one that belongs to no job."""
-        if self.chance(0.02):
+        if self.chance(0.05):
             return self.rng.getrandbits(4)
         if self.chance(0.1) or not self.windows:
             return self.rng.randrange(self.config.contexts)
@@ -293,7 +293,7 @@ class Stimulus:
         return pack(
             MemoryRequest,
             line=rng.randrange(0x20, 0xF0) if self.chance(0.95) else rng.getrandbits(39),
-            op=rng.choice((Op.STORE, Op.STORE, Op.ADD, Op.READ, Op.MIN, Op.MAX, Op.READ_CLEAR)),
+            op=rng.choice((Op.STORE, Op.STORE, *range(8))),
             dtype=rng.randrange(4), stream=rng.randrange(2), context=self.context(), source=rng.getrandbits(8),
             tagged=self.chance(0.9), wf=rng.randrange(2), right=self.chance(0.1), bottom=self.chance(0.1),
             row=rng.randrange(3), col=rng.randrange(3) if self.chance(0.95) else rng.getrandbits(12),

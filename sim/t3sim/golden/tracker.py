@@ -9,10 +9,12 @@ from t3hdl.signatures import tracker_signature
 
 from ..abi import CALL
 from .tracker_bank import (
+    ALL_CONTEXTS,
     CONTEXTS,
     EVENTS,
     KIND_SHIFT,
     LINES_SHIFT,
+    NO_CONTEXT,
     PROFILES,
     TILE_MASK,
     TOKEN_MASK,
@@ -227,19 +229,19 @@ def step(state_at, in_at, out_at):
     state[S.peak] = max(state[S.peak], state[S.entries])
     now = words[_IN.now + k] & _TIME_MASK
     configured = words[_IN.config_valid + k] & 1
-    address = value = swept = -1
+    address = value = swept = refused = NO_CONTEXT
+    if state[S.maintenance] + state[S.abort_busy]:
+        refused = ALL_CONTEXTS if state[S.maintenance] else state[S.context]
+        maintain(state, now)
     if configured:
         address, value = config_address(words, _IN.config + k), config_data(words, _IN.config + k)
         swept = swept_context(address, value)
-    aborted = state[S.context] if state[S.abort_busy] else -1
-    if swept >= 0 and take(value, CONTROL.abort):
-        aborted = swept
-    held = state[S.maintenance]
+        if swept >= 0 and take(value, CONTROL.abort):
+            refused = swept
     _walk(state)
-    maintain(state, now)
     drained = _drain(state)
     for b in range(banks):
-        advance(state, b, 1 if b == drained else 0, held, aborted)
+        advance(state, b, 1 if b == drained else 0, refused)
         if accepts >> b & 1:
             at = S.head + b if state[S.count + b] == 0 else S.tail + b
             state[at] = words[b * _IN_STRIDE] & TOKEN_MASK

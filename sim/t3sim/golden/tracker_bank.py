@@ -10,6 +10,7 @@ from .words import DEBUG_DATA, EVENT_OVERFLOW, EVENT_TILE, LOAD, TILE_DONE, TOKE
 
 _BANKS, _SLOTS, EVENTS, PROFILES, WAVEFRONTS, CONTEXTS = 8, 64, 16, 64, 16, 16
 _UNMATCHED, _DROPPED = -1, -2  # instead of a slot
+NO_CONTEXT, ALL_CONTEXTS = -1, -2  # instead of a context
 _STAGE = state_map(valid=1, token=1, slot=1, threshold=1, descriptor=1)
 """Pipeline registers M and R of a bank; slot < 0: not matched."""
 S = state_map(
@@ -140,14 +141,14 @@ def _update(state, bank, stage):
 
 
 @njit(cache=True)
-def _match(state, stage, token, aborted):
-    """Fill register M with ``token`` and its chunk; ``aborted``: the context that is being aborted, or -1."""
+def _match(state, stage, token, refused):
+    """Fill register M with ``token`` and its chunk; tokens of the context ``refused`` are dropped."""
     row, col = take(token, TOKEN.row), take(token, TOKEN.col)
     context, epoch = take(token, TOKEN.context), take(token, TOKEN.epoch)
     state[stage + _STAGE.valid] = 1
     state[stage + _STAGE.token] = token
     state[stage + _STAGE.slot] = _UNMATCHED
-    if context == aborted:
+    if context == refused:
         state[stage + _STAGE.slot] = _DROPPED
         return
     for i in range(state[S.live]):
@@ -168,11 +169,11 @@ def _match(state, stage, token, aborted):
 
 
 @njit(cache=True)
-def advance(state, bank, drained, held, aborted):
+def advance(state, bank, drained, refused):
     """One cycle of a bank's pipeline.
 
-    ``drained``: an event of its queue was taken in this cycle; ``held``: no token may enter; ``aborted``: the context
-    that is being aborted, or -1.
+    ``drained``: an event of its queue was taken in this cycle; ``refused``: the context whose tokens are dropped,
+    ``NO_CONTEXT``, or ``ALL_CONTEXTS`` if no token may enter.
     """
     m, r = S.m + bank * _STAGE.size, S.r + bank * _STAGE.size
     if state[r] + state[m] + state[S.count + bank] == 0:
@@ -184,11 +185,11 @@ def advance(state, bank, drained, held, aborted):
     for i in range(_STAGE.size):
         state[r + i] = state[m + i]
     state[m] = 0
-    if state[S.count + bank] > 0 and not held:
+    if state[S.count + bank] > 0 and refused != ALL_CONTEXTS:
         token = state[S.head + bank]
         state[S.head + bank] = state[S.tail + bank]
         state[S.count + bank] -= 1
-        _match(state, m, token, aborted)
+        _match(state, m, token, refused)
 
 
 @njit(cache=True)
