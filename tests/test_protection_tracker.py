@@ -21,7 +21,7 @@ def guarded(scenario: Any, **overrides: int) -> None:
 
 
 async def _half_a_chunk(d: Driver, expected: int = 12) -> None:
-    """Slot 0 expects two tiles (or more): (0, 2) is done, (0, 0) has 5 of 6 lines. Beside it lives slot 1, context 1."""
+    """Slot 0 expects two tiles (or more): (0, 2) is done, (0, 0) has 5 of 6 lines. Slot 1 is context 1."""
     await d.start()
     await d.load(expected=expected)
     await d.load(slot=1, context=1, expected=6)
