@@ -33,7 +33,7 @@ class SlotState(wiring.Component):
     chunk_done_valid, chunk_done : In : pulse; ignored for a slot that is not in use or is done already.
     poison_valid, poison_slot : In : pulse; ignored for a slot that is not in use.
     faults : In(chunk_window) : poisons these slots, like ``poison``.
-    abort, abort_context : In : pulse; all slots of the context are free.
+    abort, abort_context : In : pulse; all slots in use of the context are free.
     issue, issue_slot : In : pulse; one more block of the slot has become a command.
     flush_take : In(1) : pulse; the walker takes ``flush_slot``.
     used, poisoned : Out(chunk_window) : slots in use; poisoned slots.
@@ -92,7 +92,7 @@ class SlotState(wiring.Component):
             self.used.eq(state["used"]),
             self.poisoned.eq(state["poisoned"]),
             self.broken.eq(Cat(slot.uncorrectable for slot in slots)),
-            aborted.eq(Mux(self.abort, Cat(context == self.abort_context for context in self.contexts), 0)),
+            aborted.eq(Mux(self.abort, Cat(context == self.abort_context for context in self.contexts) & self.used, 0)),
             loaded.eq(self._when(self.load, self.loading.slot)),
             self.finished.eq(
                 self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~state["done"] & ~aborted
