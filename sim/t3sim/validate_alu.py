@@ -81,7 +81,7 @@ def lanes_of(dtype: Dtype) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What :func:`check` is to do; ``cases`` is None if nobody knows how many there are."""
+    """What :func:`run` is to do; ``cases`` is None if nobody knows how many there are."""
 
     op: Op
     dtype: Dtype
@@ -148,8 +148,8 @@ def _choice(option: str, name: str | None, known: Mapping[str, _Value]) -> list[
 def run(part: PartType, check: Check, *, threads: int, watch: Watch) -> Row:
     """Puts the cases of ``check`` through the ALU ``part`` in full lines; one in ``every`` again, alone in its line.
 
-    The row does not depend on ``threads``, except for its seconds. An exception (also
-    KeyboardInterrupt) ends all threads after the blocks that they are at, and is raised then.
+    The row does not depend on ``threads``, except for its seconds. An exception (also KeyboardInterrupt) ends all
+    threads after the blocks that they are at, and is raised then.
     """
     workers = _Workers(part, check)
     start = time.monotonic()
