@@ -13,7 +13,7 @@ from amaranth.lib.wiring import Component
 
 from .config import T3Config
 from .core import T3Core
-from .layouts import NEVER, TIME_BITS
+from .layouts import NEVER, TIME_BITS, ConfigWrite, ContextStatus
 from .module_ports import Port, module_ports, module_streams, pulses
 from .signatures import AXI
 from .sva_package import package
@@ -92,9 +92,9 @@ def _probes(config: T3Config, registers: str) -> dict[str, tuple[int, str]]:
     probes = {name: (64 if name.endswith("data") else 16 if name.endswith("address") else 1) for name in _BUS}
     probes |= {"unmatched": 1, "updates": 48}
     paths = {name: (bits, f"{registers}.{name}") for name, bits in probes.items()}
-    paths["config_write"] = (80, f"{registers}.\\config ")
+    paths["config_write"] = (ConfigWrite.size, f"{registers}.\\config ")
     for context in range(config.contexts):
-        paths[f"context_{context}"] = (45, f"{registers}.context__{context}")
+        paths[f"context_{context}"] = (ContextStatus.size, f"{registers}.context__{context}")
     return paths
 
 

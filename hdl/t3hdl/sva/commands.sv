@@ -124,12 +124,10 @@ module t3_command_rules
         && {command.reserved, command.reserved2, command.reserved3} == 0);
     command_once :
     assert (!given.exists(block));
-    if (command.by_chunk)
-      command_after_chunk :
-      assert (lines_of_chunk() >= 64'(count.expected));
-    else
-      command_after_tiles :
-      assert (complete_tiles() >= tiles_of_block());
+    command_after_chunk :
+    assert (!command.by_chunk || lines_of_chunk() >= 64'(count.expected));
+    command_after_tiles :
+    assert (command.by_chunk || complete_tiles() >= tiles_of_block());
     command_within_credits :
     assert (quotas[command.context_].credits == NO_CREDIT_LIMIT
         || outstanding[command.context_] < 16'(quotas[command.context_].credits));
