@@ -275,3 +275,21 @@ def test_a_poison_of_a_slot_that_is_not_in_use_is_ignored() -> None:
         await _works(d, context=1, first=1)
 
     check(scenario)
+
+
+def test_an_abort_in_the_cycle_of_a_retirement_leaves_no_flush() -> None:
+    async def scenario(d: Driver) -> None:
+        chunk = Chunk(rows=1, cols=1)
+        await d.quota(1, credits=0)
+        await d.arm([chunk])
+        await d.arm([_OTHER], first=4)
+        for tile in chunk.tiles():
+            await d.tile(0, *tile)
+        await d.settle()
+        await d.step(**d.chunk_done(4, overflowed=1))  # the walker is busy with this one
+        await d.step(**d.chunk_done(0, overflowed=1))  # all issued: the slot is retired in the next cycle
+        await d.control(abort=1)
+        await d.step(7)
+        assert (d["idle"], d.context(1).ready) == (1, 4), "no walk for the retired slot"
+
+    check(scenario)
