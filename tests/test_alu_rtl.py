@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 from float_reference import INEXACT, INVALID, OVERFLOW
-from line_reference import FORMATS, Request, combine, random_line, random_mask, width_of
+from line_reference import ALL_BYTES, FORMATS, Request, combine, random_line, random_mask, width_of
 from system_cases import missing_compiler
 from t3hdl.config import T3Config, preset
 from t3hdl.layouts import Dtype, Op
@@ -66,6 +66,42 @@ def test_special_values_in_both_halves(alu, dtype, op):
         for row in rows
     ]
     assert check(alu, CONFIG, cases) == (INVALID | OVERFLOW | INEXACT if op == Op.ADD else INVALID)
+
+
+def test_every_operation_with_masks(alu):
+    """Each of the eight operations on each data type with bytes, halves and words masked off."""
+    rng = random.Random(24)
+    masks = (ALL_BYTES, 0, 0xFFFF0000, 0xAAAAAAAA, 0x33333333, 0xEDB7C31F, 0x00000001)
+    requests = [
+        (Request(op=op, dtype=dtype, mask=mask, new=random_line(rng, dtype)), random_line(rng, dtype))
+        for op in range(8)
+        for dtype in Dtype
+        for mask in masks
+    ]
+    check(alu, CONFIG, requests)
+
+
+def test_each_lane_raises_its_flags(alu):
+    """One lane at a time: the largest number twice overflows; with a byte masked off it stays and raises nothing."""
+    largest = {Dtype.FP16: 0x7BFF, Dtype.BF16: 0x7F7F, Dtype.FP32: 0x7F7FFFFF}
+    for dtype, bits in largest.items():
+        for start in range(0, 256, width_of(dtype)):
+            value = bits << start
+            assert check(alu, CONFIG, [(Request(op=Op.ADD, dtype=dtype, new=value), value)]) == OVERFLOW | INEXACT
+            masked = Request(op=Op.ADD, dtype=dtype, new=value, mask=ALL_BYTES & ~(1 << start // 8))
+            assert check(alu, CONFIG, [(masked, value)]) == 0
+
+
+def test_integer_corners(alu):
+    """INT32 wraps, compares as signed numbers, and raises nothing."""
+    corners = [0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x80000001, 0x12345678, 0xFEDCBA98]
+    old = sum(value << (32 * lane) for lane, value in enumerate(corners))
+    requests = []
+    for op in (Op.ADD, Op.MIN, Op.MAX):
+        for turn in range(8):
+            turned = sum(corners[(lane + turn) % 8] << (32 * lane) for lane in range(8))
+            requests.append((Request(op=op, dtype=Dtype.INT32, new=turned), old))
+    assert check(alu, CONFIG, requests) == 0
 
 
 def random_cases(seed: int, count: int) -> Iterable[tuple[Request, int]]:

@@ -152,7 +152,7 @@ def test_reference_agrees_with_numpy(name):
     seed = 1500 + form.bits
     print(f"seed {seed}")
     pairs = [(a, b) for a in specials(form) for b in specials(form)]
-    pairs += random_pairs(form, random.Random(seed), 4000)
+    pairs += random_pairs(form, random.Random(seed), 2000)
     word = f"uint{form.bits}"
     a, b = (np.array(column, dtype=word).view(NUMPY[form]) for column in zip(*pairs, strict=True))
     with np.errstate(all="ignore"):
@@ -163,27 +163,28 @@ def test_reference_agrees_with_numpy(name):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_sums_of_special_values(name):
-    """All pairs in a unit of one format; every flag that a sum can raise is seen."""
+    """A third of the pairs in a unit of one format; every flag that a sum can raise is seen."""
     form = FORMATS[name]
-    cases = [("add", 0, a, b) for a in specials(form) for b in specials(form)]
+    numbers = list(enumerate(specials(form)))
+    cases = [("add", 0, a, b) for i, a in numbers for j, b in numbers if (i + j) % 3 == 0]
     assert check([form], cases, latency=4) == INVALID | OVERFLOW | INEXACT
 
 
 @pytest.mark.parametrize(("op", "flags"), [("min", INVALID), ("max", INVALID), ("add", INVALID | OVERFLOW | INEXACT)])
 def test_special_values_on_shared_hardware(op, flags):
-    """A sixth of the pairs of each of three formats, which one unit computes in turn."""
+    """A twelfth of the pairs of each of three formats, which one unit computes in turn."""
     forms = list(FORMATS.values())
     cases = [
         (op, number, a, b)
         for number, form in enumerate(forms)
         for i, a in enumerate(specials(form))
         for j, b in enumerate(specials(form))
-        if (i + 5 * j) % 6 == 0
+        if (i + 5 * j) % 12 == 0
     ]
     assert check(forms, cases, latency=3) == flags
 
 
-@pytest.mark.parametrize("latency", [1, 2, 3, 5, 6, 8, 10])
+@pytest.mark.parametrize("latency", [1, 2, 3, 4, 5, 8, 10])
 def test_random_pairs(latency):
     """Each latency, with one to three formats; operation and format change from cycle to cycle."""
     seed = 1600 + latency
@@ -191,7 +192,7 @@ def test_random_pairs(latency):
     rng = random.Random(seed)
     forms = ([FP16], [FP16, BF16, FP32], [FP32], [BF16, FP16], [BF16])[latency % 5]
     cases = []
-    for _ in range(30):
+    for _ in range(12):
         number = rng.randrange(len(forms))
         op = rng.choice(("add", "add", *REFERENCE))
         cases += [(op, number, a, b) for a, b in random_pairs(forms[number], rng, LANES)]
