@@ -16,17 +16,22 @@ ADDRESSES = 0x200
 """Addresses below this one are used, so that accesses meet."""
 
 
-def master_of(dut: Any, prefix: str, clock: Any, reset: Any, rng: random.Random) -> AxiLiteMaster:
-    """A bus driver on the ports ``<prefix>_*`` whose channels pause at random."""
+def plain_master_of(dut: Any, prefix: str, clock: Any, reset: Any) -> AxiLiteMaster:
+    """A bus driver on the ports ``<prefix>_*`` that never pauses."""
     master = AxiLiteMaster(AxiLiteBus.from_prefix(dut, prefix), clock, reset)
     for side in (master.write_if, master.read_if):
         side.log.setLevel(logging.WARNING)
+    return master
+
+
+def master_of(dut: Any, prefix: str, clock: Any, reset: Any, rng: random.Random) -> AxiLiteMaster:
+    """A bus driver on the ports ``<prefix>_*`` whose channels pause at random."""
+    master = plain_master_of(dut, prefix, clock, reset)
     channels = (
         master.write_if.aw_channel, master.write_if.w_channel, master.write_if.b_channel,
         master.read_if.ar_channel, master.read_if.r_channel,
     )  # fmt: skip
     for channel in channels:
-        channel.log.setLevel(logging.WARNING)
         channel.set_pause_generator(pauses(rng.getrandbits(32)))
     return master
 

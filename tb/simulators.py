@@ -130,5 +130,4 @@ def _runner(simulator: str) -> Any:
         os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0"
     path = os.environ["PATH"].split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([folder for folder in folders if folder not in path] + path)
-    os.environ["COCOTB_TRUST_INERTIAL_WRITES"] = "1"
     return get_runner(simulator)

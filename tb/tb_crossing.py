@@ -20,6 +20,7 @@ UNIT_PS, HOST_PS = 2000, range(700, 9000, 2)
 """Clock periods: that of the unit, and those from which the host's is drawn."""
 HOST, UNIT = "host_", ""
 """The two sides, by the prefix of their ports."""
+USERS = 12
 POWER_UP, RESET = 8, 2
 """Cycles of the slower clock in reset: at first, and later (as the component's manual asks)."""
 
@@ -79,12 +80,12 @@ class Host:
 
     async def burst(self) -> None:
         """Users with addresses of their own; each reads back what it wrote."""
-        await gather(*(self._user(number) for number in range(4)))
+        await gather(*(self._user(number) for number in range(USERS)))
 
     async def _user(self, number: int) -> None:
         held: dict[int, bytes] = {}
         for _ in range(self._rng.randrange(1, 12)):
-            address = self._rng.randrange(number * BYTES, ADDRESSES, 4 * BYTES)
+            address = self._rng.randrange(number * BYTES, ADDRESSES, USERS * BYTES)
             if address in held and self._rng.random() < 0.6:
                 answer = await self._master.read(address, BYTES)
                 assert (answer.resp, answer.data) == (AxiResp.OKAY, held[address]), f"read of {address:#x}: {answer}"
