@@ -6,6 +6,7 @@ import pytest
 import stream_checks
 from amaranth.hdl import Value
 from amaranth.lib.wiring import In
+from t3hdl import register_map as regs
 from t3hdl.core import T3Core
 from t3hdl.layouts import Op
 from t3hdl.signatures import core_signature, word_map
@@ -13,10 +14,38 @@ from t3hdl.verilog import write_verilog
 from t3sim import rtl_build
 from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart
-from test_core import CONFIG, accesses, arm, drain, send
+from test_core import CONFIG, CONTEXT, KINDS, accesses, arm, drain, request, send
 
 Cycle = tuple[dict[str, int], dict[str, int]]
 """Inputs and outputs by port."""
+
+
+async def faults(bench: stream_checks.Bench) -> None:
+    """Refused writes on several slices, a debug read, a pause, and an abort in the middle of a second job."""
+
+    async def control(**fields: int) -> None:
+        await request(bench, 1, regs.CONTROL, regs.Control.const({"context": CONTEXT, **fields}).as_bits())
+
+    foreign = [{**item, "context": CONTEXT ^ 1} for item in accesses(1, Op.STORE)]
+    send(bench, "compute_write", foreign)
+    send(bench, "comm_write", foreign[:3])
+    await drain(bench)
+    assert await request(bench, 0, regs.VIOLATIONS) == len(foreign) + 3
+    await request(bench, 1, regs.IRQ_ENABLE, 0xFF)
+    await control(arm=1, descriptors=len(KINDS))
+    await bench.step(80)
+    await control(quiesce=1)
+    send(bench, "comm_write", accesses(1, Op.ADD))
+    await drain(bench)
+    await request(bench, 1, regs.DEBUG_SELECT, 0)
+    await request(bench, 1, regs.WATCHDOG, 50)
+    await control(resume=1)
+    await bench.step(100)
+    assert await request(bench, 0, regs.STUCK) & 1
+    await control(abort=1)
+    await bench.step(CONFIG.drain_cycles + 40)
+    assert bench["armed"] == 0 and bench["entries"] == 0 and bench["interrupt"] == 1
+    assert await request(bench, 0, regs.IRQ_STATUS) & 0b11010 == 0b11010  # aborted, violation, watchdog
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Cycle]:
@@ -43,6 +72,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Cycle]:
             send(bench, "compute_write", accesses(chunk, Op.STORE))
         await drain(bench)
         assert bench["chunks_done"] == 3 and bench.got["command"]
+        await faults(bench)
 
     monkeypatch.setattr(stream_checks, "Bench", Recorder)
     stream_checks.run(unit, scenario, seed=77)

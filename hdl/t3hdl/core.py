@@ -195,11 +195,8 @@ class T3Core(wiring.Component):
             m.d.comb += getattr(registers, name).eq(Cat(getattr(part, name) for part in parts).any())
 
     def _connect_idle(self, m: Module) -> None:
-        """A part says idle on the condition that nothing comes or goes and no input changes.
-
-        Between two parts that is seen here. A level that one part shows another can change only in the cycle after
-        one in which something was going on.
-        """
+        """A part says idle on the condition that nothing comes or goes and no input changes: between two parts, that
+        no stream transfers, no pulse is given, and every level that one part acts on is what it was a cycle ago."""
         tracker, trigger = self._tracker, self._trigger
         parts: list[Any] = [*self._slices, *self._matchers, self._network, tracker, trigger, self._monitor]
         parts.append(self._registers)
@@ -214,11 +211,17 @@ class T3Core(wiring.Component):
             *(getattr(part, f"{name}_valid") for part in self._slices for name in _REFUSED),
         ]
         deadlines = [*(part.wake_at for part in self._slices), tracker.wake_at, trigger.wake_at]
-        resting, rested = Signal(), Signal()
-        m.d.sync += rested.eq(resting)
+        registers = self._registers
+        levels = Cat(
+            self._monitor.threshold, self._monitor.measure, self._monitor.comm_seen, tracker.abort_busy,
+            registers.stuck.valid, registers.corrected, registers.uncorrectable,
+            registers.unmatched, registers.over_count, registers.over_total,
+            *(context.complete for context in registers.context),
+        )  # fmt: skip
+        levels_before = Signal(len(levels))
+        m.d.sync += levels_before.eq(levels)
         m.d.comb += [
-            resting.eq(Cat(part.idle for part in parts).all() & ~Cat(moving).any()),
-            self.idle.eq(resting & rested),
+            self.idle.eq(Cat(part.idle for part in parts).all() & ~Cat(moving).any() & (levels == levels_before)),
             self.wake_at.eq(_earliest(m, deadlines)),  # no other part acts by itself
         ]
 
