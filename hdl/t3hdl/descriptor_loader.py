@@ -128,11 +128,7 @@ class DescriptorLoader(wiring.Component):
             with m.State("LOAD"):
                 m.d.comb += [self.ending.eq(1), self.loading.eq(~dropped), self.write.eq(~dropped & ~spoilt)]
                 m.next = "WAIT"
-        m.d.sync += [
-            self.load_valid.eq(self.write), self.broken.eq(self.loading & spoilt),
-            self.live.eq(self.live + (self.load_valid | self.broken | self.skip)),
-        ]  # fmt: skip
-        self._fill(m)
+        self._finish(m, spoilt)
         return m
 
     def _end(self, m: Module, dropped: Value) -> None:
@@ -145,9 +141,13 @@ class DescriptorLoader(wiring.Component):
         kind, amounts = self.descriptor.word0.kind, self.descriptor.word1
         return ((kind == ChunkKind.DMA) | (kind == ChunkKind.LOCAL)) & (amounts.context == self.context)
 
-    def _fill(self, m: Module) -> None:
-        """``load`` may follow ``write`` by a cycle: the next descriptor is chosen and read later."""
+    def _finish(self, m: Module, spoilt: Value) -> None:
+        """One cycle after LOAD: the tracker's pulse, or ``broken``. The next descriptor is chosen and read later."""
         place, amounts = self.descriptor.word0, self.descriptor.word1
+        m.d.sync += [
+            self.load_valid.eq(self.write), self.broken.eq(self.loading & spoilt),
+            self.live.eq(self.live + (self.load_valid | self.broken | self.skip)),
+        ]  # fmt: skip
         m.d.comb += [
             self.load.valid.eq(1),
             self.load.slot.eq(self.slot),
