@@ -26,7 +26,7 @@ _VERILATOR_FLAGS = (
     "-Wno-SYMRSVDWORD",
 )
 _COMPILER_FLAGS = (
-    "-std=c++17", "-O1", "-fPIC", "-shared", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0",
+    "-std=c++17", "-O0", "-fPIC", "-shared", "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0",
     "-DVL_TIME_CONTEXT", "-Wl,--gc-sections", "-pthread",
 )  # fmt: skip
 # A whole clock cycle: the inputs settle, then both edges.

@@ -187,5 +187,5 @@ def test_wrong_hardware_is_seen(traffic, capfd, assertion):
     traffic.part.fault(list(FAULTS).index(assertion))
     configure(traffic)
     arm(traffic)
-    run_chunks(traffic, together=False)
+    run_chunks(traffic, together=assertion == "command_within_credits")
     assert assertion in failures(capfd)

@@ -8,7 +8,6 @@ from amaranth.lib import data
 
 from . import layouts
 from . import register_map as regs
-from .arbiter import ARBITER_AFTER_RESET
 from .config import NO_LIMIT, T3Config
 
 NAME = "t3_words"
@@ -48,8 +47,8 @@ def package(config: T3Config) -> str:
         lines += _enum(prefix, members)
     for name, layout in _STRUCTS.items():
         lines += _struct(name, layout)
-    arbiter = regs.Arbiter.const(ARBITER_AFTER_RESET).as_bits()
-    quota = regs.Quota.const({"ways": 16, "slots": 64, "credits": regs.NO_CREDIT_LIMIT}).as_bits()
+    arbiter = regs.Arbiter.const(regs.RESET[regs.ARBITER]).as_bits()
+    quota = regs.Quota.const(regs.RESET[regs.QUOTA]).as_bits()
     lines += [
         f"  localparam arbiter_t ARBITER_RESET = {regs.Arbiter.size}'h{arbiter:x};",
         f"  localparam quota_t QUOTA_RESET = {regs.Quota.size}'h{quota:x};",

