@@ -44,7 +44,7 @@ class ChunkProgress(wiring.Component):
         m = Module()
         window, kept = Signal(64), Signal(64)
         m.d.comb += [
-            *(bit.eq((i >= self.first) & (i < self.first + self.descriptors)) for i, bit in enumerate(window)),
+            window.eq(((1 << self.descriptors) - 1)[:64] << self.first),
             kept.eq(~(window & self.arm.replicate(64))),
         ]
         m.d.sync += [
