@@ -50,10 +50,16 @@ class Trigger(Stimulus):
         )  # fmt: skip
 
     def act(self) -> None:
-        if self.chance(0.5):
+        if self.windows and self.chance(0.15):
+            self.abort()
+        elif self.chance(0.5):
             self.arm()
         else:
             super().act()
+
+    def aborts(self) -> bool:
+        """Whether an abort is in this cycle: pulses come beside it more often than by chance."""
+        return bool(self.sent and self.sent[0] == regs.CONTROL and self.sent[1] & pack(regs.Control, abort=1))
 
     def quota(self) -> None:
         contexts = [context for context in range(self.config.contexts) if context not in self.windows]
@@ -102,19 +108,20 @@ class Trigger(Stimulus):
         self.follow_loads()
         self.return_credits()
         tile = chunk = None
-        if self.chance(self.rate("tiles") * self.activity):
+        beside = 0.5 if self.aborts() else 0
+        if self.chance(max(beside, self.rate("tiles") * self.activity)):
             slot = self.slot()
             row0, row1, col0, col1 = self.bounds.get(slot, (0, 1, 0, 1))
             tile = pack(
                 TileDone,
                 slot=slot, row=rng.randrange(row0, row1), col=rng.randrange(col0, col1), wf=rng.randrange(16),
             )  # fmt: skip
-        if self.chance(0.03 * self.activity):
+        if self.chance(max(beside, 0.03 * self.activity)):
             slot = self.slot()
             self.incomplete.discard(slot)
             chunk = pack(ChunkDone, slot=slot, overflowed=self.chance(0.95))
         self.pulse("tile_done", tile)
         self.pulse("chunk_done", chunk)
-        self.bench.set("poison_valid", self.chance(0.002 * self.activity))
+        self.bench.set("poison_valid", self.chance(max(beside / 4, 0.005 * self.activity)))
         self.bench.set("poison_slot", self.slot())
         self.accept("command")
