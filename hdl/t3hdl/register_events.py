@@ -9,7 +9,8 @@ from amaranth.lib.wiring import In, Out
 from . import register_map as regs
 from .layouts import Violation
 
-_RISING = ("watchdog", "error", "corrected", "uncorrectable")
+_RISING = ("watchdog", "corrected", "uncorrectable")
+_MASKS = ("error", "complete")
 _NMC_FLAGS = 5
 _COUNT_MAX = (1 << 32) - 1
 
@@ -23,7 +24,8 @@ class EventRecord(wiring.Component):
 
     Members
     -------
-    watchdog, error, corrected, uncorrectable, complete : In : levels; an interrupt when one rises.
+    watchdog, corrected, uncorrectable : In(1) : levels; an interrupt when one rises.
+    error, complete : In(3), In(contexts) : levels; an interrupt when any of their bits rises.
     abort_busy : In(1) : an interrupt when it falls.
     locked_write : In(1) : pulse, an interrupt.
     violations, violation : In : refused writes in this cycle, and the first of them.
@@ -37,7 +39,7 @@ class EventRecord(wiring.Component):
 
     def __init__(self, *, contexts: int) -> None:
         super().__init__({
-            **{name: In(1) for name in _RISING}, "complete": In(contexts), "abort_busy": In(1),
+            **{name: In(1) for name in _RISING}, "error": In(3), "complete": In(contexts), "abort_busy": In(1),
             "locked_write": In(1), "violations": In(8), "violation": In(Violation), "nmc_flags": In(_NMC_FLAGS),
             "clear_irq": In(regs.Interrupts.size), "clear_flags": In(_NMC_FLAGS), "clear_violations": In(1),
             "irq": Out(regs.Interrupts), "flags": Out(_NMC_FLAGS),
@@ -54,7 +56,7 @@ class EventRecord(wiring.Component):
         rising = self._rising(m, levels, "levels")
         m.d.comb += [
             *(event[name].eq(bit) for name, bit in zip(_RISING, rising, strict=True)),
-            event.complete.eq(self._rising(m, self.complete, "complete").any()),
+            *(event[name].eq(self._rising(m, getattr(self, name), name).any()) for name in _MASKS),
             event.aborted.eq(self._rising(m, ~self.abort_busy, "quiet", init=1).any()),
             event.violation.eq(refused),
             event.locked_write.eq(self.locked_write),

@@ -199,7 +199,7 @@ class ControlRegisters(wiring.Component):
             events.clear_violations.eq(locks.disarm),
             events.locked_write.eq(hit_lock),
             events.watchdog.eq(self.stuck.valid),
-            events.error.eq(self.unmatched | self.over_count | self.over_total),
+            events.error.eq(Cat(self.unmatched, self.over_count, self.over_total)),
             events.complete.eq(Cat(context.complete for context in self.context)),
             *(getattr(events, name).eq(getattr(self, name))
               for name in ("corrected", "uncorrectable", "abort_busy", "violations", "violation", "nmc_flags")),
