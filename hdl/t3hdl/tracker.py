@@ -165,12 +165,13 @@ class Tracker(wiring.Component):
     ) -> Value:
         """Collects what ``protect`` finds; returns whether that changes something in the next cycle."""
         m.submodules.faults = faults = TrackerFaults(config=self._parameters)
-        for met, part in zip(faults.met, (*banks, counters), strict=True):
+        parts: list[Any] = [*banks, counters]
+        for met, part in zip(faults.met, parts, strict=True):
             m.d.comb += [met.valid.eq(part.poison), met.slot.eq(part.poison_slot)]
         m.d.comb += [
             faults.damaged.eq(slots.damaged | counters.damaged),
-            faults.corrected.eq(Cat(part.corrected for part in (*banks, counters)).any()),
-            faults.uncorrectable.eq(damage | Cat(part.uncorrectable for part in (*banks, counters)).any()),
+            faults.corrected.eq(Cat(part.corrected for part in parts).any()),
+            faults.uncorrectable.eq(damage | Cat(part.uncorrectable for part in parts).any()),
             faults.loading.eq(Mux(counters.load_valid, 1 << self.load.slot, 0)),
             self.corrected.eq(faults.ever_corrected),
             self.uncorrectable.eq(faults.ever_uncorrectable),
