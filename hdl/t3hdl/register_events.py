@@ -32,6 +32,7 @@ class EventRecord(wiring.Component):
     nmc_flags : In : flags raised in this cycle.
     clear_irq, clear_flags : In : ones clear the bits of ``irq``, ``flags``.
     clear_violations : In(1) : forgets ``first`` and ``count``, whatever else happens.
+    busy : Out(1) : there were refused writes in the last cycle; as many in this one count again.
     irq, flags, first, count : Out : the registers IRQ_STATUS, NMC_FLAGS, VIOLATION and VIOLATIONS.
 
     Latency: 1. Reset: 0; a level that is 1 in the first cycle after reset has risen.
@@ -44,6 +45,7 @@ class EventRecord(wiring.Component):
             "clear_irq": In(regs.Interrupts.size), "clear_flags": In(_NMC_FLAGS), "clear_violations": In(1),
             "irq": Out(regs.Interrupts), "flags": Out(_NMC_FLAGS),
             "first": Out(regs.ViolationRecord), "count": Out(32),
+            "busy": Out(1),
         })  # fmt: skip
         self._contexts = contexts
 
@@ -62,6 +64,7 @@ class EventRecord(wiring.Component):
             event.locked_write.eq(self.locked_write),
         ]
         m.d.sync += [
+            self.busy.eq(refused),
             self.irq.eq((self.irq.as_value() & ~self.clear_irq) | event.as_value()),
             self.flags.eq((self.flags & ~self.clear_flags) | self.nmc_flags),
         ]

@@ -72,7 +72,7 @@ class ControlRegisters(wiring.Component):
             taken.eq(self.bus_valid & self.bus_ready),
             write.eq(taken & self.bus_write & good),
             self.interrupt.eq((events.irq.as_value() & stored[regs.IRQ_ENABLE]).any()),
-            self.idle.eq(~self.response_valid),
+            self.idle.eq(~self.response_valid & ~events.busy),
             self.wake_at.eq(NEVER),
         ]
         read_value, readable = self._read(m, self._readable(stored, events, locked_write), tables, stored)
