@@ -311,6 +311,8 @@ def test_violations_and_flags():
             ctx.set(dut.violations, count)
             await ctx.tick()
             ctx.set(dut.violations, 0)
+            assert ctx.get(dut.idle) == 0
+            await ctx.tick()
         assert await read(ctx, dut, regs.VIOLATION) == 0x12_3456_789A | 3 << 39 | 0x42 << 43 | 1 << 51
         assert await read(ctx, dut, regs.VIOLATIONS) == 131
         assert await read(ctx, dut, regs.ERRORS) == 1 << 4
