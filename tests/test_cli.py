@@ -231,30 +231,6 @@ def test_a_result_that_does_not_add_up_fails_and_is_kept(engine, monkeypatch, tm
     assert (tmp_path / "out" / "result.json").exists()
 
 
-def test_verilog_is_written_with_its_parameters(tmp_path: Path):
-    out = tmp_path / "rtl"
-    result = t3("verilog", "--preset", "small", "--set", "tracker_sets=8", "--part", "leaf", "-o", str(out))
-    assert result.exit_code == 0, result.output
-    assert sorted(os.listdir(out)) == ["t3.f", "t3.json", "t3_leaf.v"]
-    assert json.loads((out / "t3.json").read_text())["parameters"]["tracker_sets"] == 8
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--preset", "smal"), "hardware preset must be one of paper, paper-fit, small, fpga, not 'smal'"),
-        (("--set", "tracker_set=8"), "hardware parameter must be one of"),
-        (("--set", "tracker_sets=many"), "tracker_sets must be an int, not 'many'"),
-        (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),
-        (("--set", "tracker_sets"), "section.key=value"),
-        (("--part", "tracer"), "components must be among slice, matcher"),
-    ],
-)
-def test_verilog_of_illegal_hardware_is_refused(tmp_path: Path, arguments, message):
-    fails(t3("verilog", *arguments, "--out", str(tmp_path / "rtl")), message)
-    assert os.listdir(tmp_path) == []
-
-
 def test_validate_hbm_holds_with_the_packaged_reference():
     result = t3("validate", "hbm")
     assert result.exit_code == 0, result.output

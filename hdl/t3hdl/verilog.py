@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from amaranth._toolchain.yosys import find_yosys  # its public front end cannot run proc's multiplexer pass
+from amaranth._toolchain.yosys import YosysError, find_yosys  # the public front end lacks proc's multiplexer pass
 from amaranth.back import rtlil
 from amaranth.lib.wiring import Component
 
@@ -58,6 +58,7 @@ write_verilog -noattr
 
 _WAIVERS = {
     "CASEOVERLAP": "the conditions of a case are the bits of a one-hot selector",
+    "CMPCONST": "a bound may be the largest number of its width",
     "DECLFILENAME": "a file holds a part and the modules that the part is made of",
     "SYMRSVDWORD": "a port is called interrupt",
     "UNUSEDSIGNAL": "words have one width in every configuration, of which a part may need some fields only",
@@ -67,21 +68,30 @@ _WAIVERS = {
 """Lint warnings that the way in which Yosys writes Verilog brings about, and why each is harmless."""
 
 
+class VerilogError(Exception):
+    """Yosys, which writes the Verilog, is missing or fails; the message says what to do."""
+
+
 def write_verilog(component: Component, name: str) -> str:
     """The Verilog of ``component`` as module ``name``, with the modules that it is made of.
 
     The same component gives the same bytes everywhere, for one version of Amaranth and its Yosys. Identical parts
     share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``.
 
-    Raises ValueError if ``name`` is not a Verilog identifier; YosysError if no Yosys is installed.
+    Raises ValueError if ``name`` is not a Verilog identifier; VerilogError if Yosys is missing or fails.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError(f"a module name must be letters, digits and underscores, not {name!r}: choose another name")
     netlist = share_modules(rtlil.convert(component, name=name, emit_src=False))
-    yosys = find_yosys(lambda found: found >= (0, 40))
     script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{_SCRIPT}"
     waivers = "".join(f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items())
-    return waivers + yosys.run(["-q", "-"], script, ignore_warnings=True)
+    try:
+        yosys = find_yosys(lambda found: found >= (0, 40))
+        return waivers + yosys.run(["-q", "-"], script, ignore_warnings=True)
+    except YosysError as error:
+        raise VerilogError(
+            f"Yosys cannot write the Verilog ({error}): pip install 'amaranth[builtin-yosys]'"
+        ) from error
 
 
 def generate(config: T3Config, out_dir: Path, components: Iterable[str] | None = None) -> list[Path]:
@@ -91,7 +101,8 @@ def generate(config: T3Config, out_dir: Path, components: Iterable[str] | None =
     are made elsewhere and moved when all are complete; files of the same name are replaced. Returns the paths in that
     order.
 
-    Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file.
+    Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file; VerilogError as
+    :func:`write_verilog` does.
     """
     names = list(dict.fromkeys(PARTS if components is None else components))
     unknown = [name for name in names if name not in PARTS]
@@ -100,8 +111,11 @@ def generate(config: T3Config, out_dir: Path, components: Iterable[str] | None =
     if out_dir.exists() and not out_dir.is_dir():
         raise NotADirectoryError(f"the output folder {out_dir} is a file: choose another one")
 
-    modules = {f"t3_{name}": PARTS[name](config) for name in names}
-    texts = {module: write_verilog(component, module) for module, component in modules.items()}
+    modules, texts = {}, {}
+    for name in names:
+        module = f"t3_{name}"
+        modules[module] = PARTS[name](config)
+        texts[module] = write_verilog(modules[module], module)
     files = {f"{module}.v": text for module, text in texts.items()}
     return _move_into(out_dir, {**files, **products(config, modules, texts)})
 

@@ -204,14 +204,18 @@ def bench(quick: bool, **options: Any) -> None:
 def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out: Path) -> None:
     """Write the hardware of one GPU as Verilog: t3_unit.v, and t3_nmc.v for each bank group.
 
-    Beside them t3.f (file list) and t3.json (parameters, ports, latencies).
+    Beside them: t3.f (file list), t3.json (parameters, ports, latencies, registers), t3_assertions.sv (to be bound),
+    t3.sdc (constraints), t3.core (FuseSoC), t3.rdl and t3_registers.h (registers).
     """
-    from t3hdl.verilog import generate
+    from t3hdl.verilog import VerilogError, generate
 
     overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
     config = hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
-    with output_folder(out) as folder:
-        generate(config, folder, parts or ("unit", "nmc"))
+    try:
+        with output_folder(out) as folder:
+            generate(config, folder, parts or ("unit", "nmc"))
+    except VerilogError as error:
+        raise Failure(str(error)) from error
     click.echo(f"written to {out}")
 
 

