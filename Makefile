@@ -4,9 +4,11 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 pytho
 	'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
 BIN := .venv/bin
 READY := .venv/.ready
-SOURCES := hdl sim tests
+SOURCES := hdl sim tb tests
+SEEDS ?= 1
+CYCLES ?= 4000
 
-.PHONY: run test test-all lint types clean prerequisites
+.PHONY: run test test-all tb lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -16,6 +18,9 @@ test: $(READY)  ## every test but the ones that take minutes each
 
 test-all: $(READY)  ## every test
 	$(BIN)/python -m pytest
+
+tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part
+	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -45,6 +45,12 @@ def require(simulator: str) -> None:
                 f"the testbenches need the Python package {package.split('.')[0]}, which is not installed: "
                 "pip install 'opent3[dev]'"
             )
+    from find_libpython import find_libpython
+
+    if find_libpython() is None:
+        raise SimulatorError(
+            "the testbenches need Python's shared library, which was not found: apt install libpython3-dev"
+        )
 
 
 class Source:
@@ -104,17 +110,17 @@ def simulate(job: Job, built: Path, folder: Path) -> None:
             timescale=("1ns", "1ps"), log_file=log,
         )  # fmt: skip
         ran, failed = get_results(results)
-    except (SystemExit, RuntimeError, OSError) as error:
-        raise SimulatorError(f"{job.title}: the simulator failed ({error}): see {log}") from error
+    except (SystemExit, RuntimeError, OSError) as error:  # no results, or failures where it does not only report them
+        raise SimulatorError(f"{job.title}: {_reason(log, str(error))}; see {log}") from error
     if failed or not ran or not job.report_path().exists():
-        raise SimulatorError(f"{job.title}: {_reason(log)}; see {log}")
+        raise SimulatorError(f"{job.title}: {_reason(log, 'no test ran to its end')}; see {log}")
 
 
-def _reason(log: Path) -> str:
+def _reason(log: Path, otherwise: str) -> str:
     """The line of the log that tells why a test failed."""
-    lines = log.read_text(errors="replace").splitlines()
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     wrong = [line.strip() for line in lines if "Error:" in line or "Exception" in line]
-    return wrong[-1] if wrong else "no test ran to its end"
+    return wrong[-1] if wrong else otherwise
 
 
 def _runner(simulator: str) -> Any:

@@ -10,20 +10,15 @@ from t3hdl import register_map as regs
 from t3hdl.config import T3Config
 from words import Trace
 
-NAMED = {name: value for name, value in vars(regs).items() if name.isupper() and isinstance(value, int)}
+NAMES = {value: name for name, value in vars(regs).items() if name.isupper() and isinstance(value, int)}
 TABLES = {
-    "RANGE": (regs.RANGE, regs.QUOTA), "PROFILE": (regs.PROFILE, regs.DESCRIPTOR),
-    "QUOTA": (regs.QUOTA, regs.CONTEXT), "CONTEXT": (regs.CONTEXT, regs.PROFILE),
-    "DESCRIPTOR": (regs.DESCRIPTOR, 1 << 16),
+    regs.RANGE: regs.QUOTA, regs.QUOTA: regs.CONTEXT, regs.CONTEXT: regs.PROFILE, regs.PROFILE: regs.DESCRIPTOR,
+    regs.DESCRIPTOR: 1 << 16,
 }  # fmt: skip
-"""First address, and the one after the last, of each table."""
-NO_REGISTERS = (*TABLES, "RANGE_STRIDE", "DESCRIPTOR_STRIDE", "DESCRIPTOR_WORDS", "ID_VALUE", "NO_CREDIT_LIMIT")
-READ_ONLY = (
-    "ID", "STATUS", "PEAK_ENTRIES", "OVERFLOWED", "THRESHOLD", "VERSION", "CAPABILITY", "CAPABILITY_TRACKER", "ERRORS",
-    "VIOLATION", "VIOLATIONS", "STUCK", "DEBUG_DATA", "UPDATES", "TILES", "TRIGGERS", "COMMAND_STALL", "PEAK_READY",
-    "DONE_MASK", "POISONED", "CONTEXT",
-)  # fmt: skip
-WRITE_ONLY = ("CONTROL", "DEBUG_SELECT")
+"""Address after the last one of each table, by its first one."""
+TABLE_ACCESS = {regs.RANGE: "w", regs.QUOTA: "rw", regs.CONTEXT: "r", regs.PROFILE: "w", regs.DESCRIPTOR: "w"}
+"""Who may do what, as in ``register_map.ACCESS``."""
+LOCKABLE = (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR)
 
 
 def answered(trace: Trace, write: bool, good: bool) -> Cycles:
@@ -41,24 +36,23 @@ def at(trace: Trace, low: int, high: int) -> Cycles:
 def bins(config: T3Config) -> Bins:
     """What can happen at the registers."""
     found: Bins = {}
-    places = {name: (address, address + 8) for name, address in NAMED.items() if name not in NO_REGISTERS}
-    for name, (low, high) in {**places, **TABLES}.items():
-        writable, readable = name not in READ_ONLY, name not in WRITE_ONLY
-        for verb, write, possible in (("read", False, readable), ("write", True, writable)):
+    for low, access in {**regs.ACCESS, **TABLE_ACCESS}.items():
+        high = TABLES.get(low, low + 8)
+        for verb, write, possible in (("read", False, access != "w"), ("write", True, access != "r")):
             result = "" if possible else " refused"
-            found[f"{name}: {verb}{result}"] = lambda t, w=write, g=possible, a=low, b=high: (
+            found[f"{NAMES[low]}: {verb}{result}"] = lambda t, w=write, g=possible, a=low, b=high: (
                 answered(t, w, g) & at(t, a, b)
             )
-    lockable = ("ARBITER", "THRESHOLDS", "WATCHDOG", *(name for name in TABLES if name not in READ_ONLY))
-    for name in lockable:
-        low, high = {**places, **TABLES}[name]
-        found[f"{name}: write refused"] = lambda t, a=low, b=high: answered(t, True, False) & at(t, a, b)
-    control = NAMED["CONTROL"]
+    for low in LOCKABLE:
+        high = TABLES.get(low, low + 8)
+        found[f"{NAMES[low]}: write refused"] = lambda t, a=low, b=high: answered(t, True, False) & at(t, a, b)
     for action in ("arm", "disarm", "abort", "quiesce", "resume"):
         bit = np.uint64(regs.Control[action].offset)
         for good, result in ((True, "done"), (False, "refused")):
             found[f"{action}: {result}"] = lambda t, b=bit, g=good: (
-                answered(t, True, g) & at(t, control, control + 8) & (after(t.get("bus_data")) >> b & np.uint64(1) > 0)
+                answered(t, True, g)
+                & at(t, regs.CONTROL, regs.CONTROL + 8)
+                & (after(t.get("bus_data")) >> b & np.uint64(1) > 0)
             )
     return found | {
         "address not a multiple of 8": lambda t: (
