@@ -2,9 +2,11 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 _MODULE = re.compile(r"^module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
 _ATTRIBUTE = re.compile(r"^ *attribute .*\n", re.MULTILINE)
+_UNNAMED = re.compile(r"\\port\$\d+\$\d+")
 _INSTANCE = re.compile(r"^( *cell )\\(\S+)", re.MULTILINE)
 
 
@@ -15,7 +17,7 @@ def share_modules(rtlil: str) -> str:
     left out where that is not ambiguous (``top__slice__queue``). Attributes (source locations, initial values) are
     dropped: they say nothing about what a module does after reset.
     """
-    bodies = dict(_MODULE.findall(_ATTRIBUTE.sub("", rtlil)))
+    bodies = _with_counted_ports(dict(_MODULE.findall(_ATTRIBUTE.sub("", rtlil))))
     shared: dict[str, str] = {}  # text of a module, in terms of shared modules: the name of the first one
     stands_for: dict[str, str] = {}
     for name in sorted(bodies, key=lambda path: -path.count(".")):
@@ -23,6 +25,31 @@ def share_modules(rtlil: str) -> str:
         stands_for[name] = shared.setdefault(text, name)
     final = _readable(list(shared.values()))
     return "".join(f"module \\{final[name]}\n{_renamed(text, final)}end\n" for text, name in shared.items())
+
+
+def _with_counted_ports(bodies: dict[str, str]) -> dict[str, str]:
+    """The modules with unnamed ports (parts of signals) counted per module, where Amaranth counts them in all."""
+    names: dict[str, dict[str, str]] = {
+        module: {port: f"\\port${number}" for number, port in enumerate(dict.fromkeys(_UNNAMED.findall(body)))}
+        for module, body in bodies.items()
+    }
+
+    def lines(module: str, body: str) -> Iterator[str]:
+        inside: dict[str, str] = {}  # names of the instance whose connections these are
+        for line in body.splitlines(True):
+            instance = _INSTANCE.match(line)
+            if instance:
+                inside = names.get(instance[2], {})
+            elif line.strip() == "end":
+                inside = {}
+            connect, space, rest = line.partition("connect ")
+            port, gap, value = rest.partition(" ")
+            if port in inside and not connect.strip():
+                yield f"{connect}{space}{inside[port]}{gap}{_UNNAMED.sub(lambda name: names[module][name[0]], value)}"
+            else:
+                yield _UNNAMED.sub(lambda name: names[module][name[0]], line)
+
+    return {module: "".join(lines(module, body)) for module, body in bodies.items()}
 
 
 def _renamed(body: str, names: dict[str, str]) -> str:
