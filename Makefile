@@ -8,7 +8,7 @@ SOURCES := hdl sim tb tests
 SEEDS ?= 1
 CYCLES ?= 4000
 
-.PHONY: run test test-all tb lint types clean prerequisites
+.PHONY: run test test-all tb area lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -21,6 +21,9 @@ test-all: $(READY)  ## every test
 
 tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part
 	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)
+
+area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
+	$(BIN)/python -m t3hdl.area
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -26,7 +26,10 @@ FAULTS = {
     "stream_output_held": Fault("slice_0", "dram__ready", "1'h1"),
     "updates_not_lost": Fault("network", "token_in__0__valid", "1'h0"),
     "updates_not_doubled": Fault("network", "token_in__0__payload", "{right} ^ 46'h3000000000"),
-    "command_of_a_chunk": Fault("trigger", "tile_done_valid", "1'h1"),
+    # a bit of the peer in the descriptor
+    "command_as_mapped": Fault(
+        "trigger", "\\config ", "({right} & 80'hf000) == 80'h1000 ? {right} ^ (80'h1 << 69) : {right}"
+    ),
     # every entry of the profile is 1
     "command_after_tiles": Fault(
         "tracker", "\\config ", "({right} & 80'hfe00) == 80'h400 ? {right} & 80'hffff | 80'h10000 : {right}"

@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from t3hdl import rdl, synthesis
+from t3hdl import area, rdl, synthesis
 from t3hdl.config import preset
 from t3hdl.module_ports import Port, module_streams, pulses
 from t3hdl.synthesis import Area, SynthesisError
-from t3hdl.verilog import generate
+from t3hdl.verilog import PARTS, generate
 
 SMALL = preset("small")
 NEEDS_YOSYS = pytest.mark.skipif(
@@ -194,3 +194,24 @@ def test_no_unknown_output_under_icarus(folder, tmp_path, name):
         subprocess.run(["iverilog", standard, "-o", "bench", *sources], cwd=tmp_path, check=True)
         run = subprocess.run(["vvp", "-n", "bench"], cwd=tmp_path, check=True, capture_output=True, text=True)
         assert run.stdout == "no X in 400 cycles\n"
+
+
+@NEEDS_YOSYS
+@pytest.mark.slow
+def test_area_page():
+    """docs/area.md is what the hardware and this version of Yosys make of it."""
+    text = area.PAGE.read_text()
+    if f"Yosys {synthesis.yosys_version()} counts" not in text:
+        pytest.skip(f"docs/area.md was made by another Yosys than {synthesis.yosys_version()}")
+    assert text == area.page(), "make area writes it again"
+
+
+def test_unit_is_the_sum_of_its_parts():
+    """Each part counts as often as it is in the unit."""
+    config = preset("paper")
+    number = area.instances(config)
+    assert {name: number[name] for name in ("slice", "matcher", "leaf", "root", "nmc")} == {
+        "slice": 64, "matcher": 4, "leaf": 8, "root": 1, "nmc": 0,
+    }  # fmt: skip
+    assert number.keys() == PARTS.keys() - {"core", "unit", "alu"}
+    assert "| 88,064 | 11,008 |" in area.tracker_section(config)

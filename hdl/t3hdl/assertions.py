@@ -34,6 +34,18 @@ _WAIVERS = {
 }
 """Lint warnings of the rules, and why each is harmless."""
 
+_HEADER = """\
+// Assertions on the T3 hardware's ports, which bind themselves to its modules. What must hold, and where it is held:
+//   no command too early                              command_after_tiles, command_after_chunk
+//   one command per block, no count lost or doubled   command_once, updates_not_lost, updates_not_doubled
+//   foreign and unmatched accesses change nothing     slice_tracks_own_range_only, slice_refuses_*
+//   idle means that nothing changes                   idle_changes_nothing
+//   threshold and starvation limit                    slice_threshold, slice_starvation_limit
+//   AXI4-Lite, streams, locked configuration          axi_*, stream_*, configuration_*
+// What is assumed of the surroundings: stream_input_held, time_never_runs_back, memory_reports_its_updates,
+// dma_reports_its_commands. Not seen at these ports: how soon a command comes, the memory's contents and order.
+"""
+
 _BUS = (
     "bus_valid", "bus_ready", "bus_write", "bus_privileged", "bus_address", "bus_data",
     "response_valid", "response_error", "response_data", "config_valid",
@@ -43,7 +55,8 @@ _SLICE_STREAMS = ("compute_read", "compute_write", "comm_read", "comm_write", "d
 
 def assertions(config: T3Config, modules: dict[str, Component]) -> str:
     """The text of :data:`FILE` for the modules of this configuration, by name. A crossing has no rules of its own."""
-    parts = [f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items()]
+    parts = [_HEADER]
+    parts += [f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items()]
     parts.append(package(config))
     folder = files("t3hdl") / "sva"
     parts += [(folder / name).read_text() for name in RULES]
@@ -175,7 +188,7 @@ def _core_rules(config: T3Config) -> list[str]:
         for name in _SLICE_STREAMS:
             port = f"{name}__{s}"
             streams |= {f"{name}_valid": f"{port}__valid", f"{name}_ready": f"{port}__ready", name: f"{port}__payload"}
-        for name in ("compute_refused", "comm_refused"):
+        for name in ("compute_refused", "comm_refused", "update_done"):
             streams |= {f"{name}_valid": f"{name}_valid__{s}", name: f"{name}__{s}"}
         shared = _same("disarm", "arbiter", "ranges", "threshold", "now")
         lines.append(_instance("t3_slice_rules", f"slice_{s}", {**shared, "occupancy": f"occupancy__{s}", **streams}))

@@ -30,7 +30,9 @@ module t3_slice_rules
     input wire compute_refused_valid,
     input memory_request_t compute_refused,
     input wire comm_refused_valid,
-    input memory_request_t comm_refused
+    input memory_request_t comm_refused,
+    input wire update_done_valid,
+    input memory_request_t update_done
 );
   // What a write meets at entry: the lowest valid range around its line.
   typedef enum logic [1:0] {
@@ -125,6 +127,19 @@ module t3_slice_rules
   default clocking @(posedge clk);
   endclocking
   default disable iff (rst);
+
+  time_never_runs_back :
+  assume property (now >= $past(now));
+
+  // The memory reports each tracked update once, after it has taken it.
+  logic [15:0] unperformed;
+  wire performed = PERFORMED && update_done_valid && update_done.tagged_;
+  always_ff @(posedge clk) begin
+    if (rst || disarm) unperformed <= 0;
+    else unperformed <= unperformed + 16'(dram_valid && dram_ready && dram.tagged_) - 16'(performed && unperformed > 0);
+  end
+  memory_reports_its_updates :
+  assume property (performed |-> unperformed > 0);
 
   slice_refuses_foreign_compute_writes :
   assert property (started |-> compute_refused_valid == (compute_wrote && compute_entry == REFUSED));
