@@ -170,19 +170,23 @@ def test_tokens_of_an_aborted_context_are_dropped_until_the_drain_is_over() -> N
     check(scenario)
 
 
-def test_the_sweep_may_outlast_the_drain_time() -> None:
-    config = preset("small", tracker_sets=256, row_index_bits=4, slices=1, node_inputs=1, token_queue=2)
+def test_an_abort_lasts_for_its_sweep_and_for_the_tokens_that_wait_behind_it() -> None:
+    overrides = {"tracker_sets": 256, "row_index_bits": 4, "slices": 1, "node_inputs": 1, "token_queue": 2}
+    config = preset("small", **overrides)
 
     async def scenario(d: Driver) -> None:
         await d.start()
+        await d.load(slot=0)
         asked = d.bench.now
         await d.control(abort=1, context=0)
-        over = await d.maintained()
-        assert over == asked + 1 + 2 + config.sets_per_bank
-        assert over > asked + config.drain_cycles
-        assert await d.abort_over() == over + 1
+        for _ in range(12):
+            d.send(n=1)
+        assert await d.maintained() == asked + 1 + 2 + config.sets_per_bank
+        await d.settle()
+        assert d["abort_busy"] == 1
+        await d.abort_over()
+        assert (d.errors, d["updates"], d["entries"]) == ([], 0, 0)
 
-    overrides = {"tracker_sets": 256, "row_index_bits": 4, "slices": 1, "node_inputs": 1, "token_queue": 2}
     check(scenario, **overrides)
 
 

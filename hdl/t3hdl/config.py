@@ -10,6 +10,10 @@ DTYPES = ("fp16", "bf16", "fp32", "int32")
 """Data types that the NMC ALU can have, in the order of :class:`~t3hdl.layouts.Dtype`."""
 
 
+_SWEEP_ENDS = 8
+"""Cycles of a sweep of the tracker's rows before the first and after the last row, rounded up."""
+
+
 def _is_power_of_two(value: int) -> bool:
     return value > 0 and value & (value - 1) == 0
 
@@ -155,14 +159,15 @@ class T3Config:
 
     @property
     def drain_cycles(self) -> int:
-        """Cycles in which a token that a slice's token queue holds has certainly left the tracker's banks.
+        """Cycles after an abort in which a token that a slice's token queue holds has certainly left the tracker's banks.
 
-        A bank takes a token at least every ``tracker_banks`` cycles (its event queue gets that share of the one event
-        per cycle); a root input moves every ``nodes`` such turns, a leaf input every ``slices`` of them. The token and
-        what is before it: ``token_queue`` + 2 places at the leaf's input, 4 at the root's, 8 behind it.
+        The banks take nothing while the abort sweeps their rows. Else a bank takes a token at least every
+        ``tracker_banks`` cycles (its event queue gets that share of the one event per cycle); a root input moves every
+        ``nodes`` such turns, a leaf input every ``slices`` of them. The token and what is before it: ``token_queue`` + 2
+        places at the leaf's input, 4 at the root's, 8 behind it.
         """
         turns = (self.token_queue + 2) * self.slices + 4 * self.nodes + 8
-        return turns * self.tracker_banks
+        return turns * self.tracker_banks + self.sets_per_bank + _SWEEP_ENDS
 
 
 PRESETS: dict[str, T3Config] = {
