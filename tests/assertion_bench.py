@@ -56,7 +56,7 @@ class CheckedLibrary:
 
 @dataclass(frozen=True)
 class Fault:
-    """A wire that is wrong on demand: ``instance`` gets ``value`` at its input ``port``, of which ``{right}`` is right."""
+    """A wire that is wrong on demand: ``instance`` gets ``value`` at its input ``port``; ``{right}`` is the right one."""
 
     instance: str
     port: str

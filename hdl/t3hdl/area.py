@@ -1,5 +1,6 @@
 """How large the hardware is: ``python -m t3hdl.area`` writes ``docs/area.md`` again, after a change of the hardware."""
 
+import textwrap
 from functools import cache
 from pathlib import Path
 
@@ -23,6 +24,13 @@ with one read and one write port (each is a module of its own in the Verilog). Y
 of its parts: between them there are only wires. Each bank group of the memory has one `nmc`; `crossing` is needed only
 for a host bus with a clock of its own.
 """
+
+_REASONS = """\
+The paper does not say what its bits are. These are fewer for three reasons. An entry holds no address: a tile is named
+by its place in the output, and the output's addresses are kept once, in the ranges of slices and egress. It holds no
+threshold: that comes from one profile of {profile} numbers for all tiles. And {index} bits of the tile's name are the
+number of its set. On the other side, context and epoch in the tag and the marks of overflow are in no entry of the
+paper: they let several jobs and two uses of an output be in flight, and lose nothing on an overflow."""
 
 _COLUMNS = """\
 | part | instances | gates | flip-flops | memories | memory bits |
@@ -71,6 +79,7 @@ def tracker_section(config: T3Config) -> str:
     fields = {str(name): Shape.cast(place.shape).width for name, place in entry_layout(config)}
     entry, entries = sum(fields.values()), config.tracker_sets * config.tracker_ways
     marks = config.tracker_sets * config.descriptors
+    reasons = textwrap.fill(_REASONS.format(profile=4 * config.wavefronts, index=config.set_bits), 120)
     return f"""\
 ## The tracker's memory beside the paper's
 
@@ -85,11 +94,7 @@ workgroup's 8 wavefronts. Here:
 | both | {entries * entry + marks:,} | {(entries * entry + marks) // 8:,} |
 | the paper | {PAPER_BYTES * 8:,} | {PAPER_BYTES:,} |
 
-The paper does not say what its bits are. These are fewer for three reasons. An entry holds no address: a tile is named
-by its place in the output, and the output's addresses are kept once, in the ranges of slices and egress. It holds no
-threshold: that comes from one profile of {4 * config.wavefronts} numbers for all tiles.
-And {config.set_bits} bits of the tile's name are the number of its set. On the other side, context and epoch in the tag and the marks of overflow are in no entry of the paper: they
-let several jobs and two uses of an output be in flight, and lose nothing on an overflow.
+{reasons}
 
 Not in this sum: the slots of the live chunks, which are flip-flops, and the blocks and descriptors of the trigger,
 which stand for the paper's DMA table. With `protect` each row of a memory also has check bits.
