@@ -56,7 +56,7 @@ class CheckedLibrary:
 
 @dataclass(frozen=True)
 class Fault:
-    """A wire that is wrong on demand: ``instance`` gets ``value`` at its input ``port``; ``{right}`` is the right one."""
+    """A wire that is wrong on demand: ``instance`` gets ``value`` at input ``port``; ``{right}`` is what is right."""
 
     instance: str
     port: str
