@@ -25,7 +25,9 @@ class Trigger(Stimulus):
             self.descriptor_writes(i, self.chunk(context))
 
     def chunk(self, context: int) -> tuple[int, ...]:
-        """The words of a descriptor whose blocks have a place in the block table; seldom one of another context."""
+        """The words of a descriptor whose blocks have a place in the block table; seldom one of another context, or
+        one that contradicts itself.
+        """
         rng = self.rng
         row0, row1, col0, col1 = self.rectangle()
         row_shift, col_shift = rng.randrange(3), rng.randrange(3)
@@ -34,6 +36,9 @@ class Trigger(Stimulus):
             if (last_col + 1) << last_row.bit_length() <= self.config.blocks:
                 break
             row_shift, col_shift = min(3, row_shift + 1), min(3, col_shift + 1)
+        log = last_row.bit_length()
+        if self.chance(0.05):
+            last_row, last_col, log = rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 2, 15))
         kind = rng.choice((ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, *ChunkKind))
         tiles = {f"tiles_{place}": rng.choice((1, 2, 3)) for place in ("inner", "bottom", "right", "corner")}
         return (
@@ -44,7 +49,7 @@ class Trigger(Stimulus):
                  dtype=rng.getrandbits(2)),
             pack(regs.DESCRIPTOR_LAYOUTS[2], base=rng.getrandbits(39), pitch=rng.getrandbits(16)),
             pack(regs.DESCRIPTOR_LAYOUTS[3], peer_base=rng.getrandbits(39), row_shift=row_shift, col_shift=col_shift,
-                 row_blocks_log=last_row.bit_length()),
+                 row_blocks_log=log),
             pack(regs.DESCRIPTOR_LAYOUTS[4], **tiles),
             pack(regs.DESCRIPTOR_LAYOUTS[5], last_block_row=last_row, last_block_col=last_col),
         )  # fmt: skip
@@ -112,10 +117,9 @@ class Trigger(Stimulus):
         if self.chance(max(beside, self.rate("tiles") * self.activity)):
             slot = self.slot()
             row0, row1, col0, col1 = self.bounds.get(slot, (0, 1, 0, 1))
-            tile = pack(
-                TileDone,
-                slot=slot, row=rng.randrange(row0, row1), col=rng.randrange(col0, col1), wf=rng.randrange(16),
-            )  # fmt: skip
+            beyond = 4 if self.chance(0.02) else 0
+            row, col = rng.randrange(row0, row1 + beyond), rng.randrange(col0, col1 + beyond)
+            tile = pack(TileDone, slot=slot, row=row, col=col, wf=rng.randrange(16))
         if self.chance(max(beside, 0.03 * self.activity)):
             slot = self.slot()
             self.incomplete.discard(slot)

@@ -238,3 +238,25 @@ def test_a_slot_that_is_aborted_while_it_is_scanned_is_reported():
     scene.abort()
     scene.tick(20)
     assert scene.stuck() == {"valid": 1, "descriptor": 0, "context": CONTEXT, "block": 0, "expected": 4, "seen": 0}
+
+
+def test_an_abort_in_the_cycle_of_a_retirement_leaves_no_flush():
+    scene = Scene()
+    scene.describe(0)
+    scene.describe(1, context=0)
+    scene.quota(0, credits=0)
+    scene.arm(1)
+    scene.settle()
+    scene.arm(1, 1, 0)
+    scene.settle()
+    for row, col in ((8, 16), (10, 16), (8, 18), (10, 18)):
+        for _ in range(4):
+            scene.tile(row, col)
+    scene.settle()
+    assert len(scene.commands) == BLOCKS
+    scene.chunk(1, overflowed=1)  # the walker is busy with this one
+    scene.chunk(0, overflowed=1)  # all issued: the slot is retired in the next cycle
+    scene.abort()
+    scene.tick(BLOCKS + 3)
+    assert scene.bench.get("idle") == 1, "no walk for the retired slot"
+    assert scene.status("ready", context=0) == [BLOCKS]

@@ -190,3 +190,24 @@ def test_reset_does_not_depend_on_what_was_before():
         scene.tile(10, 16)
         scene.settle()
     assert used.loads == fresh.loads and used.commands == fresh.commands and len(fresh.commands) == 2
+
+
+def test_tiles_outside_the_chunk_never_push_a_block():
+    chunk = {"col1": 18, "last_block_col": 0}  # block numbers 0 and 1 of 4
+    scene = live(chunk | dict.fromkeys(("tiles_inner", "tiles_bottom", "tiles_right", "tiles_corner"), 1))
+    for row, col in ((8, 18), (12, 16), (14, 18), (7, 16)):  # to the right, below, both, above
+        scene.tile(row, col)
+    scene.settle()
+    assert scene.commands == [] and scene.status("ready", "slots") == [0, 1]
+    for row in (8, 10):
+        scene.tile(row, 16)
+    scene.chunk()
+    scene.settle()
+    assert scene.places("row", "col") == [(8, 16), (10, 16)] and scene.status("complete") == [1]
+
+
+def test_a_chunk_that_claims_too_many_blocks_is_never_retired():
+    scene = live({"last_block_row": 42, "last_block_col": 2, "row_blocks_log": 0})  # 129 blocks
+    scene.chunk(overflowed=1)
+    scene.settle()
+    assert len(scene.commands) == 3 and scene.status("slots", "ready") == [1, 0]

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 from stream_checks import run
+from t3hdl import register_map as regs
 from t3hdl.config import preset
 from t3hdl.layouts import ChunkKind
 from t3hdl.trigger import Trigger
@@ -258,5 +259,37 @@ def test_pulses_of_slots_that_are_not_in_use_are_ignored() -> None:
             await d.step(chunk_done_valid=1, chunk_done={"slot": slot, "overflowed": 1})
         await d.settle()
         assert (d.commands, d["chunks_done"], d["done_mask"]) == ([], 0, 0)
+
+    check(scenario)
+
+
+def test_tiles_outside_the_chunk_never_push_a_block() -> None:
+    chunk = Chunk(rows=2, cols=1)  # block numbers 0 and 1 of 4
+
+    async def scenario(d: Driver) -> None:
+        await d.arm([chunk])
+        for wf in range(WAVEFRONTS):
+            await d.tile(0, 0, 1, wf)  # number 2
+            await d.tile(0, 2, 0, wf)  # number 2 again
+            await d.tile(0, 3, 1, wf)  # number 3
+        await d.settle()
+        assert (d.commands, d.context(0).ready) == ([], 0)
+        await d.finish(0, chunk)
+        await d.settle()
+        assert (sorted(d.blocks(0)), d.context(0).complete) == (sorted(chunk.blocks()), 1)
+
+    check(scenario)
+
+
+def test_a_chunk_that_claims_too_many_blocks_is_never_retired() -> None:
+    async def scenario(d: Driver) -> None:
+        await d.write([Chunk(rows=1, cols=4)])
+        claim = regs.DESCRIPTOR_LAYOUTS[5].const({"last_block_row": 42, "last_block_col": 2})  # 129 blocks
+        await d.set(regs.DESCRIPTOR + 40, claim.as_bits())
+        await d.control(arm=1, descriptors=1)
+        await d.until(lambda: d["live"] == 1)
+        await d.step(**d.chunk_done(0, overflowed=1))
+        await d.settle()
+        assert (len(d.commands), d.context(0).slots, d.context(0).ready) == (3, 1, 0)
 
     check(scenario)

@@ -100,7 +100,7 @@ class BlockTable(wiring.Component):
         block = self._locate(m, a, b, places.data)
         self._count(m, b, entries)
         m.d.comb += [
-            entries.read_row.eq(Cat(block[: self._block_bits], a.slot)),
+            entries.read_row.eq(Cat(block, a.slot)),
             entries.read.eq(_reads(a.op)),
             self.busy.eq((a.op != BlockOp.NONE) | (b.op != BlockOp.NONE)),
             self.scanning.eq((a.op == BlockOp.SCAN) | (b.op == BlockOp.SCAN)),
@@ -118,7 +118,7 @@ class BlockTable(wiring.Component):
 
     def _locate(self, m: Module, a: Any, b: Any, places: Any) -> Value:
         """Stage A: place of the block in the chunk, from a tile's place or from the block's number."""
-        row, col, block = Signal(12), Signal(12), Signal(6)
+        row, col, block = Signal(12), Signal(12), Signal(self._block_bits)
         log = places.row_blocks_log
         with m.If(a.op == BlockOp.TILE):
             m.d.comb += [
@@ -146,8 +146,8 @@ class BlockTable(wiring.Component):
         tiles = b.tiles[Cat(b.bottom, b.right)]
         m.d.comb += [
             count.eq(entry.count + (b.op == BlockOp.TILE)),
-            tile.eq((b.op == BlockOp.TILE) & ~entry.fired & (count == tiles)),
             open_block.eq(b.inside & ~entry.fired),
+            tile.eq((b.op == BlockOp.TILE) & open_block & (count == tiles)),
             flush.eq((b.op == BlockOp.FLUSH) & open_block),
             counts.eq(self.counts.bit_select(b.slot, 1) & ~entries.uncorrectable),
             entries.write.eq((b.op != BlockOp.NONE) & (b.op != BlockOp.SCAN)),

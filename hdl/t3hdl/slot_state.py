@@ -13,6 +13,8 @@ from .layouts import ChunkDone
 
 SlotLoading = data.StructLayout({"slot": 6, "descriptor": 6, "context": 4, "dma": 1, "blocks": 7})
 """A chunk that comes into use; ``blocks``: how many commands it will give."""
+MOST_BLOCKS = 127
+"""What ``blocks`` says of a chunk that claims more: more than its block numbers, so that it is never retired."""
 
 _State = data.StructLayout({
     "used": 1, "dma": 1, "done": 1, "all_issued": 1, "pending": 1, "poisoned": 1,

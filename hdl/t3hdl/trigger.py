@@ -18,7 +18,7 @@ from .descriptor_loader import DescriptorLoader
 from .layouts import ChunkKind
 from .ready_lists import ReadyLists
 from .signatures import trigger_signature
-from .slot_state import SlotState
+from .slot_state import MOST_BLOCKS, SlotState
 from .trigger_settings import TriggerSettings
 from .watchdog import Watchdog
 
@@ -152,6 +152,7 @@ class Trigger(wiring.Component):
             self._contexts, self._loader, self._slots, self._blocks, self._issuer,
         )  # fmt: skip
         rectangle, amounts, buffer, target, counts, last = (loader.descriptor[f"word{w}"] for w in range(6))
+        blocks_given = (last.last_block_row + 1) * (last.last_block_col + 1)
         places, plan, dma = blocks.load_places, issuer.load_plan, rectangle.kind == ChunkKind.DMA
         m.d.comb += [
             loader.config_valid.eq(self.config_valid), loader.config.eq(self.config),
@@ -163,7 +164,7 @@ class Trigger(wiring.Component):
             loader.started.eq(self._walker.clear_take), loader.cleared.eq(self._walker.cleared),
             slots.load.eq(loader.loading), slots.loading.slot.eq(loader.slot), slots.loading.dma.eq(dma),
             slots.loading.descriptor.eq(loader.number), slots.loading.context.eq(loader.context),
-            slots.loading.blocks.eq((last.last_block_row + 1) * (last.last_block_col + 1)),
+            slots.loading.blocks.eq(Mux(blocks_given > MOST_BLOCKS, MOST_BLOCKS, blocks_given)),
             blocks.load.eq(loader.write), blocks.load_slot.eq(loader.slot),
             issuer.load.eq(loader.write), issuer.load_slot.eq(loader.slot),
             places.dma.eq(dma), places.tiles.eq(counts),

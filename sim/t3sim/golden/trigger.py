@@ -6,7 +6,7 @@ from t3hdl import register_map
 from t3hdl.config import T3Config
 
 from ..abi import CALL
-from .trigger_blocks import block_of, enter, stage_b
+from .trigger_blocks import block_at, enter, stage_b, tile_place
 from .trigger_commands import OUTSTANDING_MASK, issue, issued_slot
 from .trigger_loader import count_live, load_next, walk
 from .trigger_state import (
@@ -67,11 +67,13 @@ def _state_at(address):
 
 
 @njit(cache=True)
-def _retire(state, slots):
-    """The lowest of these slots is free again."""
+def _retire(state, slots, aborted):
+    """The lowest of these slots is free again; a slot of the context that is aborted is left to the abort."""
     slot = lowest(slots)
-    state[S.used] &= ~(1 << slot)
-    state[S.slots + slot_field(state, slot, SUMS.context)] -= 1
+    context = slot_field(state, slot, SUMS.context)
+    if context != aborted:
+        state[S.used] &= ~(1 << slot)
+        state[S.slots + context] -= 1
 
 
 @njit(cache=True)
@@ -188,7 +190,8 @@ def _enter_pipeline(state, words, tile_enters, now):
     state[S.a + OPERATION.kind] = NOTHING
     if tile_enters:
         slot = take(words[IN.tile_done], TILE_DONE.slot)
-        enter(state, TILE, slot, block_of(state, slot, words[IN.tile_done]))
+        row, col = tile_place(state, slot, words[IN.tile_done])
+        enter(state, TILE, slot, block_at(state, slot, row, col), row, col)
     walk(state, tile_enters, now)
 
 
@@ -236,7 +239,7 @@ def step(state_at, in_at, out_at):
     if state[S.loader] == loader:
         load_next(state, aborted)
     if retired:
-        _retire(state, retired)
+        _retire(state, retired, aborted)
     _take_pulses(state, words, used, poisoned, aborted)
     if returned:
         state[S.outstanding + context] = (state[S.outstanding + context] - 1) & OUTSTANDING_MASK

@@ -32,20 +32,25 @@ _FIRED, _BY_CHUNK = 1 << 16, 1 << 17
 
 
 @njit(cache=True)
-def enter(state, kind, slot, block):
+def enter(state, kind, slot, block, row, col):
     """A block operation enters stage A."""
     state[S.a + OPERATION.kind] = kind
     state[S.a + OPERATION.slot] = slot
     state[S.a + OPERATION.block] = block
+    state[S.a + OPERATION.row], state[S.a + OPERATION.col] = row, col
 
 
 @njit(cache=True)
-def block_of(state, slot, tile):
-    """Block number of a tile of a slot."""
+def tile_place(state, slot, tile):
+    """Block row and block column of a tile of a slot; one beyond the bounds has a place outside the chunk."""
     row = (take(tile, TILE_DONE.row) - slot_field(state, slot, PLACE.row0)) & PLACE.row0.mask
     col = (take(tile, TILE_DONE.col) - slot_field(state, slot, PLACE.col0)) & PLACE.col0.mask
-    row >>= slot_field(state, slot, THERE.row_shift)
-    col >>= slot_field(state, slot, THERE.col_shift)
+    return row >> slot_field(state, slot, THERE.row_shift), col >> slot_field(state, slot, THERE.col_shift)
+
+
+@njit(cache=True)
+def block_at(state, slot, row, col):
+    """Block number of a place in the chunk."""
     return ((col << slot_field(state, slot, THERE.row_blocks_log)) | row) & (state[S.blocks] - 1)
 
 
@@ -63,9 +68,8 @@ def by_chunk(state, entry):
 
 
 @njit(cache=True)
-def _tiles_of(state, slot, block):
-    """Tiles that complete a block."""
-    row, col = block_place(state, slot, block)
+def _tiles_of(state, slot, row, col):
+    """Tiles that complete the block at a place in the chunk."""
     bottom = row == slot_field(state, slot, LAST.last_block_row)
     right = col == slot_field(state, slot, LAST.last_block_col)
     if bottom and right:
@@ -101,16 +105,16 @@ def pop_ready(state, context):
 
 
 @njit(cache=True)
-def _scan(state, slot, block, counts):
+def _scan(state, slot, block, tiles, counts):
     """SCAN: note the first block that waits; after the last block, the watchdog's finding.
 
-    ``counts``: whether the block can be noted.
+    ``tiles`` complete the block; ``counts``: whether it can be noted.
     """
     if counts and not state[S.noted]:
         state[S.noted] = (
             place(STUCK.valid, 1)
             | place(STUCK.block, block)
-            | place(STUCK.expected, _tiles_of(state, slot, block))
+            | place(STUCK.expected, tiles)
             | place(STUCK.seen, state[S.tables + slot * state[S.blocks] + block] & _COUNT_MASK)
         )
     if block == state[S.blocks] - 1:
@@ -135,20 +139,19 @@ def stage_b(state):
     if kind == CLEAR:
         state[at] = 0
         return
-    fired, counts = state[at] & _FIRED, state[S.used] & ~state[S.poisoned] & (1 << slot)
+    row, col = state[S.b + OPERATION.row], state[S.b + OPERATION.col]
+    inside = row <= slot_field(state, slot, LAST.last_block_row) and col <= slot_field(state, slot, LAST.last_block_col)
+    waits, counts = inside and not state[at] & _FIRED, state[S.used] & ~state[S.poisoned] & (1 << slot)
     if kind == TILE:
         count = (state[at] + 1) & _COUNT_MASK
         state[at] = (state[at] & ~_COUNT_MASK) | count
-        if not fired and count == _tiles_of(state, slot, block):
+        if waits and count == _tiles_of(state, slot, row, col):
             state[at] |= _FIRED
             if counts and is_dma(state, slot):
                 _push_ready(state, slot, entry)
-        return
-    row, col = block_place(state, slot, block)
-    inside = row <= slot_field(state, slot, LAST.last_block_row) and col <= slot_field(state, slot, LAST.last_block_col)
-    if kind == SCAN:
-        _scan(state, slot, block, counts and inside and not fired)
-    elif inside and not fired:
+    elif kind == SCAN:
+        _scan(state, slot, block, _tiles_of(state, slot, row, col), counts and waits)
+    elif waits:
         state[at] |= _FIRED | _BY_CHUNK
         if counts:
             _push_ready(state, slot, entry)

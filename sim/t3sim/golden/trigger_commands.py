@@ -6,15 +6,16 @@ from .trigger_blocks import block_place, by_chunk, pop_ready
 from .trigger_state import BUILD, FETCH, HERE, LOOKUP, PLACE, ROW, SUMS, THERE, WORDS, S, next_ready, slot_field
 from .words import COMMAND, NEVER, put
 
-_UNISSUED_MASK = (1 << 7) - 1
+_MOST_BLOCKS = (1 << 7) - 1
+_PLACE_MASK = PLACE.row0.mask
 OUTSTANDING_MASK = (1 << 16) - 1
 _TRIGGERS_MASK = (1 << 32) - 1
 
 
 @njit(cache=True)
 def blocks_of_chunk(rows, cols):
-    """Commands that a chunk of so many block rows and columns gives."""
-    return (rows * cols) & _UNISSUED_MASK
+    """Commands that a chunk of so many block rows and columns gives; one that claims too many is never retired."""
+    return min(rows * cols, _MOST_BLOCKS)
 
 
 @njit(cache=True)
@@ -29,8 +30,8 @@ def _build(state):
     slot = issued_slot(state)
     block_row, block_col = block_place(state, slot, state[S.issue] - slot * state[S.blocks])
     row_shift, col_shift = slot_field(state, slot, THERE.row_shift), slot_field(state, slot, THERE.col_shift)
-    row = slot_field(state, slot, PLACE.row0) + (block_row << row_shift)
-    col = slot_field(state, slot, PLACE.col0) + (block_col << col_shift)
+    row = slot_field(state, slot, PLACE.row0) + (block_row << row_shift) & _PLACE_MASK
+    col = slot_field(state, slot, PLACE.col0) + (block_col << col_shift) & _PLACE_MASK
     first = S.command
     state[first : first + 4] = 0
     put(state, first, COMMAND.descriptor, state[S.slot + slot * ROW + WORDS])
@@ -42,8 +43,8 @@ def _build(state):
     put(state, first, COMMAND.by_chunk, by_chunk(state, state[S.issue]))
     put(state, first, COMMAND.row, row)
     put(state, first, COMMAND.col, col)
-    put(state, first, COMMAND.rows, min(1 << row_shift, slot_field(state, slot, PLACE.row1) - row))
-    put(state, first, COMMAND.cols, min(1 << col_shift, slot_field(state, slot, PLACE.col1) - col))
+    put(state, first, COMMAND.rows, min(1 << row_shift, slot_field(state, slot, PLACE.row1) - row & _PLACE_MASK))
+    put(state, first, COMMAND.cols, min(1 << col_shift, slot_field(state, slot, PLACE.col1) - col & _PLACE_MASK))
     put(state, first, COMMAND.pitch, slot_field(state, slot, HERE.pitch))
     put(state, first, COMMAND.base, slot_field(state, slot, HERE.base))
     put(state, first, COMMAND.peer_base, slot_field(state, slot, THERE.peer_base))
@@ -57,7 +58,7 @@ def _give(state, now):
     outstanding = S.outstanding + slot_field(state, slot, SUMS.context)
     state[S.command_valid], state[S.built] = 1, now
     state[outstanding] = (state[outstanding] + 1) & OUTSTANDING_MASK
-    state[S.unissued + slot] = (state[S.unissued + slot] - 1) & _UNISSUED_MASK
+    state[S.unissued + slot] = (state[S.unissued + slot] - 1) & _MOST_BLOCKS
     if state[S.unissued + slot] == 0:
         state[S.all_issued] |= 1 << slot
     state[S.issuer] = FETCH

@@ -2,7 +2,7 @@
 
 from numba import njit
 
-from .trigger_blocks import enter
+from .trigger_blocks import block_place, enter
 from .trigger_commands import blocks_of_chunk
 from .trigger_state import (
     CLEAR,
@@ -158,7 +158,8 @@ def walk(state, tile_enters, now):
         state[S.walk_block] = 0
         _take_walk(state, now)
     elif not tile_enters:
-        enter(state, state[S.walker], state[S.walk_slot], state[S.walk_block])
+        row, col = block_place(state, state[S.walk_slot], state[S.walk_block])
+        enter(state, state[S.walker], state[S.walk_slot], state[S.walk_block], row, col)
         state[S.walk_block] += 1
         if state[S.walk_block] == state[S.blocks]:
             state[S.walk_block] = 0

@@ -23,8 +23,8 @@ WAIT, READ, SKIP, START, CLEARING, LOADING = range(6)
 FETCH, LOOKUP, BUILD = range(3)
 """States of the issuer of commands."""
 
-OPERATION = state_map(kind=1, slot=1, block=1)
-"""A block operation in stage A or B."""
+OPERATION = state_map(kind=1, slot=1, block=1, row=1, col=1)
+"""A block operation in stage A or B: block number, block row and column in the chunk."""
 S = state_map(
     words=1, descriptors=1, blocks=1, contexts=1, slot_mask=1, entries=1,  # parameters end here
     # contexts: `loading` are the armed ones with descriptors left; lists of ready blocks, `waiting` their sum
