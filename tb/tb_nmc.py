@@ -12,8 +12,8 @@ from words import Trace
 
 DISTANCES = range(6)
 """Cycles between the requests of one line."""
-FLAGS = {"inexact": 0, "underflow": 1, "overflow": 2, "invalid": 4}
-"""Bits of done_flags that can be raised."""
+FLAGS = {"inexact": 0, "overflow": 2, "invalid": 4}
+"""Bits of done_flags that can be raised: a sum so small that it underflows is exact."""
 WHOLE = (1 << 32) - 1
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from stimulus import pack
 from t3hdl import register_map as regs
 from t3hdl.config import T3Config
-from t3hdl.layouts import ChunkKind, MemoryRequest, Op, channel_of
+from t3hdl.layouts import INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
 from unit_machine import Fields, Sent
 
 ROWS = 3
@@ -118,12 +118,13 @@ class Job:
     @property
     def lines(self) -> int:
         """Lines of the output buffer."""
-        return ROWS * self.columns * 2 * TILE_LINES
+        return ROWS * self.columns * 2 * TILE_LINES * INTERLEAVE_LINES
 
     def tile_lines(self, row: int, col: int, wf: int) -> range:
-        """The lines of a wavefront tile."""
-        first = self.base + ((row * self.columns + col) * 2 + wf) * TILE_LINES
-        return range(first, first + LINES[int(row == ROWS - 1), int(col == self.columns - 1), wf])
+        """The lines of a wavefront tile, each in another channel than the one before."""
+        first = self.base + ((row * self.columns + col) * 2 + wf) * TILE_LINES * INTERLEAVE_LINES
+        lines = LINES[int(row == ROWS - 1), int(col == self.columns - 1), wf]
+        return range(first, first + lines * INTERLEAVE_LINES, INTERLEAVE_LINES)
 
     def _rows(self, chunk: Chunk, row: int) -> range:
         return range(row, min(ROWS, row + (1 << chunk.row_shift)))

@@ -7,6 +7,14 @@ from stimulus import Stimulus, pack
 from t3hdl.config import T3Config
 from t3hdl.layouts import LINE_BYTES, NmcRequest, Op
 
+SPECIAL = (
+    (16, (0, 1, 0x3FF, 0x400, 0x401, 0x3C00, 0x7BFF, 0x7C00, 0x7E00, 0x7D01)),
+    (16, (0, 1, 0x7F, 0x80, 0x81, 0x3F80, 0x7F7F, 0x7F80, 0x7FC0, 0x7FA1)),
+    (32, (0, 1, 0x7FFFFF, 0x800000, 0x800001, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7FC00000, 0x7FA00001)),
+    (32, (0, 1, 0x7FFFFFFF, 0x7FFFFFFE)),
+)
+"""Width of FP16, BF16, FP32 and INT32, and values at their edges: zero, subnormal, smallest, one, largest, NaN."""
+
 
 class Nmc(Stimulus):
     """Operations on few lines of a memory that answers one cycle after the read."""
@@ -16,18 +24,22 @@ class Nmc(Stimulus):
         self.memory: dict[int, int] = {}
 
     def line(self) -> int:
-        """Sixteen FP16 numbers, special ones among them."""
-        special = (0, 0x8000, 1, 0x83FF, 0x0400, 0x3C00, 0xBC00, 0x7BFF, 0xFBFF, 0x7C00, 0xFC00, 0x7E00, 0x7D01)
-        lanes = [self.rng.choice(special) if self.chance(0.4) else self.rng.getrandbits(16) for _ in range(16)]
-        return sum(lane << 16 * i for i, lane in enumerate(lanes))
+        """Elements of one data type, special ones among them."""
+        bits, special = self.rng.choice(SPECIAL)
+        elements = [
+            self.rng.choice(special) ^ self.rng.getrandbits(1) << bits - 1 if self.chance(0.4) else
+            self.rng.getrandbits(bits) for _ in range(256 // bits)
+        ]  # fmt: skip
+        return sum(element << bits * i for i, element in enumerate(elements))
 
     def request(self) -> int:
         rng = self.rng
+        hot = rng.choice((0, 1, 2, 3, 1 << 38))
+        line = hot if self.chance(self.rate("hot")) else rng.getrandbits(39)
         return pack(
             NmcRequest,
-            line=rng.choice((0, 1, 2, 3, 1 << 38, rng.getrandbits(39))), op=rng.choice((Op.ADD, Op.ADD, *range(8))),
-            dtype=int(self.chance(0.1)), mask=rng.choice(((1 << 32) - 1, rng.getrandbits(32))),
-            tag=rng.getrandbits(32), data=self.line(),
+            line=line, op=rng.choice((Op.ADD, Op.ADD, *range(8))), dtype=rng.randrange(4),
+            mask=rng.choice(((1 << 32) - 1, rng.getrandbits(32))), tag=rng.getrandbits(32), data=self.line(),
         )  # fmt: skip
 
     def drive_part(self) -> None:
