@@ -15,18 +15,19 @@
             return error_;      \
     } while (0)
 
-static int get(struct t3_device *device, uint32_t address, uint64_t *value)
+static int get(const struct t3_device *device, uint32_t address, uint64_t *value)
 {
     return device->bus.read(device->bus.user, address, value) ? T3_EBUS : T3_OK;
 }
 
-static int put(struct t3_device *device, uint32_t address, uint64_t value)
+static int put(const struct t3_device *device, uint32_t address, uint64_t value)
 {
     return device->bus.write(device->bus.user, address, value) ? T3_EBUS : T3_OK;
 }
 
 /* Polls a register until (value & mask) == wanted. */
-static int poll_until(struct t3_device *device, uint32_t address, uint64_t mask, uint64_t wanted, unsigned long polls)
+static int poll_until(const struct t3_device *device, uint32_t address, uint64_t mask, uint64_t wanted,
+                      unsigned long polls)
 {
     uint64_t value;
     while (polls-- > 0) {
@@ -37,14 +38,20 @@ static int poll_until(struct t3_device *device, uint32_t address, uint64_t mask,
     return T3_ETIMEDOUT;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+/* The tracker takes an arm or an abort when the one before is through its tables. */
+static int poll_until_settled(const struct t3_device *device, unsigned long polls)
+{
+    return poll_until(device, T3_STATUS, T3_STATUS_ABORT_BUSY_MASK | T3_STATUS_MAINTENANCE_MASK, 0, polls);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
 static uint32_t divide_up(uint32_t a, uint32_t b)
 {
-    return (a + b - 1) / b;
+    return a / b + (a % b != 0);
 }
 
 static uint32_t tile_rows(const struct t3_output *output)
@@ -58,10 +65,10 @@ static uint32_t tile_columns(const struct t3_output *output)
 }
 
 /* Matrix rows of a wavefront's tile; `bottom`: in the last tile row. */
-static uint32_t wavefront_rows(const struct t3_output *output, unsigned bottom, unsigned wf)
+static uint64_t wavefront_rows(const struct t3_output *output, unsigned bottom, unsigned wf)
 {
-    uint32_t rows = bottom ? output->rows - (tile_rows(output) - 1) * output->tile_rows : output->tile_rows;
-    uint32_t above = wf * output->wavefront_rows;
+    uint64_t rows = bottom ? output->rows - (tile_rows(output) - 1) * output->tile_rows : output->tile_rows;
+    uint64_t above = (uint64_t)wf * output->wavefront_rows;
     return above < rows ? least(output->wavefront_rows, rows - above) : 0;
 }
 
@@ -82,19 +89,30 @@ static unsigned wavefronts(const struct t3_output *output, unsigned bottom)
 
 int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long polls)
 {
-    uint64_t id;
+    uint64_t id, version;
+    unsigned entry;
     device->bus = *bus;
     TRY(get(device, T3_ID, &id));
-    if (id != T3_ID_VALUE_RESET)
+    TRY(get(device, T3_VERSION, &version));
+    if (id != T3_ID_VALUE_RESET || FIELD(version, T3_VERSION_MAJOR) != T3_VERSION_MAJOR_RESET)
         return T3_ENODEV;
+    for (entry = 0; entry < T3_PROFILE_COUNT; entry++)
+        device->profile[entry] = 0;
+    device->profile_known = 0;
     TRY(get(device, T3_CAPABILITY, &device->capability));
     TRY(get(device, T3_CAPABILITY_TRACKER, &device->capability_tracker));
     return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
 }
 
+/* The line after the output. */
+static uint64_t end_of(const struct t3_output *output)
+{
+    return output->base / LINE + (uint64_t)output->rows * (output->pitch_bytes / LINE);
+}
+
 static int check_output(const struct t3_device *device, const struct t3_output *output)
 {
-    uint32_t lines = output->tile_bytes / LINE * output->wavefront_rows;
+    uint64_t lines = (uint64_t)(output->tile_bytes / LINE) * output->wavefront_rows;
     if (output->base % LINE || output->pitch_bytes % LINE || output->tile_bytes % LINE || output->tile_bytes == 0)
         return T3_EINVAL;
     if (output->rows == 0 || output->columns_bytes == 0 || output->columns_bytes > output->pitch_bytes)
@@ -102,6 +120,8 @@ static int check_output(const struct t3_device *device, const struct t3_output *
     if (output->tile_rows == 0 || output->wavefront_rows == 0 || output->epoch > 3 || output->dtype > T3_DTYPE_INT32)
         return T3_EINVAL;
     if (output->op < T3_OP_STORE || output->op > T3_OP_MAX)
+        return T3_EINVAL;
+    if (!FITS(output->base / LINE, T3_RANGE_BASE_LINE) || !FITS(end_of(output), T3_RANGE_LIMIT_LINE))
         return T3_EINVAL;
     if (output->range >= FIELD(device->capability, T3_CAPABILITY_RANGES) ||
         output->context >= FIELD(device->capability, T3_CAPABILITY_CONTEXTS) ||
@@ -113,28 +133,34 @@ static int check_output(const struct t3_device *device, const struct t3_output *
     return T3_OK;
 }
 
+/* Entry of the profile: lines of a wavefront's tile, by edge and wavefront. */
+static uint16_t profile_lines(const struct t3_output *output, unsigned entry)
+{
+    unsigned wf = entry % T3_WAVEFRONTS, right = entry / T3_WAVEFRONTS % 2, bottom = entry / T3_WAVEFRONTS / 2;
+    return (uint16_t)(wavefront_rows(output, bottom, wf) * tile_lines(output, right));
+}
+
 int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first)
 {
-    uint64_t base = output->base / LINE;
-    uint64_t end = base + (uint64_t)output->rows * (output->pitch_bytes / LINE);
-    unsigned wf, count = (unsigned)FIELD(device->capability, T3_CAPABILITY_WAVEFRONTS);
+    unsigned entry, count = (unsigned)FIELD(device->capability, T3_CAPABILITY_WAVEFRONTS);
     TRY(check_output(device, output));
+    if (first >= FIELD(device->capability, T3_CAPABILITY_DESCRIPTORS))
+        return T3_ERANGE;
     TRY(put(device, T3_RANGE_ATTRIBUTES(output->range), 0)); /* no match while bounds change */
-    TRY(put(device, T3_RANGE_BASE(output->range), base));
-    TRY(put(device, T3_RANGE_LIMIT(output->range), end));
+    TRY(put(device, T3_RANGE_BASE(output->range), output->base / LINE));
+    TRY(put(device, T3_RANGE_LIMIT(output->range), end_of(output)));
     TRY(put(device, T3_RANGE_ATTRIBUTES(output->range),
             PUT(1, T3_RANGE_ATTRIBUTES_VALID) | PUT(output->context, T3_RANGE_ATTRIBUTES_CONTEXT) |
                 PUT(output->epoch, T3_RANGE_ATTRIBUTES_EPOCH) | PUT(output->op, T3_RANGE_ATTRIBUTES_OP) |
                 PUT(output->dtype, T3_RANGE_ATTRIBUTES_DTYPE)));
-    for (wf = 0; wf < count; wf++) {
-        unsigned bottom, right;
-        for (bottom = 0; bottom < 2; bottom++)
-            for (right = 0; right < 2; right++) {
-                uint64_t lines = (uint64_t)wavefront_rows(output, bottom, wf) * tile_lines(output, right);
-                unsigned edge = bottom * 2 + right;
-                TRY(put(device, T3_PROFILE(edge * T3_WAVEFRONTS + wf), PUT(lines, T3_PROFILE_LINES)));
-            }
+    for (entry = 0; entry < T3_PROFILE_COUNT; entry++) {
+        uint16_t lines = profile_lines(output, entry);
+        if (entry % T3_WAVEFRONTS >= count || (device->profile_known && device->profile[entry] == lines))
+            continue;
+        TRY(put(device, T3_PROFILE(entry), PUT(lines, T3_PROFILE_LINES)));
+        device->profile[entry] = lines;
     }
+    device->profile_known = 1;
     job->device = device;
     job->output = *output;
     job->first = first;
@@ -151,13 +177,20 @@ struct plan {
 static int check_chunk(const struct t3_job *job, const struct t3_chunk *chunk, const struct plan *plan)
 {
     const struct t3_output *output = &job->output;
+    uint64_t lines = wavefront_rows(output, 0, 0) * tile_lines(output, 0); /* of the largest wavefront tile */
     if (chunk->row0 >= chunk->row1 || chunk->col0 >= chunk->col1 || chunk->row1 > tile_rows(output) ||
         chunk->col1 > tile_columns(output) || plan->peer_base % LINE)
         return T3_EINVAL;
-    if (!FITS(plan->peer, T3_DESCRIPTOR_PLACE_PEER) || !FITS(plan->addends, T3_DESCRIPTOR_AMOUNT_ADDENDS) ||
-        !FITS(plan->row_shift, T3_DESCRIPTOR_TARGET_ROW_SHIFT) || !FITS(plan->col_shift, T3_DESCRIPTOR_TARGET_COL_SHIFT))
+    if (plan->kind != T3_KIND_REMOTE && plan->addends == 0)
         return T3_EINVAL;
-    if (job->first + job->count >= FIELD(job->device->capability, T3_CAPABILITY_DESCRIPTORS))
+    if (!FITS(plan->peer, T3_DESCRIPTOR_PLACE_PEER) || !FITS(plan->addends, T3_DESCRIPTOR_AMOUNT_ADDENDS) ||
+        !FITS(plan->row_shift, T3_DESCRIPTOR_TARGET_ROW_SHIFT) ||
+        !FITS(plan->col_shift, T3_DESCRIPTOR_TARGET_COL_SHIFT))
+        return T3_EINVAL;
+    if (!FITS(plan->peer_base / LINE, T3_DESCRIPTOR_TARGET_PEER_BASE))
+        return T3_EINVAL;
+    if (job->first + job->count >= FIELD(job->device->capability, T3_CAPABILITY_DESCRIPTORS) ||
+        lines * plan->addends >> FIELD(job->device->capability_tracker, T3_CAPABILITY_TRACKER_TILE_COUNT_BITS))
         return T3_ERANGE;
     return T3_OK;
 }
@@ -165,22 +198,22 @@ static int check_chunk(const struct t3_job *job, const struct t3_chunk *chunk, c
 /* Lines of the chunk. */
 static uint64_t chunk_lines(const struct t3_output *output, const struct t3_chunk *chunk)
 {
-    uint32_t rows = least(output->rows, chunk->row1 * output->tile_rows) - chunk->row0 * output->tile_rows;
-    uint32_t end = least(output->columns_bytes, chunk->col1 * output->tile_bytes);
-    return (uint64_t)rows * divide_up(end - chunk->col0 * output->tile_bytes, LINE);
+    uint64_t rows = least(output->rows, (uint64_t)chunk->row1 * output->tile_rows) - chunk->row0 * output->tile_rows;
+    uint64_t end = least(output->columns_bytes, (uint64_t)chunk->col1 * output->tile_bytes);
+    return rows * divide_up((uint32_t)(end - chunk->col0 * output->tile_bytes), LINE);
 }
 
 /* Wavefront tiles in `height` x `width` workgroup tiles, of which the last row is the output's last if `bottom`. */
 static uint64_t tiles_in(const struct t3_output *output, uint32_t height, uint32_t width, unsigned bottom)
 {
-    uint32_t column = bottom ? (height - 1) * wavefronts(output, 0) + wavefronts(output, 1) : height * wavefronts(output, 0);
-    return (uint64_t)column * width;
+    uint64_t whole = bottom ? height - 1 : height;
+    return (whole * wavefronts(output, 0) + (bottom ? wavefronts(output, 1) : 0)) * width;
 }
 
 static uint32_t ceil_log2(uint32_t value)
 {
     uint32_t log = 0;
-    while ((UINT32_C(1) << log) < value)
+    while ((UINT64_C(1) << log) < value)
         log++;
     return log;
 }
@@ -188,20 +221,23 @@ static uint32_t ceil_log2(uint32_t value)
 static int describe(struct t3_job *job, const struct t3_chunk *chunk, const struct plan *plan)
 {
     const struct t3_output *output = &job->output;
-    struct t3_device *device = job->device;
+    const struct t3_device *device = job->device;
     uint32_t rows = chunk->row1 - chunk->row0, cols = chunk->col1 - chunk->col0;
-    uint32_t high = UINT32_C(1) << plan->row_shift, wide = UINT32_C(1) << plan->col_shift;
-    uint32_t block_rows = divide_up(rows, high), block_cols = divide_up(cols, wide);
-    uint32_t last_high = rows - (block_rows - 1) * high, last_wide = cols - (block_cols - 1) * wide;
-    uint64_t expected = chunk_lines(output, chunk) * plan->addends;
+    uint32_t high, wide, block_rows, block_cols, last_high, last_wide;
+    uint64_t expected;
     unsigned i = job->first + job->count;
     unsigned bottom = chunk->row1 == tile_rows(output);
     TRY(check_chunk(job, chunk, plan));
+    high = UINT32_C(1) << plan->row_shift, wide = UINT32_C(1) << plan->col_shift;
+    block_rows = divide_up(rows, high), block_cols = divide_up(cols, wide);
+    last_high = rows - (block_rows - 1) * high, last_wide = cols - (block_cols - 1) * wide;
+    expected = chunk_lines(output, chunk) * plan->addends;
     if (((uint64_t)block_cols << ceil_log2(block_rows)) > FIELD(device->capability, T3_CAPABILITY_BLOCKS) ||
         expected >> FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_CHUNK_COUNT_BITS))
         return T3_ERANGE;
     /* Inside the chunk a block is whole, and has the output's last row only if the chunk is one block high. */
-    if (tiles_in(output, least(high, rows), least(wide, cols), 0) > T3_DESCRIPTOR_TILES_TILES_INNER_MASK)
+    if (!FITS(tiles_in(output, high < rows ? high : rows, wide < cols ? wide : cols, 0),
+              T3_DESCRIPTOR_TILES_TILES_INNER))
         return T3_ERANGE;
     TRY(put(device, T3_DESCRIPTOR_PLACE(i),
             PUT(chunk->row0, T3_DESCRIPTOR_PLACE_ROW0) | PUT(chunk->row1, T3_DESCRIPTOR_PLACE_ROW1) |
@@ -253,18 +289,21 @@ int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned adde
     return describe(job, chunk, &plan);
 }
 
-int t3_arm(struct t3_job *job, unsigned long polls)
+int t3_arm(const struct t3_job *job, unsigned long polls)
 {
+    uint64_t context, quota, slots;
+    unsigned entry;
+    for (entry = 0; entry < T3_PROFILE_COUNT; entry++)
+        if (job->device->profile[entry] != profile_lines(&job->output, entry))
+            return T3_ERANGE; /* another output was mapped since, with other tiles */
+    TRY(poll_until_settled(job->device, polls));
+    TRY(get(job->device, T3_QUOTA(job->output.context), &quota));
+    slots = least(FIELD(quota, T3_QUOTA_SLOTS), FIELD(job->device->capability, T3_CAPABILITY_CHUNK_WINDOW));
     TRY(put(job->device, T3_CONTROL,
             PUT(1, T3_CONTROL_ARM) | PUT(job->count, T3_CONTROL_DESCRIPTORS) | PUT(job->first, T3_CONTROL_FIRST) |
                 PUT(job->output.context, T3_CONTROL_CONTEXT)));
     while (polls-- > 0) {
-        uint64_t context, quota, slots;
         TRY(get(job->device, T3_CONTEXT(job->output.context), &context));
-        TRY(get(job->device, T3_QUOTA(job->output.context), &quota));
-        slots = FIELD(job->device->capability, T3_CAPABILITY_CHUNK_WINDOW);
-        if (FIELD(quota, T3_QUOTA_SLOTS) < slots)
-            slots = FIELD(quota, T3_QUOTA_SLOTS);
         if (FIELD(context, T3_CONTEXT_FOLLOWING) == FIELD(context, T3_CONTEXT_END) ||
             FIELD(context, T3_CONTEXT_SLOTS) >= slots)
             return T3_OK;
@@ -272,11 +311,11 @@ int t3_arm(struct t3_job *job, unsigned long polls)
     return T3_ETIMEDOUT;
 }
 
-int t3_wait(struct t3_job *job, unsigned long polls)
+int t3_wait(const struct t3_job *job, unsigned long polls)
 {
     uint64_t context, errors, poisoned;
     uint64_t mine = (job->count < 64 ? (UINT64_C(1) << job->count) - 1 : ~UINT64_C(0)) << job->first;
-    uint64_t fatal = T3_ERRORS_OVER_COUNT_MASK | T3_ERRORS_OVER_TOTAL_MASK;
+    uint64_t fatal = T3_ERRORS_OVER_COUNT_MASK | T3_ERRORS_OVER_TOTAL_MASK | T3_ERRORS_UNCORRECTABLE_MASK;
     while (polls-- > 0) {
         TRY(get(job->device, T3_ERRORS, &errors));
         TRY(get(job->device, T3_POISONED, &poisoned));
@@ -289,32 +328,33 @@ int t3_wait(struct t3_job *job, unsigned long polls)
     return T3_ETIMEDOUT;
 }
 
-int t3_abort(struct t3_job *job, unsigned long polls)
+int t3_abort(const struct t3_job *job, unsigned long polls)
 {
     uint32_t context = T3_CONTEXT(job->output.context);
+    TRY(poll_until_settled(job->device, polls));
     TRY(put(job->device, T3_CONTROL, PUT(1, T3_CONTROL_ABORT) | PUT(job->output.context, T3_CONTROL_CONTEXT)));
-    TRY(poll_until(job->device, T3_STATUS, T3_STATUS_ABORT_BUSY_MASK | T3_STATUS_MAINTENANCE_MASK, 0, polls));
+    TRY(poll_until_settled(job->device, polls));
     return poll_until(job->device, context, T3_CONTEXT_OUTSTANDING_MASK, 0, polls);
 }
 
-int t3_quiesce(struct t3_device *device, unsigned long polls)
+int t3_quiesce(const struct t3_device *device, unsigned long polls)
 {
     TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_QUIESCE)));
     return poll_until(device, T3_STATUS, T3_STATUS_QUIET_MASK, T3_STATUS_QUIET_MASK, polls);
 }
 
-int t3_resume(struct t3_device *device)
+int t3_resume(const struct t3_device *device)
 {
     return put(device, T3_CONTROL, PUT(1, T3_CONTROL_RESUME));
 }
 
-int t3_disarm(struct t3_device *device, unsigned long polls)
+int t3_disarm(const struct t3_device *device, unsigned long polls)
 {
     TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_DISARM)));
     return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
 }
 
-int t3_set_quota(struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits)
+int t3_set_quota(const struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits)
 {
     if (!FITS(ways, T3_QUOTA_WAYS) || !FITS(slots, T3_QUOTA_SLOTS) || !FITS(credits, T3_QUOTA_CREDITS))
         return T3_EINVAL;
@@ -324,12 +364,47 @@ int t3_set_quota(struct t3_device *device, unsigned context, unsigned ways, unsi
                PUT(ways, T3_QUOTA_WAYS) | PUT(slots, T3_QUOTA_SLOTS) | PUT(credits, T3_QUOTA_CREDITS));
 }
 
-int t3_set_watchdog(struct t3_device *device, uint32_t cycles)
+int t3_set_arbiter(const struct t3_device *device, const struct t3_arbiter *arbiter)
+{
+    const unsigned *limits = arbiter->thresholds;
+    unsigned i;
+    for (i = 0; i < 4; i++)
+        if (limits[i] > T3_NO_LIMIT)
+            return T3_EINVAL;
+    if (arbiter->fixed > T3_NO_LIMIT || !FITS(arbiter->starvation, T3_ARBITER_STARVATION) ||
+        !FITS(arbiter->burst, T3_ARBITER_BURST))
+        return T3_EINVAL;
+    TRY(put(device, T3_THRESHOLDS,
+            PUT(limits[0], T3_THRESHOLDS_UNDER_25) | PUT(limits[1], T3_THRESHOLDS_UNDER_50) |
+                PUT(limits[2], T3_THRESHOLDS_UNDER_75) | PUT(limits[3], T3_THRESHOLDS_ABOVE)));
+    return put(device, T3_ARBITER,
+               PUT(arbiter->compute_first != 0, T3_ARBITER_MCA) | PUT(arbiter->fixed != 0, T3_ARBITER_FIXED) |
+                   PUT(arbiter->fixed, T3_ARBITER_THRESHOLD) | PUT(arbiter->starvation, T3_ARBITER_STARVATION) |
+                   PUT(arbiter->burst, T3_ARBITER_BURST));
+}
+
+int t3_enable_interrupts(const struct t3_device *device, uint64_t which)
+{
+    return put(device, T3_IRQ_ENABLE, which);
+}
+
+int t3_take_interrupts(const struct t3_device *device, uint64_t *which)
+{
+    TRY(get(device, T3_IRQ_STATUS, which));
+    return put(device, T3_IRQ_STATUS, *which);
+}
+
+int t3_lock(const struct t3_device *device, uint64_t which)
+{
+    return put(device, T3_LOCK, which);
+}
+
+int t3_set_watchdog(const struct t3_device *device, uint32_t cycles)
 {
     return put(device, T3_WATCHDOG, PUT(cycles, T3_WATCHDOG_CYCLES));
 }
 
-int t3_stuck(struct t3_device *device, struct t3_stuck_block *block)
+int t3_stuck(const struct t3_device *device, struct t3_stuck_block *block)
 {
     uint64_t stuck;
     TRY(get(device, T3_STUCK, &stuck));

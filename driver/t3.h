@@ -18,15 +18,17 @@ extern "C" {
 #endif
 
 #define T3_WAVEFRONTS 16 /* of a workgroup, at most */
+#define T3_NO_LIMIT 127  /* as a threshold of the arbiter */
 
 enum t3_error {
     T3_OK = 0,
     T3_EBUS = -1,      /* the bus gave an error response: the unit refused the access */
-    T3_ENODEV = -2,    /* no T3 unit, or one with another register map, at this address */
+    T3_ENODEV = -2,    /* no T3 unit, or one of another major version, at this address */
     T3_EINVAL = -3,    /* an argument that no hardware could hold */
-    T3_ERANGE = -4,    /* more than this configuration has: ranges, contexts, descriptors, blocks, counter widths */
+    T3_ERANGE = -4,    /* more than this configuration has: ranges, contexts, descriptors, blocks, counter widths; or
+                        * tiles of another shape than those of the output that was mapped last */
     T3_ETIMEDOUT = -5, /* it did not happen within the polls allowed; t3_stuck may say why */
-    T3_EFAULT = -6     /* the unit reports an error of this job: counts do not fit, or a stored bit is lost */
+    T3_EFAULT = -6     /* counts do not fit, or a stored bit is lost, in some job since the last t3_disarm */
 };
 
 /* How to reach the registers: 64-bit accesses at byte addresses of the unit. Both return 0, or not 0 after an error
@@ -42,11 +44,14 @@ struct t3_device {
     struct t3_bus bus;
     uint64_t capability;
     uint64_t capability_tracker;
+    uint16_t profile[T3_PROFILE_COUNT]; /* as written; it outlives a disarm */
+    int profile_known;
 };
 
-/* An output matrix of `rows` x `columns_bytes`, row after row at `pitch_bytes`, made of workgroup tiles of `tile_rows` x
- * `tile_bytes`, each stored by wavefronts of `wavefront_rows` rows. Every address, the pitch and the tile width are
- * multiples of 32 bytes. */
+/* An output matrix of `rows` x `columns_bytes`, row after row at `pitch_bytes`, made of workgroup tiles of `tile_rows`
+ * x `tile_bytes`, each stored by wavefronts of `wavefront_rows` rows. Every address, the pitch and the tile width are
+ * multiples of 32 bytes. The unit has one geometry: outputs of jobs that run at the same time must have tiles and
+ * edges of the same shape, and t3_arm refuses a job whose shape is no longer the unit's. */
 struct t3_output {
     uint64_t base;
     uint32_t rows, columns_bytes, pitch_bytes;
@@ -70,6 +75,15 @@ struct t3_job {
     unsigned first, count;
 };
 
+/* How the two streams of a memory channel take turns. Thresholds: DRAM queue entries from which communication waits. */
+struct t3_arbiter {
+    int compute_first;      /* T3-MCA; 0: round-robin, and nothing below matters */
+    unsigned fixed;         /* one threshold for ever; 0: the unit chooses one of those below, once per arm */
+    unsigned thresholds[4]; /* for a data-bus use of the first stage under 25 %, 50 %, 75 %, and above */
+    unsigned starvation;    /* cycles that communication waits at most */
+    unsigned burst;         /* lines that it then may send */
+};
+
 /* The block that the watchdog found waiting, in tiles of wavefronts. */
 struct t3_stuck_block {
     unsigned descriptor, block, context, expected, seen;
@@ -84,37 +98,51 @@ int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_
 /* Stores to the chunk leave for GPU `peer`, whose output buffer starts at `peer_base`, as updates. */
 int t3_remote_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base);
 
-/* Stores to the chunk stay. A block of 2**row_shift x 2**col_shift tiles is sent to `peer` as updates as soon as each of
- * its lines got `addends` updates. */
+/* Stores to the chunk stay. A block of 2**row_shift x 2**col_shift tiles is sent to `peer` as updates as soon as each
+ * of its lines got `addends` updates. */
 int t3_dma_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base, unsigned addends,
                unsigned row_shift, unsigned col_shift);
 
 /* The chunk ends here: it is done when each of its lines got `addends` updates. */
 int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned addends);
 
-/* Starts to count and to fire. Returns when every chunk that fits the unit's window (and the quota) is live, after at
- * most `polls` looks: from then on stores to them are counted, and the peer may be told that this GPU is armed. */
-int t3_arm(struct t3_job *job, unsigned long polls);
+/* Starts to count and to fire. Returns when every chunk that fits the unit's window (and the quota) is live: from then
+ * on stores to them are counted, and the peer may be told that this GPU is armed. T3_ETIMEDOUT, after at most `polls`
+ * looks: the job is armed, but waits for chunks that jobs of other contexts hold. */
+int t3_arm(const struct t3_job *job, unsigned long polls);
 
 /* Waits until every tracked chunk is counted and every command done, at most `polls` times. */
-int t3_wait(struct t3_job *job, unsigned long polls);
+int t3_wait(const struct t3_job *job, unsigned long polls);
 
-/* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, and its commands done. */
-int t3_abort(struct t3_job *job, unsigned long polls);
+/* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, and its commands done.
+ * Accesses that still wait before the memory are performed. The next job of the context needs another epoch, and, if
+ * updates are counted when performed, must not start before these are. */
+int t3_abort(const struct t3_job *job, unsigned long polls);
 
 /* No new chunk and no new command of any job, until t3_resume; waits until commands are done. Nothing is lost. */
-int t3_quiesce(struct t3_device *device, unsigned long polls);
-int t3_resume(struct t3_device *device);
+int t3_quiesce(const struct t3_device *device, unsigned long polls);
+int t3_resume(const struct t3_device *device);
 
-/* Clears all tables of the unit, and waits until they are written. */
-int t3_disarm(struct t3_device *device, unsigned long polls);
+/* Clears all tables of the unit, drops what waits in its queues, and waits until the tables are written. No access may
+ * be under way. What was mapped stays. */
+int t3_disarm(const struct t3_device *device, unsigned long polls);
 
 /* Shares of one context, for as long as no job of it runs: ways of a set, live chunks, commands (255: no limit). */
-int t3_set_quota(struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits);
+int t3_set_quota(const struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits);
+
+/* The arbiters of all channels. */
+int t3_set_arbiter(const struct t3_device *device, const struct t3_arbiter *arbiter);
+
+/* Interrupts, as T3_IRQ_STATUS_*_MASK: which may raise the unit's; which there were, and clears those. */
+int t3_enable_interrupts(const struct t3_device *device, uint64_t which);
+int t3_take_interrupts(const struct t3_device *device, uint64_t *which);
+
+/* T3_LOCK_*_MASK: until the next reset. */
+int t3_lock(const struct t3_device *device, uint64_t which);
 
 /* Looks for a stuck block after `cycles` without progress (0: never), and what it found: 1 with *block, else 0. */
-int t3_set_watchdog(struct t3_device *device, uint32_t cycles);
-int t3_stuck(struct t3_device *device, struct t3_stuck_block *block);
+int t3_set_watchdog(const struct t3_device *device, uint32_t cycles);
+int t3_stuck(const struct t3_device *device, struct t3_stuck_block *block);
 
 /* A sentence about an error. */
 const char *t3_strerror(int error);

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ring_machine import Gpu, Output, Ring, lines_of
+from t3hdl import register_map as regs
 from t3hdl.config import preset
 from t3hdl.layouts import Dtype, Op
 from t3hdl.signatures import nmc_signature, unit_signature, word_map
@@ -33,7 +34,10 @@ def structure(name, *fields):
 
 
 Bus = structure("Bus", ("read", _READ), ("write", _WRITE), ("user", ctypes.c_void_p))
-Device = structure("Device", ("bus", Bus), ("capability", ctypes.c_uint64), ("tracker", ctypes.c_uint64))
+Device = structure(
+    "Device", ("bus", Bus), ("capability", ctypes.c_uint64), ("tracker", ctypes.c_uint64),
+    ("profile", ctypes.c_uint16 * 64), ("profile_known", ctypes.c_int),
+)  # fmt: skip
 _SIZES = ("rows", "columns_bytes", "pitch_bytes", "tile_rows", "tile_bytes", "wavefront_rows")
 _NAMES = ("range", "context", "epoch", "op", "dtype")
 COutput = structure(
@@ -44,6 +48,10 @@ Chunk = structure("Chunk", *((name, ctypes.c_uint32) for name in ("row0", "row1"
 Job = structure(
     "Job", ("device", ctypes.POINTER(Device)), ("output", COutput), ("first", ctypes.c_uint), ("count", ctypes.c_uint)
 )
+Arbiter = structure(
+    "Arbiter", ("compute_first", ctypes.c_int), ("fixed", ctypes.c_uint), ("thresholds", ctypes.c_uint * 4),
+    ("starvation", ctypes.c_uint), ("burst", ctypes.c_uint),
+)  # fmt: skip
 Stuck = structure("Stuck", *((name, ctypes.c_uint) for name in ("descriptor", "block", "context", "expected", "seen")))
 
 
@@ -186,8 +194,14 @@ def test_refusals(library, ring):
     assert host.map_output(context=CONFIG.contexts) == ERANGE
     assert host.map_output(range=CONFIG.ranges) == ERANGE
     assert host.map_output(wavefront_rows=1) == ERANGE  # four wavefronts, the unit has two
+    assert host.map_output(base=1 << 45) == EINVAL  # 44 bits of address
+    assert host.map_output(first=CONFIG.descriptors) == ERANGE
     assert host.map_output() == OK
     assert host.job_call("local_map", ctypes.byref(Chunk(0, 4, 0, 1)), 2) == EINVAL
+    assert host.job_call("local_map", ctypes.byref(Chunk(2, 1, 0, 1)), 2) == EINVAL
+    assert host.job_call("local_map", chunk(0), 0) == EINVAL  # no update ever
+    assert host.job_call("local_map", chunk(0), 255) == ERANGE  # a tile of 4 lines takes more than its counter holds
+    assert host.job_call("dma_map", chunk(0), 1, 0, 2, 40, 0) == EINVAL
     assert host.job_call("dma_map", chunk(0), 1, 0, 2, 0, 0) == ERANGE  # 4 x 2 blocks by number, the unit has four
     program(host, 0)
     assert host.polled("arm") == OK
@@ -225,3 +239,45 @@ def test_a_missing_tile_is_named(library, ring):
         for col in (2, 3):
             gpu.store(row, col, stored)
     assert host.polled("wait") == OK
+
+
+def test_jobs_of_two_contexts_share_one_geometry(library, ring):
+    """A second job may be mapped and armed while the first one runs, if its tiles have the same shape."""
+    one, other = Host(library, ring, 0), Host(library, ring, 0)
+    assert one.open() == OK
+    other.device = one.device
+    assert one.map_output(context=0) == OK
+    assert one.job_call("local_map", chunk(0), 1) == OK
+    assert one.polled("arm") == OK
+    elsewhere = {"range": 1, "base": OUTPUT.base * 64, "first": 1}
+    assert other.map_output(tile_rows=2, **elsewhere) == EBUS  # the profile is in use
+    assert other.map_output(**elsewhere) == OK
+    assert other.job_call("local_map", chunk(1), 1) == OK
+    assert other.polled("arm") == OK
+    for host in (one, other):
+        assert host.polled("abort") == OK
+    assert one.map_output(context=0, epoch=1) == OK
+    assert one.job_call("local_map", chunk(0), 1) == OK
+    assert other.map_output(tile_rows=2, epoch=1, **elsewhere) == OK
+    assert one.polled("arm") == ERANGE
+
+
+def test_settings_read_back(library, ring):
+    """Arbiter, interrupts and lock are as asked for; what does not fit is refused."""
+    host = Host(library, ring, 0)
+    assert host.open() == OK
+    device = ctypes.byref(host.device)
+    arbiter = Arbiter(1, 0, (ctypes.c_uint * 4)(127, 20, 10, 5), 100, 4)
+    assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == OK
+    assert ring.read(0, regs.THRESHOLDS)[1] == 127 | 20 << 8 | 10 << 16 | 5 << 24
+    shown = regs.Arbiter.from_bits(ring.read(0, regs.ARBITER)[1])
+    assert (shown.mca, shown.fixed, shown.starvation, shown.burst) == (1, 0, 100, 4)
+    arbiter.burst = 256
+    assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == EINVAL
+    locked_write, happened = 1 << 7, ctypes.c_uint64()
+    assert host.call("enable_interrupts", device, ctypes.c_uint64(locked_write)) == OK
+    assert host.call("lock", device, ctypes.c_uint64(1)) == OK
+    assert host.call("set_watchdog", device, 5) == EBUS
+    assert ring.gpus[0].unit.get("interrupt") == 1
+    assert host.call("take_interrupts", device, ctypes.byref(happened)) == OK
+    assert happened.value == locked_write and ring.gpus[0].unit.get("interrupt") == 0
