@@ -159,12 +159,12 @@ class T3Config:
 
     @property
     def drain_cycles(self) -> int:
-        """Cycles after an abort in which a token that a slice's token queue holds has certainly left the tracker's banks.
+        """Cycles after an abort in which a token that a slice's token queue holds has certainly left the banks.
 
         The banks take nothing while the abort sweeps their rows. Else a bank takes a token at least every
         ``tracker_banks`` cycles (its event queue gets that share of the one event per cycle); a root input moves every
-        ``nodes`` such turns, a leaf input every ``slices`` of them. The token and what is before it: ``token_queue`` + 2
-        places at the leaf's input, 4 at the root's, 8 behind it.
+        ``nodes`` such turns, a leaf input every ``slices`` of them. The token and what is before it:
+        ``token_queue`` + 2 places at the leaf's input, 4 at the root's, 8 behind it.
         """
         turns = (self.token_queue + 2) * self.slices + 4 * self.nodes + 8
         return turns * self.tracker_banks + self.sets_per_bank + _SWEEP_ENDS
