@@ -16,11 +16,6 @@ from .signatures import monitor_signature
 Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read": 1, "comm_write": 1})
 """One bit per input queue of a slice."""
 
-ARBITER_AFTER_RESET = {"mca": 0, "fixed": 0, "threshold": NO_LIMIT, "starvation": 64, "burst": 8}
-"""The ARBITER register after reset."""
-THRESHOLDS_AFTER_RESET = {"under_25": NO_LIMIT, "under_50": 30, "under_75": 10, "above": 5}
-"""The THRESHOLDS register after reset [A]."""
-
 
 class StreamArbiter(wiring.Component):
     """Grants one of the two streams: plain round-robin, or T3-MCA (compute first, communication below a threshold).
@@ -206,7 +201,7 @@ class OccupancyMonitor(wiring.Component):
 
     def _choose(self, m: Module, *, busy: Value, all_cycles: Value) -> Signal:
         """The threshold of the class that ``busy`` of ``all_cycles`` data-bus cycles falls into."""
-        thresholds = Signal(regs.Thresholds, init=THRESHOLDS_AFTER_RESET)
+        thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
         with m.If(written(self.config_valid, self.config, regs.THRESHOLDS)):
             m.d.sync += thresholds.eq(self.config.data)
         choice = Signal(OCCUPANCY_BITS)

@@ -13,9 +13,6 @@ from .register_events import EventRecord
 from .register_locks import ConfigurationLocks
 from .signatures import registers_signature
 
-_RANGE_WORDS = 3
-"""Registers of one range (base, limit, attributes)."""
-
 
 @dataclass(frozen=True)
 class _Tables:
@@ -43,9 +40,9 @@ class ControlRegisters(wiring.Component):
     violations, violation, nmc_flags : In : events of this cycle. The other inputs: what other parts show.
     idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
 
-    Latency: a request taken at t has its response, and its ``config`` pulse, at t+1. One request per two cycles.
-    ``response_error`` and ``response_data`` mean nothing while ``response_valid`` is 0. Reset: docs/hardware.md,
-    "ControlRegisters", which also says which requests are errors.
+    Latency: a request taken at t has its response, and its ``config`` pulse, at t+1. Throughput: one request
+    per two cycles. ``response_error`` and ``response_data`` mean nothing while ``response_valid`` is 0. Reset:
+    docs/hardware.md, "ControlRegisters", which also says which requests are errors.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -106,7 +103,7 @@ class ControlRegisters(wiring.Component):
                 aligned
                 & (address[7:] == regs.RANGE >> 7)
                 & (address[5:7] < config.ranges)  # four ranges at most, RANGE_STRIDE bytes each
-                & (address[3:5] < _RANGE_WORDS)
+                & (address[3:5] < regs.RANGE_WORDS)
             ),
             tables.quota.eq(aligned & (address[7:] == regs.QUOTA >> 7) & small),
             tables.context.eq(aligned & (address[7:] == regs.CONTEXT >> 7) & small),
@@ -192,7 +189,7 @@ class ControlRegisters(wiring.Component):
         control, data_in = write & self._is_one_of(regs.CONTROL), self.bus_data
         m.d.comb += [
             *(getattr(locks, name).eq(control & locks.control[name]) for name in ("arm", "abort", "disarm")),
-            locks.set_owner.eq(write & tables.range & (self.bus_address[3:5] == _RANGE_WORDS - 1)),
+            locks.set_owner.eq(write & tables.range & (self.bus_address[3:5] == regs.RANGE_WORDS - 1)),
             locks.owner.eq(data_in),
             events.clear_irq.eq(Mux(write & self._is_one_of(regs.IRQ_STATUS), data_in, 0)),
             events.clear_flags.eq(Mux(write & self._is_one_of(regs.NMC_FLAGS), data_in, 0)),

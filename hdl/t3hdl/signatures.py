@@ -161,7 +161,7 @@ _STATUS = {
 
 
 def registers_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.registers.ControlRegisters`: a minimal request and response port."""
+    """Ports of :class:`t3hdl.registers.ControlRegisters`: bus, broadcast writes, what it shows."""
     return Signature({
         "bus_valid": In(1), "bus_write": In(1), "bus_privileged": In(1), "bus_address": In(16), "bus_data": In(64),
         "bus_ready": Out(1),

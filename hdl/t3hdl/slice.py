@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
 
 from . import register_map as regs
-from .arbiter import ARBITER_AFTER_RESET, Sources, StreamArbiter
+from .arbiter import Sources, StreamArbiter
 from .broadcast import ControlPulses, control_pulses, written
 from .config import T3Config
 from .layouts import MemoryRequest, Op
@@ -163,7 +163,7 @@ class MemorySlice(wiring.Component):
 
     def _arbiter(self, m: Module, control: ControlPulses, heads: dict[str, Any], may_track: Value) -> StreamArbiter:
         """The arbiter over the heads; a tracked head is eligible while a place for its token is free."""
-        settings = Signal(regs.Arbiter, init=ARBITER_AFTER_RESET)
+        settings = Signal(regs.Arbiter, init=regs.RESET[regs.ARBITER])
         with m.If(written(self.config_valid, self.config, regs.ARBITER)):
             m.d.sync += settings.eq(self.config.data)
         arbiter = StreamArbiter()

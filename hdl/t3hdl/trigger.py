@@ -94,18 +94,7 @@ class Trigger(wiring.Component):
         control = control_pulses(top, self.config_valid, self.config)
         top.submodules.settings = self._settings
         top.submodules.core = ResetInserter(control.disarm)(m)
-        for part in (
-            "contexts",
-            "loader",
-            "slots",
-            "progress",
-            "walker",
-            "blocks",
-            "lists",
-            "issuer",
-            "meter",
-            "watchdog",
-        ):
+        for part in _PARTS:
             m.submodules[part] = getattr(self, f"_{part}")
         tile_valid, chunk_seen = Signal(), Signal()
         m.d.comb += [

@@ -12,7 +12,7 @@ from .config import T3Config
 from .kept_register import kept_register
 from .layouts import ConfigWrite
 
-_UNLIMITED = regs.Quota.const({"ways": 16, "slots": 64, "credits": regs.NO_CREDIT_LIMIT}).as_bits()
+_UNLIMITED = regs.Quota.const(regs.RESET[regs.QUOTA]).as_bits()
 
 
 class TriggerSettings(wiring.Component):

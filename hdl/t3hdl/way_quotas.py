@@ -12,7 +12,7 @@ from .config import T3Config
 from .layouts import ConfigWrite
 from .parity import keep
 
-WAYS_AFTER_RESET = 16
+_AFTER_RESET = regs.RESET[regs.QUOTA]["ways"]
 
 
 class WayQuotas(wiring.Component):
@@ -44,9 +44,9 @@ class WayQuotas(wiring.Component):
         source = data.View(regs.Quota, self.config.data[: regs.Quota.size])
         for c, ways in enumerate(self.ways):
             if c >= self._parameters.contexts:
-                m.d.comb += ways.eq(WAYS_AFTER_RESET)
+                m.d.comb += ways.eq(_AFTER_RESET)
                 continue
-            register = Signal(5, name=f"ways_{c}", init=WAYS_AFTER_RESET)
+            register = Signal(5, name=f"ways_{c}", init=_AFTER_RESET)
             write = written(self.config_valid, self.config, regs.QUOTA + 8 * c)
             good = keep(m, register, write=write, value=source.ways, protect=self._parameters.protect)
             m.d.comb += ways.eq(Mux(good, register, 0))
