@@ -8,10 +8,14 @@ import platformdirs
 
 __version__ = "0.1.0"
 
+CACHE_VARIABLE = "OPENT3_CACHE"
+"""Environment variable that overrides the cache folder."""
+
 
 def cache_folder() -> Path:
-    """Where compiled hardware and kernels are kept: ``OPENT3_CACHE``, else the user's cache folder."""
-    return Path(os.environ.get("OPENT3_CACHE") or platformdirs.user_cache_dir("opent3"))
+    """Where compiled hardware and kernels are kept: ``$OPENT3_CACHE``, else the user's cache folder."""
+    override = os.environ.get(CACHE_VARIABLE)
+    return Path(override).expanduser() if override else platformdirs.user_cache_path("opent3")
 
 
 def _source_digest() -> str:

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .toolchain import BuildError, cache_folder, find_toolchain
+from . import cache_folder
+from .toolchain import BuildError, find_toolchain
 
 GIB = 1 << 30
 CACHE_BYTES = GIB

@@ -13,8 +13,9 @@ from pathlib import Path
 from filelock import FileLock
 from t3hdl.signatures import WordMap
 
+from . import cache_folder
 from .rtl_wrapper import simulated_copy, wrapper
-from .toolchain import Toolchain, cache_errors, cache_folder, digest, find_toolchain
+from .toolchain import Toolchain, cache_errors, digest, find_toolchain
 
 _log = logging.getLogger(__name__)
 

@@ -12,20 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-import platformdirs
-
-CACHE_VARIABLE = "OPENT3_CACHE"
-"""Environment variable that overrides the cache folder."""
+from . import CACHE_VARIABLE
 
 
 class BuildError(Exception):
     """Something outside OpenT3 keeps the hardware from being compiled; the message says what, and the remedy."""
-
-
-def cache_folder() -> Path:
-    """The folder of compiled parts: ``$OPENT3_CACHE``, or the user's cache folder."""
-    override = os.environ.get(CACHE_VARIABLE)
-    return Path(override).expanduser() if override else platformdirs.user_cache_path("opent3")
 
 
 @dataclass(frozen=True, kw_only=True)
