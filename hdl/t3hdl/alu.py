@@ -50,10 +50,11 @@ class NmcAlu(wiring.Component):
 
     Members
     -------
-    valid : In(1) : there is an operation at ``op``, ``dtype``, ``mask`` (a bit per byte), ``old`` and ``data``.
-    result_valid : Out(1) : ``result`` and ``flags`` (bitwise OR over the lanes, see :data:`~t3hdl.float.Flags`).
+    valid, op, dtype, mask, old, data : In : pulse; an operation on the line ``old``, with a bit of ``mask`` per byte.
+    result_valid, result, flags : Out : pulse; ``flags``: bitwise OR over the lanes, see :data:`~t3hdl.float.Flags`.
 
-    Latency: ``latency`` cycles, ``nmc_latency`` of the configuration. Registers without an operation hold.
+    Latency: ``latency`` cycles, ``nmc_latency`` of the configuration. Throughput: one line per cycle; registers without
+    an operation hold. Reset: nothing is on its way.
     """
 
     def __init__(self, *, config: T3Config) -> None:

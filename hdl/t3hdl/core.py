@@ -43,15 +43,23 @@ class T3Core(wiring.Component):
 
     Members
     -------
-    compute_read, compute_write, comm_read, comm_write, dram, update_done, occupancy : the ports of each slice.
-    now : In : cycles of this clock, for the starvation limit and the measurement.
+    compute_read, compute_write : In(stream(MemoryRequest)).array(slices) : the GPU's accesses to each channel.
+    comm_read, comm_write : In(stream(MemoryRequest)).array(slices) : those of DMA engine, link and collective kernels.
+    dram : Out(stream(MemoryRequest)).array(slices) : to each DRAM queue; ``tagged`` is 1 if the access is tracked.
+    update_done : In : pulse of each channel; the memory has performed a ``dram`` request (count_on = performed).
+    occupancy : In : entries in each channel's DRAM queue.
+    now : In : cycles of this clock, for the starvation limit, the watchdog and the measurement.
     compute_refused, comm_refused : Out : pulses of each slice; a write to another context's range, given back.
-    store, route : the ports of each egress matcher.
+    store : In(stream(MemoryRequest)).array(egress_ports) : one row of a wavefront tile, by its first line.
+    route : Out(stream(Route)).array(egress_ports) : where it goes, in the order of ``store``.
     command : Out(stream(DmaCommand)) : blocks for the DMA engine.
     command_done : In : pulse; a command of this context is done (its credit comes back).
     nmc_flags : In : exception flags that NMC units raised in this cycle.
-    bus_*, response_* : the register file. interrupt : Out(1) : its interrupt.
-    init_done, armed, live, chunks_done, done_mask, ... : Out : what a driver may also read over the bus.
+    bus_*, response_* : the register file.
+    interrupt : Out(1) : an enabled bit of IRQ_STATUS is set.
+    init_done, armed, live, chunks_done, done_mask, quiet : Out : as in STATUS and DONE_MASK, for logic beside the unit.
+    entries : Out(16) : tile entries in use now.
+    threshold, chosen : Out : the monitor's limit for communication, 127 before it has chosen.
     idle, wake_at : Out : rule 5 of docs/hardware.md, for the unit as a whole.
 
     Latency: ``latency`` cycles from an update's transfer on ``dram`` to the command that it triggers. Throughput: one

@@ -28,6 +28,7 @@ class AxiLiteCrossing(wiring.Component):
     -------
     host_axi_* : the AXI4-Lite subordinate in domain ``host``.
     axi_* : the AXI4-Lite manager in domain ``sync``, to :class:`~t3hdl.axi.AxiLitePort`.
+    host_clk, host_rst : In : clock and synchronous reset of domain ``host``.
 
     Latency: 3 cycles of the receiving clock and 1 of the sending one per channel. Throughput: one transfer per cycle of
     the slower clock, up to the queue's depth. Reset: empty.

@@ -24,8 +24,19 @@ class NmcUnit(wiring.Component):
     returns the new line. READ_CLEAR writes zeros into the enabled bytes, READ and whatever this configuration does not
     have write nothing (the write pulse has an empty mask); they return the old line.
 
+    Members
+    -------
+    request : In(stream(NmcRequest)) : operations on lines; ``tag`` is the requester's own.
+    read_valid, read_line : Out : pulse; the memory's word of this line must be at ``read_data`` in the next cycle.
+    read_data : In(256) : that word, with every write up to the cycle of ``read_valid`` in it.
+    write_valid, write_line, write_data, write_mask : Out : pulse; writes the bytes that the mask enables.
+    done_valid, done_tag, done_data, done_flags : Out : pulse, beside the write; the request with this tag is performed,
+        with this line (new for updates, else old) and these exceptions (:data:`~t3hdl.float.Flags`).
+    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+
     Latency: ``latency`` = 2 + ``nmc_latency`` cycles from the issue of the head to the write and done pulses; one more
-    from the request's transfer into an empty queue. Throughput: one request per cycle on distinct lines.
+    from the request's transfer into an empty queue. Throughput: one request per cycle on distinct lines. Reset: empty,
+    ready at once.
     """
 
     def __init__(self, *, config: T3Config) -> None:

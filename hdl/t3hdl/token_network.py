@@ -75,8 +75,8 @@ class TokenNode(wiring.Component):
 
     Members
     -------
-    token_in : In(stream(Token)).array(inputs)
-    token_out : Out(stream(Token)).array(outputs)
+    token_in : In(stream(Token)).array(inputs) : counted updates of slices, or of first-level nodes.
+    token_out : Out(stream(Token)).array(outputs) : towards the tracker.
     idle : Out(1) : without a transfer, nothing changes.
     wake_at : Out : always NEVER.
 

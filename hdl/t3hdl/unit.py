@@ -20,7 +20,8 @@ class T3Unit(wiring.Component):
 
     Members
     -------
-    axi_* : the AXI4-Lite subordinate (64-bit data). Everything else: as in :class:`~t3hdl.core.T3Core`.
+    axi_* : the AXI4-Lite subordinate, 64-bit data, 16-bit addresses.
+    everything else : as in :class:`~t3hdl.core.T3Core`.
 
     Latency: ``latency`` cycles from an update's transfer on ``dram`` to the command that it triggers. Throughput: one
     request per slice and cycle. Reset: ``init_done`` after the tracker's walker.
