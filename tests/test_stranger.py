@@ -1,6 +1,7 @@
 """Somebody else's memory controller around the generated Verilog: one tiled output, right and with faults."""
 
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
@@ -50,6 +51,18 @@ def play(program: list[str], *arguments: str) -> list[str]:
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_output_is_reduced_and_sent_once(icarus, seed):
     assert play(icarus, f"+seed={seed}") == ["PASS"]
+
+
+@NEEDS_ICARUS
+def test_commands_of_the_readme(hardware, tmp_path):
+    """Those after `t3 verilog`, with its output where they expect it."""
+    (tmp_path / "rtl").symlink_to(hardware)
+    (tmp_path / "tb").symlink_to(STRANGER.parent)
+    readme = (STRANGER.parents[1] / "README.md").read_text(encoding="utf-8")
+    commands = re.findall(r"^(?:iverilog|vvp) .*$", readme, re.MULTILINE)
+    assert len(commands) == 2
+    done = subprocess.run("\n".join(commands), shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout == "PASS\n"
 
 
 @NEEDS_ICARUS
