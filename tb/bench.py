@@ -18,6 +18,7 @@ from job import Job  # noqa: E402
 from report import Report  # noqa: E402
 from simulators import SIMULATORS, SimulatorError, Source, build, require, simulate  # noqa: E402
 from t3hdl.config import PRESETS, preset  # noqa: E402
+from t3sim.golden.hardware import golden_hardware  # noqa: E402
 
 BENCHES = tuple(sorted(path.stem.removeprefix("tb_") for path in FOLDER.glob("tb_*.py")))
 """Parts that have a testbench."""
@@ -54,6 +55,7 @@ def main(
         raise click.ClickException(str(error)) from error
     config = preset(size)
     sources = {part: Source(part, config) for part in parts}  # not in threads: Amaranth numbers its objects
+    golden_hardware(config).close()  # compiled once, here, and not by every simulator process
     report = Report(out / "coverage.json")
     with ThreadPoolExecutor(jobs) as pool:
         pairs = [(part, simulator) for part in parts for simulator in simulators]

@@ -1,4 +1,4 @@
-"""What all runs together have covered: a table for people, a JSON file for programs."""
+"""What all runs together have covered: tables for people, a JSON file for programs."""
 
 import json
 from collections import Counter
@@ -60,9 +60,12 @@ class Report:
             console.print(f"FAILED {reason}", markup=False)
 
     def write(self) -> None:
-        """Everything, as JSON."""
+        """Everything, as JSON, and the bins as a Markdown table beside it."""
         parts = {
             part: {"transactions": dict(moved), "bins": dict(self._bins[part])} for part, moved in self._moved.items()
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps({"parts": parts, "failures": self._failures}, indent=1) + "\n")
+        rows = [f"| {part} | {name} | {hits:,} |" for part, bins in self._bins.items() for name, hits in bins.items()]
+        text = "\n".join(["| part | bin | hits |", "|---|---|---:|", *rows])
+        self._path.with_suffix(".md").write_text(text + "\n")
