@@ -18,6 +18,8 @@ _COLUMN = Chunk(rows=4, cols=1)
 _OTHER = Chunk(rows=4, cols=1, context=1)
 _KEPT = ("slot_", "list_", "context_", "quota_", "watchdog")
 """Long-lived registers, which are protected."""
+_LOADER = ("chosen", *(f"word{w}" for w in range(regs.DESCRIPTOR_WORDS)))
+"""What the loader knows of a descriptor while its blocks are being cleared."""
 _UNCOMPARED = {"corrected", "uncorrectable", "idle", "wake_at"}
 
 
@@ -40,7 +42,7 @@ def _stored(d: Driver, *, table: tuple[int, int] | None = None, row: int = 0, na
 
 
 def _protected(d: Driver) -> list[Stored]:
-    return [word for word in stored_words(d.bench) if word.table or word.name.startswith(_KEPT)]
+    return [word for word in stored_words(d.bench) if word.table or word.name.startswith(_KEPT) or word.name in _LOADER]
 
 
 async def _traffic(d: Driver, disturb: Callable[[], None]) -> list[dict[str, int]]:
@@ -256,6 +258,26 @@ def test_a_descriptor_beyond_repair_is_poisoned_before_it_is_live(word: int) -> 
         await d.control(abort=1)
         await d.arm([_COLUMN] * 3)
         assert d["poisoned"] == 0
+
+    check(scenario, protect=True)
+
+
+@pytest.mark.parametrize("name", _LOADER)
+def test_a_descriptor_spoilt_in_the_loader_is_poisoned_or_read_again(name: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await d.write([_COLUMN] * 2)
+        await d.control(arm=1, descriptors=2)
+        await d.step(10)
+        flip(d.bench, _stored(d, name=name), 3, 4)
+        await d.until(lambda: d["live"] == 2)
+        lost = [] if name == "chosen" else [0]
+        whole = [descriptor for descriptor in range(2) if descriptor not in lost]
+        assert [load["descriptor"] for _, load in d.loads] == whole
+        for descriptor in whole:
+            await d.finish(descriptor, _COLUMN)
+        await d.settle()
+        assert (d["uncorrectable"], d["poisoned"], len(d.commands)) == (1, len(lost), 4 * len(whole))
+        assert d.context(0).complete == (not lost)
 
     check(scenario, protect=True)
 

@@ -9,11 +9,15 @@ from amaranth.lib.wiring import In, Out
 from . import register_map as regs
 from .choose import RoundRobin, index_of
 from .config import T3Config
+from .kept_register import KeptRegister, kept_register
 from .layouts import ChunkKind, ConfigWrite, SlotLoad
 from .ram import Ram
 
 Descriptor = data.StructLayout({f"word{w}": layout for w, layout in enumerate(regs.DESCRIPTOR_LAYOUTS)})
 """All words of a descriptor."""
+
+_Chosen = data.StructLayout({"slot": 6, "number": 6, "context": 4})
+"""Which descriptor is being made live, for whom, and where."""
 
 
 class DescriptorLoader(wiring.Component):
@@ -37,6 +41,7 @@ class DescriptorLoader(wiring.Component):
     ending : Out(1) : ``loading``, whether the context is aborted in this cycle or not.
     slot, number, context, descriptor : Out : the chunk that the pulses are about, and its descriptor's number.
     load_valid, load : Out : pulse; the tracker takes the chunk, one cycle after ``write``.
+    lost : Out(1) : pulse; it is no longer known which descriptor is being made live. It is begun anew.
     broken : Out(1) : pulse, one cycle after ``loading``; the descriptor is beyond repair: ``slot`` holds no chunk.
     live : Out(7) : descriptors made live or skipped, modulo 128.
     waits : Out(1) : no descriptor is on its way.
@@ -56,7 +61,7 @@ class DescriptorLoader(wiring.Component):
             "start": Out(1), "started": In(1), "cleared": In(1),
             "loading": Out(1), "ending": Out(1), "skip": Out(1), "write": Out(1),
             "slot": Out(6), "number": Out(6), "context": Out(4), "descriptor": Out(Descriptor),
-            "load_valid": Out(1), "load": Out(SlotLoad), "broken": Out(1),
+            "load_valid": Out(1), "load": Out(SlotLoad), "broken": Out(1), "lost": Out(1),
             "live": Out(7), "waits": Out(1), "ready": Out(1), "corrected": Out(1),
         })  # fmt: skip
         self._parameters = config
@@ -74,38 +79,46 @@ class DescriptorLoader(wiring.Component):
         return table
 
     def elaborate(self, platform: Any) -> Module:
-        """WAIT, READ, then SKIP, or START, CLEAR, LOAD; a descriptor beyond repair goes to LOAD at once."""
+        """WAIT, READ, then SKIP, or START, CLEAR, LOAD; a descriptor beyond repair goes to LOAD at once.
+
+        If it is no longer known which descriptor it is, it is dropped as by an abort, and begun anew.
+        """
         m = Module()
         m.submodules.turn = turn = RoundRobin(requesters=self._parameters.contexts)
         table = self._table(m)
-        winner, word, spoilt = Signal(4), Signal(3), Signal()
-        words = [self.descriptor[f"word{w}"] for w in range(regs.DESCRIPTOR_WORDS)]
-        dropped = self.abort & (self.abort_context == Mux(self.waits, winner, self.context))
+        winner, word, spoilt, reading = Signal(4), Signal(3), Signal(), Signal()
+        chosen, words = self._kept(m)
+        damaged = Cat(register.uncorrectable for register in words).any()
+        lost = ~self.waits & chosen.uncorrectable
+        dropped = (self.abort & (self.abort_context == Mux(self.waits, winner, self.context))) | lost
         m.d.comb += [
             self.ready.eq(self.loadable.any() & self.free_any),
             turn.requests.eq(self.loadable),
             turn.take.eq(self.waits & self.ready & ~self.hold),
             winner.eq(index_of(turn.grant)),
             table.read_row.eq(Cat(word, self.number)),
+            self.lost.eq(lost),
         ]
+        with m.If(damaged):
+            m.d.sync += spoilt.eq(1)
         with m.FSM(name="loader"):
             with m.State("WAIT"):
                 m.d.comb += self.waits.eq(1)
                 with m.If(turn.take):
-                    m.d.sync += [
-                        word.eq(0), spoilt.eq(0),
-                        self.context.eq(winner), self.number.eq(Array(self.following)[winner]),
-                        self.slot.eq(self.free_slot),
+                    m.d.sync += [word.eq(0), spoilt.eq(0)]
+                    m.d.comb += [
+                        chosen.following.context.eq(winner), chosen.following.slot.eq(self.free_slot),
+                        chosen.following.number.eq(Array(self.following)[winner]),
                     ]  # fmt: skip
                     m.next = "READ"
                 self._end(m, dropped)
             with m.State("READ"):
-                bad = spoilt | ((word != 0) & table.uncorrectable)
-                m.d.comb += [table.read.eq(word != len(words)), self.corrected.eq((word != 0) & table.corrected)]
+                bad = spoilt | damaged | (reading & table.uncorrectable)
+                m.d.comb += [reading.eq(word != 0), table.read.eq(word != len(words))]
                 m.d.sync += [word.eq(word + 1), spoilt.eq(bad)]
                 for w, register in enumerate(words):
                     with m.If(word == w + 1):
-                        m.d.sync += register.eq(table.data)
+                        m.d.comb += register.following.eq(table.data)
                 with m.If(word == len(words)):
                     m.next = "SKIP"
                     with m.If(self._is_live()):
@@ -117,7 +130,7 @@ class DescriptorLoader(wiring.Component):
                 m.d.comb += self.skip.eq(~dropped)
                 m.next = "WAIT"
             with m.State("START"):
-                m.d.comb += self.start.eq(1)
+                m.d.comb += self.start.eq(~lost)
                 with m.If(self.started):
                     m.next = "CLEAR"
                 self._end(m, dropped)
@@ -126,10 +139,23 @@ class DescriptorLoader(wiring.Component):
                     m.next = "LOAD"
                 self._end(m, dropped)
             with m.State("LOAD"):
-                m.d.comb += [self.ending.eq(1), self.loading.eq(~dropped), self.write.eq(~dropped & ~spoilt)]
+                m.d.comb += [self.ending.eq(1), self.loading.eq(~dropped), self.write.eq(~dropped & ~spoilt & ~damaged)]
                 m.next = "WAIT"
-        self._finish(m, spoilt)
+        mended = Cat(register.corrected for register in (chosen, *words)).any()
+        m.d.comb += self.corrected.eq(mended | (reading & table.corrected))
+        self._finish(m)
         return m
+
+    def _kept(self, m: Module) -> tuple[KeptRegister, list[KeptRegister]]:
+        """What is known of the descriptor while it is made live, which may take long: which one it is, its words."""
+        protect = self._parameters.protect
+        chosen = kept_register(m, _Chosen, name="chosen", protect=protect)
+        m.d.comb += [getattr(self, field).eq(chosen.value[field]) for field in _Chosen.members]
+        words = []
+        for name, layout in Descriptor.members.items():
+            words.append(kept_register(m, layout, name=name, protect=protect))
+            m.d.comb += self.descriptor[name].eq(words[-1].value)
+        return chosen, words
 
     def _end(self, m: Module, dropped: Value) -> None:
         """In a state: an abort of the context leaves it for WAIT."""
@@ -141,11 +167,11 @@ class DescriptorLoader(wiring.Component):
         kind, amounts = self.descriptor.word0.kind, self.descriptor.word1
         return ((kind == ChunkKind.DMA) | (kind == ChunkKind.LOCAL)) & (amounts.context == self.context)
 
-    def _finish(self, m: Module, spoilt: Value) -> None:
+    def _finish(self, m: Module) -> None:
         """One cycle after LOAD: the tracker's pulse, or ``broken``. The next descriptor is chosen and read later."""
         place, amounts = self.descriptor.word0, self.descriptor.word1
         m.d.sync += [
-            self.load_valid.eq(self.write), self.broken.eq(self.loading & spoilt),
+            self.load_valid.eq(self.write), self.broken.eq(self.loading & ~self.write),
             self.live.eq(self.live + (self.load_valid | self.broken | self.skip)),
         ]  # fmt: skip
         m.d.comb += [

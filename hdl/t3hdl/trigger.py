@@ -46,10 +46,10 @@ class Trigger(wiring.Component):
     command : Out(stream(DmaCommand)) : a context's oldest ready block first, contexts in turns.
     load_valid, load : Out : pulse; makes a chunk live in the tracker.
     init_done : Out(1) : always 1.
-    armed, live, chunks_done, done_mask, poisoned, context : Out : progress.
+    armed, live, chunks_done, done_mask, poisoned, context : Out : what STATUS and the registers of these names show.
     quiesced, quiet : Out(1) : asked to be quiet; nothing is on its way.
     stuck : Out(Stuck) : what the watchdog found.
-    triggers, command_stall, peak_ready : Out : counters.
+    triggers, command_stall, peak_ready : Out : what the registers of these names show.
     corrected, uncorrectable : Out(1) : sticky; a stored bit was put right, an error could not be.
     idle, wake_at : Out : rule 5 of docs/hardware.md.
 
@@ -237,7 +237,7 @@ class Trigger(wiring.Component):
             ),
             corrected.eq(Cat(part.corrected for part in parts).any()),
             uncorrectable.eq(
-                slots.faults.any() | slots.broken.any() | broken.any() | self._settings.uncorrectable
+                slots.faults.any() | slots.broken.any() | broken.any() | self._settings.uncorrectable | loader.lost
             ),
         ]  # fmt: skip
         m.d.sync += [
