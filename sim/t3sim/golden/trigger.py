@@ -27,6 +27,7 @@ from .trigger_state import (
     lowest,
     retiring,
     slot_field,
+    touch,
 )
 from .trigger_status import IN, OUT, drive
 from .words import (
@@ -39,6 +40,7 @@ from .words import (
     config_address,
     config_data,
     int64_at,
+    place,
     take,
 )
 
@@ -74,6 +76,7 @@ def _retire(state, slots, aborted):
     if context != aborted:
         state[S.used] &= ~(1 << slot)
         state[S.slots + context] -= 1
+        touch(state, context)
 
 
 @njit(cache=True)
@@ -106,6 +109,7 @@ def _arm(state, value):
     state[S.following + context], state[S.end + context] = first, first + count
     state[S.done_mask] &= ~window
     state[S.poisoned_mask] &= ~window
+    touch(state, context)
 
 
 @njit(cache=True)
@@ -121,6 +125,7 @@ def _abort(state, context):
     state[S.following + context] = state[S.end + context] = state[S.slots + context] = 0
     state[S.waiting] -= state[S.ready + context]
     state[S.ready + context] = 0
+    touch(state, context)
     if state[S.load_context] == context:
         state[S.loader] = WAIT
     if state[S.issuer] != FETCH and slot_field(state, issued_slot(state), SUMS.context) == context:
@@ -134,8 +139,8 @@ def _drop_scan(state):
     if state[S.walker] == SCAN:
         state[S.walker] = DROPPED
     for stage in (S.a, S.b):
-        if state[stage + OPERATION.kind] == SCAN:
-            state[stage + OPERATION.kind] = DROPPED
+        if take(state[stage], OPERATION.kind) == SCAN:
+            state[stage] = place(OPERATION.kind, DROPPED)
 
 
 @njit(cache=True)
@@ -143,6 +148,7 @@ def _control(state, value, now):
     """A write to CONTROL."""
     if take(value, CONTROL.disarm):
         state[S.armed : S.watchdog] = 0
+        state[S.changed] = -1
     elif take(value, CONTROL.arm):
         _arm(state, value)
         state[S.since] = now
@@ -185,9 +191,7 @@ def _aborted(words):
 @njit(cache=True)
 def _enter_pipeline(state, words, tile_enters, now):
     """Stage A moves to B, a tile or the walker's operation enters A."""
-    for i in range(OPERATION.size):
-        state[S.b + i] = state[S.a + i]
-    state[S.a + OPERATION.kind] = NOTHING
+    state[S.b], state[S.a] = state[S.a], NOTHING
     if tile_enters:
         slot = take(words[IN.tile_done], TILE_DONE.slot)
         row, col = tile_place(state, slot, words[IN.tile_done])
@@ -211,6 +215,7 @@ def reset(state_at, in_at, out_at):
     """State after reset, outputs of the first cycle."""
     state = _state_at(state_at)
     state[S.armed : S.tables] = 0
+    state[S.changed] = -1
     state[S.quota_slots : S.quota_slots + CONTEXTS] = _RESET_SLOTS
     state[S.quota_credits : S.quota_credits + CONTEXTS] = _RESET_CREDITS
     drive(state, int64_at(out_at, OUT.context_0 + state[S.contexts]))
@@ -233,16 +238,20 @@ def step(state_at, in_at, out_at):
         count_live(state)
         state[S.load_valid] = 0
     loader = state[S.loader]
-    issue(state, words[IN.command_ready] & 1, now, aborted)  # before stage B: a push is not seen in its cycle
-    stage_b(state)
+    if state[S.issuer] != FETCH or state[S.command_valid] or state[S.waiting]:
+        issue(state, words[IN.command_ready] & 1, now, aborted)  # before stage B: a push is not seen in its cycle
+    if state[S.b]:
+        stage_b(state)
     _enter_pipeline(state, words, tile_enters, now)
-    if state[S.loader] == loader:
+    if state[S.loader] == loader and (loader != WAIT or state[S.loading]):
         load_next(state, aborted)
     if retired:
         _retire(state, retired, aborted)
-    _take_pulses(state, words, used, poisoned, aborted)
+    if (words[IN.poison_valid] | words[IN.chunk_done_valid]) & 1:
+        _take_pulses(state, words, used, poisoned, aborted)
     if returned:
         state[S.outstanding + context] = (state[S.outstanding + context] - 1) & OUTSTANDING_MASK
+        touch(state, context)
     if progress:
         state[S.since] = now
     if words[IN.config_valid] & 1:

@@ -10,7 +10,6 @@ from .trigger_state import (
     CLEAR,
     DROPPED,
     LAST,
-    NOTHING,
     OPERATION,
     PLACE,
     ROW,
@@ -23,6 +22,7 @@ from .trigger_state import (
     S,
     is_dma,
     slot_field,
+    touch,
 )
 from .words import STUCK, TILE_DONE, place, take
 
@@ -34,10 +34,13 @@ _FIRED, _BY_CHUNK = 1 << 16, 1 << 17
 @njit(cache=True)
 def enter(state, kind, slot, block, row, col):
     """A block operation enters stage A."""
-    state[S.a + OPERATION.kind] = kind
-    state[S.a + OPERATION.slot] = slot
-    state[S.a + OPERATION.block] = block
-    state[S.a + OPERATION.row], state[S.a + OPERATION.col] = row, col
+    state[S.a] = (
+        place(OPERATION.kind, kind)
+        | place(OPERATION.slot, slot)
+        | place(OPERATION.block, block)
+        | place(OPERATION.row, row)
+        | place(OPERATION.col, col)
+    )
 
 
 @njit(cache=True)
@@ -91,6 +94,7 @@ def _push_ready(state, slot, entry):
         state[S.tables + state[S.entries] + state[S.newest + context]] = entry
     state[S.newest + context] = entry
     state[S.ready + context] += 1
+    touch(state, context)
     state[S.waiting] += 1
 
 
@@ -100,6 +104,7 @@ def pop_ready(state, context):
     entry = state[S.oldest + context]
     state[S.oldest + context] = state[S.tables + state[S.entries] + entry]
     state[S.ready + context] -= 1
+    touch(state, context)
     state[S.waiting] -= 1
     return entry
 
@@ -129,17 +134,18 @@ def _scan(state, slot, block, tiles, counts):
 
 @njit(cache=True)
 def stage_b(state):
-    """The operation in stage B acts."""
-    kind = state[S.b + OPERATION.kind]
-    if kind == NOTHING or kind == DROPPED:
+    """The operation in stage B, which is not ``NOTHING``, acts."""
+    operation = state[S.b]
+    kind = take(operation, OPERATION.kind)
+    if kind == DROPPED:
         return
-    slot, block = state[S.b + OPERATION.slot], state[S.b + OPERATION.block]
+    slot, block = take(operation, OPERATION.slot), take(operation, OPERATION.block)
     entry = slot * state[S.blocks] + block
     at = S.tables + entry
     if kind == CLEAR:
         state[at] = 0
         return
-    row, col = state[S.b + OPERATION.row], state[S.b + OPERATION.col]
+    row, col = take(operation, OPERATION.row), take(operation, OPERATION.col)
     inside = row <= slot_field(state, slot, LAST.last_block_row) and col <= slot_field(state, slot, LAST.last_block_col)
     waits, counts = inside and not state[at] & _FIRED, state[S.used] & ~state[S.poisoned] & (1 << slot)
     if kind == TILE:

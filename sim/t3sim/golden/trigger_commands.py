@@ -3,7 +3,7 @@
 from numba import njit
 
 from .trigger_blocks import block_place, by_chunk, pop_ready
-from .trigger_state import BUILD, FETCH, HERE, LOOKUP, PLACE, ROW, SUMS, THERE, WORDS, S, next_ready, slot_field
+from .trigger_state import BUILD, FETCH, HERE, LOOKUP, PLACE, ROW, SUMS, THERE, WORDS, S, next_ready, slot_field, touch
 from .words import COMMAND, NEVER, put
 
 _MOST_BLOCKS = (1 << 7) - 1
@@ -55,9 +55,11 @@ def _give(state, now):
     """BUILD: the command becomes valid and is counted."""
     _build(state)
     slot = issued_slot(state)
-    outstanding = S.outstanding + slot_field(state, slot, SUMS.context)
+    context = slot_field(state, slot, SUMS.context)
+    outstanding = S.outstanding + context
     state[S.command_valid], state[S.built] = 1, now
     state[outstanding] = (state[outstanding] + 1) & OUTSTANDING_MASK
+    touch(state, context)
     state[S.unissued + slot] = (state[S.unissued + slot] - 1) & _MOST_BLOCKS
     if state[S.unissued + slot] == 0:
         state[S.all_issued] |= 1 << slot

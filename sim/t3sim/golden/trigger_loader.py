@@ -27,6 +27,7 @@ from .trigger_state import (
     next_context,
     slot_field,
     stuck_slots,
+    touch,
 )
 from .words import KIND_DMA, KIND_LOCAL, LOAD, place, take
 
@@ -44,6 +45,7 @@ def count_live(state):
 def _follow(state, context):
     """The next descriptor of a context is the following one."""
     state[S.following + context] += 1
+    touch(state, context)
     if state[S.following + context] == state[S.end + context]:
         state[S.loading] &= ~(1 << context)
 
@@ -144,7 +146,7 @@ def _take_walk(state, now):
     elif state[S.loader] == START:
         state[S.walker], state[S.walk_slot] = CLEAR, state[S.chosen]
         state[S.loader] = CLEARING
-    elif now >= state[S.since] + state[S.watchdog]:
+    elif state[S.watchdog] and now >= state[S.since] + state[S.watchdog]:
         slots = stuck_slots(state)
         if slots:
             state[S.walker], state[S.walk_slot] = SCAN, lowest(slots)

@@ -3,10 +3,11 @@
 Masks have a bit per slot, context or descriptor. Times are cycles of the unit's clock.
 """
 
+from amaranth.lib import data
 from numba import njit
 from t3hdl import register_map
 
-from .words import DESCRIPTOR, KIND_DMA, state_map
+from .words import DESCRIPTOR, KIND_DMA, fields_of, state_map
 
 SLOTS, CONTEXTS, _DESCRIPTORS, WORDS = 64, 16, 64, register_map.DESCRIPTOR_WORDS
 PLACE, SUMS, HERE, THERE, TILES, LAST = (
@@ -23,19 +24,20 @@ WAIT, READ, SKIP, START, CLEARING, LOADING = range(6)
 FETCH, LOOKUP, BUILD = range(3)
 """States of the issuer of commands."""
 
-OPERATION = state_map(kind=1, slot=1, block=1, row=1, col=1)
-"""A block operation in stage A or B: block number, block row and column in the chunk."""
+OPERATION = fields_of(data.StructLayout({"kind": 3, "slot": 6, "block": 6, "row": 12, "col": 12}))
+"""A block operation in stage A or B, in one word: block number, block row and column in the chunk."""
 S = state_map(
     words=1, descriptors=1, blocks=1, contexts=1, slot_mask=1, entries=1,  # parameters end here
     # contexts: `loading` are the armed ones with descriptors left; lists of ready blocks, `waiting` their sum
     armed=1, loading=1, following=CONTEXTS, end=CONTEXTS, slots=CONTEXTS, outstanding=CONTEXTS,
     ready=CONTEXTS, oldest=CONTEXTS, newest=CONTEXTS, waiting=1, peak_ready=1,
+    changed=1, status=CONTEXTS,  # contexts whose status word is to be made anew; status words as at the ports
     quiesced=1, abort_busy=1, live=1, chunks_done=1, done_mask=1, poisoned_mask=1,
     # loader: state, READ cycles left, slot and context; load pulse
     loader=1, reads=1, chosen=1, load_context=1, load_turn=1, load_valid=1, load=2,
     # slot state: a bit per slot, counts
     used=1, dma=1, done=1, all_issued=1, pending=1, poisoned=1, unissued=SLOTS,
-    walker=1, walk_slot=1, walk_block=1, a=OPERATION.size, b=OPERATION.size,
+    walker=1, walk_slot=1, walk_block=1, a=1, b=1,
     since=1, scanning=1, noted=1, stuck=1,  # watchdog: `noted` as `stuck`, but for its valid bit and its slot
     issuer=1, issue=1, issue_turn=1, built=1, command_valid=1, command=4, triggers=1, command_stall=1,
     # configuration: survives a disarm
@@ -55,6 +57,12 @@ def lowest(mask):
             bit += width
         width >>= 1
     return bit
+
+
+@njit(cache=True)
+def touch(state, context):
+    """Something that the status of this context shows has changed."""
+    state[S.changed] |= 1 << context
 
 
 @njit(cache=True)

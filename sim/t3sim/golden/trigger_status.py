@@ -5,7 +5,7 @@ from t3hdl.config import T3Config
 from t3hdl.signatures import trigger_signature
 
 from .trigger_commands import issuer_rests
-from .trigger_state import FETCH, NOTHING, OPERATION, WAIT, S, may_load, retiring, stuck_slots
+from .trigger_state import FETCH, WAIT, S, may_load, retiring, stuck_slots
 from .words import CONTEXT_STATUS, NEVER, place, ports_of
 
 IN, OUT = ports_of(trigger_signature(T3Config(contexts=1)))
@@ -17,14 +17,11 @@ def _is_idle(state):
     """Whether every machine rests until a pulse, a transfer of the command or the watchdog's time comes."""
     if state[S.load_valid] | state[S.walker] | state[S.pending] | retiring(state):
         return False
-    if state[S.a + OPERATION.kind] != NOTHING or state[S.b + OPERATION.kind] != NOTHING:
+    if state[S.a] | state[S.b] or state[S.loader] != WAIT or state[S.waiting] > state[S.peak_ready]:
         return False
-    return (
-        state[S.loader] == WAIT
-        and not may_load(state)
-        and issuer_rests(state)
-        and state[S.waiting] <= state[S.peak_ready]
-    )
+    if state[S.loading] and may_load(state):
+        return False
+    return (state[S.issuer] == FETCH and state[S.waiting] == 0) or issuer_rests(state)
 
 
 @njit(cache=True)
@@ -47,6 +44,26 @@ def _is_quiet(state):
 
 
 @njit(cache=True)
+def _make_status(state):
+    """The status words of the contexts of which something changed."""
+    for context in range(state[S.contexts]):
+        if state[S.changed] >> context & 1:
+            armed = state[S.armed] >> context & 1
+            following, end, slots = state[S.following + context], state[S.end + context], state[S.slots + context]
+            complete = armed if following == end and slots == 0 else 0
+            state[S.status + context] = (
+                place(CONTEXT_STATUS.armed, armed)
+                | place(CONTEXT_STATUS.complete, complete)
+                | place(CONTEXT_STATUS.following, following)
+                | place(CONTEXT_STATUS.end, end)
+                | place(CONTEXT_STATUS.slots, slots)
+                | place(CONTEXT_STATUS.ready, state[S.ready + context])
+                | place(CONTEXT_STATUS.outstanding, state[S.outstanding + context])
+            )
+    state[S.changed] = 0
+
+
+@njit(cache=True)
 def drive(state, out):
     """The outputs as functions of the state."""
     out[OUT.command_valid] = state[S.command_valid]
@@ -65,16 +82,7 @@ def drive(state, out):
     out[OUT.corrected] = out[OUT.uncorrectable] = 0
     out[OUT.idle] = 1 if _is_idle(state) else 0
     out[OUT.wake_at] = _wake_at(state)
+    if state[S.changed]:
+        _make_status(state)
     for context in range(state[S.contexts]):
-        armed = state[S.armed] >> context & 1
-        following, end, slots = state[S.following + context], state[S.end + context], state[S.slots + context]
-        complete = armed if following == end and slots == 0 else 0
-        out[OUT.context_0 + context] = (
-            place(CONTEXT_STATUS.armed, armed)
-            | place(CONTEXT_STATUS.complete, complete)
-            | place(CONTEXT_STATUS.following, following)
-            | place(CONTEXT_STATUS.end, end)
-            | place(CONTEXT_STATUS.slots, slots)
-            | place(CONTEXT_STATUS.ready, state[S.ready + context])
-            | place(CONTEXT_STATUS.outstanding, state[S.outstanding + context])
-        )
+        out[OUT.context_0 + context] = state[S.status + context]
