@@ -1,11 +1,26 @@
 """The C driver against the compiled unit: a ring reduce-scatter of four GPUs, and what it says when things go wrong."""
 
 import ctypes
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
+from c_driver import (
+    EBUS,
+    EINVAL,
+    ERANGE,
+    ETIMEDOUT,
+    OK,
+    READ,
+    WRITE,
+    Arbiter,
+    Bus,
+    Chunk,
+    COutput,
+    Device,
+    Job,
+    Stuck,
+    compiled,
+)
 from ring_machine import Gpu, Output, Ring, lines_of
 from t3hdl import register_map as regs
 from t3hdl.config import preset
@@ -17,56 +32,16 @@ from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart
 
 CONFIG = preset("small")
-DRIVER = Path(__file__).parents[1] / "driver"
 GPUS = 4
 POLLS = 10_000
 OUTPUT = Output(base=0x4000, rows=10, lines=15, pitch=16, tile_rows=4, tile_lines=2, wavefront_rows=2)
 COLUMNS = ((0, 2), (2, 4), (4, 6), (6, 8))
 """Tile columns of each chunk; a chunk has all three tile rows."""
-OK, EBUS, ENODEV, EINVAL, ERANGE, ETIMEDOUT, EFAULT = 0, -1, -2, -3, -4, -5, -6
-
-_READ = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))
-_WRITE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)
-
-
-def structure(name, *fields):
-    return type(name, (ctypes.Structure,), {"_fields_": list(fields)})
-
-
-Bus = structure("Bus", ("read", _READ), ("write", _WRITE), ("user", ctypes.c_void_p))
-Device = structure(
-    "Device", ("bus", Bus), ("capability", ctypes.c_uint64), ("tracker", ctypes.c_uint64),
-    ("profile", ctypes.c_uint16 * 64), ("profile_known", ctypes.c_int),
-)  # fmt: skip
-_SIZES = ("rows", "columns_bytes", "pitch_bytes", "tile_rows", "tile_bytes", "wavefront_rows")
-_NAMES = ("range", "context", "epoch", "op", "dtype")
-COutput = structure(
-    "COutput", ("base", ctypes.c_uint64), *((name, ctypes.c_uint32) for name in _SIZES),
-    *((name, ctypes.c_uint) for name in _NAMES),
-)  # fmt: skip
-Chunk = structure("Chunk", *((name, ctypes.c_uint32) for name in ("row0", "row1", "col0", "col1")))
-Job = structure(
-    "Job", ("device", ctypes.POINTER(Device)), ("output", COutput), ("first", ctypes.c_uint), ("count", ctypes.c_uint)
-)
-Arbiter = structure(
-    "Arbiter", ("compute_first", ctypes.c_int), ("fixed", ctypes.c_uint), ("thresholds", ctypes.c_uint * 4),
-    ("starvation", ctypes.c_uint), ("burst", ctypes.c_uint),
-)  # fmt: skip
-Stuck = structure("Stuck", *((name, ctypes.c_uint) for name in ("descriptor", "block", "context", "expected", "seen")))
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """The driver, compiled as a product must compile."""
-    target = tmp_path_factory.mktemp("driver") / "t3.so"
-    flags = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-O2", "-shared", "-fPIC"]
-    subprocess.run(["gcc", *flags, "t3.c", "-o", target], cwd=DRIVER, check=True)
-    loaded = ctypes.CDLL(str(target))
-    loaded.t3_strerror.restype = ctypes.c_char_p
-    for name, wide in (("t3_remote_map", 3), ("t3_dma_map", 3)):
-        getattr(loaded, name).argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint64,
-                                          *[ctypes.c_uint] * (wide if name == "t3_dma_map" else 0)]  # fmt: skip
-    return loaded
+    return compiled(tmp_path_factory.mktemp("driver"))
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +77,7 @@ class Host:
         def write(_, address, value):
             return ring.write(gpu, address, value)
 
-        self.bus = Bus(_READ(read), _WRITE(write), None)
+        self.bus = Bus(READ(read), WRITE(write), None)
         self.device, self.job, self.library = Device(), Job(), library
 
     def call(self, name, *arguments):
