@@ -20,8 +20,8 @@ def fields(trace: Trace, bank: int, names: tuple[str, ...] = KEY) -> list[Cycles
     return [trace.get(f"token.{bank}.payload", name) for name in names]
 
 
-def bins(config: T3Config) -> Bins:
-    """What can happen in the tracker."""
+def token_bins(config: T3Config) -> Bins:
+    """What can happen at the banks' inputs."""
     banks = range(config.tracker_banks)
 
     def moves(trace: Trace) -> Cycles:
@@ -57,17 +57,25 @@ def bins(config: T3Config) -> Bins:
             hit |= trace.moved(f"token.{bank}") & same
         return hit & trace.is_set("tile_done_valid")
 
+    return {
+        **{f"same tile {distance} cycles apart": lambda t, d=distance: same_tile(t, d) for distance in HAZARDS},
+        "set conflict": set_conflict,
+        "all banks at once": lambda t: np.logical_and.reduce([t.moved(f"token.{bank}") for bank in banks]),
+        "threshold in the cycle of another update of the tile": arrives_with_its_threshold,
+        "load beside a token": lambda t: t.is_set("load_valid") & moves(t),
+        "tokens wait for maintenance": lambda t: t.is_set("maintenance") & waits(t),
+        "abort with tokens waiting": lambda t: control(t, "abort") & waits(t),
+    }
+
+
+def bins(config: T3Config) -> Bins:
+    """What can happen in the tracker."""
     held = config.tracker_sets * config.tracker_ways
     return {
         **config_bins(("arm", "disarm", "abort")),
-        **{
-            f"same tile {distance} cycles apart": lambda t, d=distance: same_tile(t, d) for distance in HAZARDS
-        },
-        "set conflict": set_conflict,
-        "all banks at once": lambda t: np.logical_and.reduce([t.moved(f"token.{bank}") for bank in banks]),
+        **token_bins(config),
         "tile done": lambda t: t.is_set("tile_done_valid"),
         "tiles done back to back": lambda t: t.is_set("tile_done_valid") & after(t.is_set("tile_done_valid")),
-        "threshold in the cycle of another update of the tile": arrives_with_its_threshold,
         "chunk done": lambda t: t.is_set("chunk_done_valid") & ~t.is_set("chunk_done", "overflowed"),
         "chunk done after overflow": lambda t: t.is_set("chunk_done_valid") & t.is_set("chunk_done", "overflowed"),
         "tile and chunk done together": lambda t: t.is_set("chunk_done_valid") & t.is_set("tile_done_valid"),
@@ -76,14 +84,11 @@ def bins(config: T3Config) -> Bins:
         "unmatched": lambda t: rises(t.is_set("unmatched")),
         "count above the threshold": lambda t: rises(t.is_set("over_count")),
         "total above the expected": lambda t: rises(t.is_set("over_total")),
-        "load beside a token": lambda t: t.is_set("load_valid") & moves(t),
         "load beside a chunk's end": lambda t: t.is_set("load_valid") & t.is_set("chunk_done_valid"),
-        "tokens wait for maintenance": lambda t: t.is_set("maintenance") & waits(t),
         "abort outlasts maintenance": lambda t: t.is_set("abort_busy") & ~t.is_set("maintenance"),
         "abort frees entries": lambda t: (
             t.is_set("abort_busy") & t.is_set("maintenance") & (t.get("entries") < after(t.get("entries")))
         ),
-        "abort with tokens waiting": lambda t: control(t, "abort") & waits(t),
         "load beside an abort": lambda t: control(t, "abort") & t.is_set("load_valid"),
         "disarm with entries in use": lambda t: control(t, "disarm") & t.is_set("entries"),
         "debug read of a valid entry": lambda t: (

@@ -1,5 +1,6 @@
 """Testbench of t3_trigger: chunks become live, blocks become commands, contexts take turns."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import cocotb
@@ -13,8 +14,13 @@ from words import Trace
 QUOTA_RESET = 16 | 64 << regs.Quota["slots"].offset | 255 << regs.Quota["credits"].offset
 
 
-def bins(config: T3Config) -> Bins:
-    """What can happen in the trigger."""
+def some(conditions: Iterable[Cycles]) -> Cycles:
+    """Whether one of the conditions holds."""
+    return np.logical_or.reduce(list(conditions))
+
+
+def limit_bins(config: T3Config) -> Bins:
+    """Cases in which a context waits for a slot or for credit."""
     contexts = range(config.contexts)
 
     def status(trace: Trace, field: str) -> list[Cycles]:
@@ -23,17 +29,10 @@ def bins(config: T3Config) -> Bins:
     def quota(trace: Trace, field: str) -> list[Cycles]:
         return [field_of(regs.Quota, field, register(trace, regs.QUOTA + 8 * c, QUOTA_RESET)) for c in contexts]
 
-    def some(conditions: Any) -> Cycles:
-        return np.logical_or.reduce(list(conditions))
-
     def unloaded(trace: Trace) -> list[Cycles]:
         """Per context, whether a descriptor waits to become live."""
-        return [
-            (armed != 0) & (following < end)
-            for armed, following, end in zip(
-                status(trace, "armed"), status(trace, "following"), status(trace, "end"), strict=True
-            )
-        ]
+        state = zip(status(trace, "armed"), status(trace, "following"), status(trace, "end"), strict=True)
+        return [(armed != 0) & (following < end) for armed, following, end in state]
 
     def window_full(trace: Trace) -> Cycles:
         return (sum(status(trace, "slots")) == config.chunk_window) & some(unloaded(trace))
@@ -46,28 +45,51 @@ def bins(config: T3Config) -> Bins:
         limits = zip(status(trace, "ready"), status(trace, "outstanding"), quota(trace, "credits"), strict=True)
         return some((ready != 0) & (used >= limit) & (limit != regs.NO_CREDIT_LIMIT) for ready, used, limit in limits)
 
-    def in_turns(trace: Trace) -> Cycles:
-        """The command is of another context than the one before it."""
-        moved = np.flatnonzero(trace.moved("command"))
-        context = trace.get("command.payload", "context")[moved]
-        turns = np.zeros(len(trace), bool)
-        turns[moved[1:]] = context[1:] != context[:-1]
-        return turns
-
-    def command(trace: Trace, by_chunk: bool) -> Cycles:
-        return trace.moved("command") & (trace.is_set("command.payload", "by_chunk") == by_chunk)
-
     def done_without_credit(trace: Trace) -> Cycles:
         outstanding = np.array(status(trace, "outstanding"))
         context = np.minimum(trace.get("command_done"), config.contexts - 1).astype(int)
         return trace.is_set("command_done_valid") & (outstanding[context, np.arange(len(trace))] == 0)
 
-    def stuck(trace: Trace, seen: bool) -> Cycles:
-        return rises(trace.is_set("stuck", "valid")) & (trace.is_set("stuck", "seen") == seen)
+    def blocks_ready(trace: Trace) -> Cycles:
+        return some(ready != 0 for ready in status(trace, "ready"))
 
+    return {
+        "window full": window_full,
+        "slot quota reached": slot_quota,
+        "credit limit": credit_limit,
+        "commands done out of nowhere": done_without_credit,
+        "two contexts armed": lambda t: sum(status(t, "armed")) > 1,
+        "context complete": lambda t: some(rises(complete != 0) for complete in status(t, "complete")),
+        "quiesced with blocks ready": lambda t: t.is_set("quiesced") & blocks_ready(t),
+        "abort with blocks ready": lambda t: control(t, "abort") & blocks_ready(t),
+    }
+
+
+def in_turns(trace: Trace) -> Cycles:
+    """Whether a command is of another context than the one before it."""
+    moved = np.flatnonzero(trace.moved("command"))
+    context = trace.get("command.payload", "context")[moved]
+    turns = np.zeros(len(trace), bool)
+    turns[moved[1:]] = context[1:] != context[:-1]
+    return turns
+
+
+def command(trace: Trace, by_chunk: bool) -> Cycles:
+    """Whether a command leaves that was fired by tiles, or by its chunk's end."""
+    return trace.moved("command") & (trace.is_set("command.payload", "by_chunk") == by_chunk)
+
+
+def stuck(trace: Trace, seen: bool) -> Cycles:
+    """Whether the watchdog reports a block of which it has seen some tiles, or none."""
+    return rises(trace.is_set("stuck", "valid")) & (trace.is_set("stuck", "seen") == seen)
+
+
+def bins(config: T3Config) -> Bins:
+    """What can happen in the trigger."""
     tile = ("slot", "row", "col")
     return {
         **config_bins(("arm", "disarm", "abort", "quiesce", "resume")),
+        **limit_bins(config),
         **{
             f"same tile {distance} cycles apart": lambda t, d=distance: again(
                 t.is_set("tile_done_valid"), [t.get("tile_done", name) for name in tile], d
@@ -76,18 +98,10 @@ def bins(config: T3Config) -> Bins:
         },
         "command by tiles": lambda t: command(t, False),
         "command by chunk": lambda t: command(t, True),
-        "tile and chunk done together": lambda t: t.is_set("tile_done_valid") & t.is_set("chunk_done_valid"),
-        "window full": window_full,
-        "slot quota reached": slot_quota,
-        "credit limit": credit_limit,
-        "commands done out of nowhere": done_without_credit,
-        "command done beside a command": lambda t: t.is_set("command_done_valid") & rises(t.is_set("command.valid")),
-        "two contexts armed": lambda t: sum(status(t, "armed")) > 1,
         "contexts in turns": in_turns,
-        "context complete": lambda t: some(rises(complete != 0) for complete in status(t, "complete")),
-        "quiesced with blocks ready": lambda t: t.is_set("quiesced") & some(r != 0 for r in status(t, "ready")),
+        "tile and chunk done together": lambda t: t.is_set("tile_done_valid") & t.is_set("chunk_done_valid"),
+        "command done beside a command": lambda t: t.is_set("command_done_valid") & rises(t.is_set("command.valid")),
         "quiet": lambda t: rises(t.is_set("quiet")),
-        "abort with blocks ready": lambda t: control(t, "abort") & some(r != 0 for r in status(t, "ready")),
         "abort with a command waiting": lambda t: control(t, "abort") & t.is_set("command.valid"),
         "abort beside a load": lambda t: control(t, "abort") & t.is_set("load_valid"),
         "poisoned": lambda t: changes(t.get("poisoned")) & t.is_set("poisoned"),
@@ -96,7 +110,7 @@ def bins(config: T3Config) -> Bins:
         "disarm with a command waiting": lambda t: control(t, "disarm") & t.is_set("command.valid"),
         "load beside a tile": lambda t: t.is_set("load_valid") & t.is_set("tile_done_valid"),
         "chunks done at once": lambda t: t.is_set("chunk_done_valid") & after(t.is_set("chunk_done_valid")),
-    }  # fmt: skip
+    }
 
 
 @cocotb.test()
