@@ -113,18 +113,11 @@ class DescriptorLoader(wiring.Component):
                     m.next = "READ"
                 self._end(m, dropped)
             with m.State("READ"):
-                bad = spoilt | damaged | (reading & table.uncorrectable)
-                m.d.comb += [reading.eq(word != 0), table.read.eq(word != len(words))]
-                m.d.sync += [word.eq(word + 1), spoilt.eq(bad)]
-                for w, register in enumerate(words):
-                    with m.If(word == w + 1):
-                        m.d.comb += register.following.eq(table.data)
-                with m.If(word == len(words)):
-                    m.next = "SKIP"
-                    with m.If(self._is_live()):
-                        m.next = "START"
-                    with m.If(bad):
-                        m.next = "LOAD"
+                m.d.comb += reading.eq(word != 0)
+                m.d.sync += word.eq(word + 1)
+                self._read(m, table, words, word, bad=spoilt | damaged | (reading & table.uncorrectable))
+                with m.If(reading & table.uncorrectable):
+                    m.d.sync += spoilt.eq(1)
                 self._end(m, dropped)
             with m.State("SKIP"):
                 m.d.comb += self.skip.eq(~dropped)
@@ -156,6 +149,19 @@ class DescriptorLoader(wiring.Component):
             words.append(kept_register(m, layout, name=name, protect=protect))
             m.d.comb += self.descriptor[name].eq(words[-1].value)
         return chosen, words
+
+    def _read(self, m: Module, table: Ram, words: list[KeptRegister], word: Value, *, bad: Value) -> None:
+        """In READ: asks for word number ``word``, takes the one before; after the last one it is known what comes."""
+        m.d.comb += table.read.eq(word != len(words))
+        for w, register in enumerate(words):
+            with m.If(word == w + 1):
+                m.d.comb += register.following.eq(table.data)
+        with m.If(word == len(words)):
+            m.next = "SKIP"
+            with m.If(self._is_live()):
+                m.next = "START"
+            with m.If(bad):
+                m.next = "LOAD"
 
     def _end(self, m: Module, dropped: Value) -> None:
         """In a state: an abort of the context leaves it for WAIT."""
