@@ -32,13 +32,17 @@ def hardware(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def icarus(hardware) -> list[str]:
-    """The bench, compiled by Icarus as Verilog-2005."""
+def compiled(hardware: Path) -> list[str]:
+    """The bench around this hardware, compiled by Icarus as Verilog-2005."""
     program = hardware / "bench.vvp"
     sources = [hardware / "t3_unit.v", hardware / "t3_nmc.v", *DESIGN, *BENCH]
     subprocess.run(["iverilog", "-g2005", "-Wall", f"-I{STRANGER}", "-o", program, *sources], check=True)
     return ["vvp", "-n", str(program)]
+
+
+@pytest.fixture(scope="module")
+def icarus(hardware) -> list[str]:
+    return compiled(hardware)
 
 
 def play(program: list[str], *arguments: str) -> list[str]:
@@ -51,6 +55,13 @@ def play(program: list[str], *arguments: str) -> list[str]:
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_output_is_reduced_and_sent_once(icarus, seed):
     assert play(icarus, f"+seed={seed}") == ["PASS"]
+
+
+@NEEDS_ICARUS
+def test_protected_hardware_knows_its_tables(tmp_path):
+    """Unknown bits before reset must not reach a check bit, and so the interrupt."""
+    generate(preset("small", protect=True), tmp_path, ["unit", "nmc"])
+    assert play(compiled(tmp_path), "+seed=1") == ["PASS"]
 
 
 @NEEDS_ICARUS

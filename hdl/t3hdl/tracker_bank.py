@@ -151,9 +151,9 @@ class TrackerBank(wiring.Component):
             spill.eq(~found & (marked | (unentered & ~room))),
         ]
         written = Mux(counted & (found | (unentered & ~spill)), way, 0)
-        self._write(m, table, row, written, counted & spill, reached)
+        kept_count = Mux(count > (1 << config.tile_count_bits) - 1, -1, count)
+        self._write(m, table, row, written, counted & spill, reached, kept_count)
         m.d.comb += [
-            table.entry.count.eq(Mux(count > (1 << config.tile_count_bits) - 1, -1, count)),
             events.i.valid.eq(counted & (spill | reached)),
             events.i.payload.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
             events.i.payload.lines.eq(Mux(spill, token.n, row.threshold)),
@@ -166,14 +166,15 @@ class TrackerBank(wiring.Component):
             self.poison_slot.eq(row.slot),
         ]
 
-    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, reached: Value) -> None:
+    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, reached: Value, count: Value) -> None:
         """The write port of the table: the owner's walk, or the token in R with its ``ways`` and its mark.
 
+        An entry that is not in use is stored as zeros, so that the walk after reset writes what is known.
         Damaged words of the row are written in any case but a clean one. A lost entry makes its tile late for ever.
         Lost mark bits become ones: lines are then counted for the chunk, which is right for every chunk.
         """
         config, walk = self._parameters, self.walk
-        mends, walks = Signal(), Signal()
+        mends, walks, live = Signal(), Signal(), Signal()
         dying = Signal(config.tracker_ways)
         valid = Cat(entry.valid for entry in table.ways)
         purged = Cat(entry.valid & (entry.tag.context == walk.context) for entry in table.ways)
@@ -185,8 +186,10 @@ class TrackerBank(wiring.Component):
             dying.eq(Mux(mends, table.bad_ways, 0) | Mux(walk.purge, purged, 0)),
             table.write_row.eq(Mux(walks, self.write_row, table_row(config, row.token))),
             table.write_ways.eq(Mux(walk.clear, -1, dying | ways)),
-            table.entry.valid.eq(~walks & ~self.poison & ~reached),
-            table.entry.tag.eq(tag_of(config, row.token)),
+            live.eq(~walks & ~self.poison & ~reached),
+            table.entry.valid.eq(live),
+            table.entry.tag.eq(Mux(live, tag_of(config, row.token), 0)),
+            table.entry.count.eq(Mux(live, count, 0)),
             table.write_marks.eq(walks | marks | (mends & table.bad_marks)),
             table.new_marks.eq(
                 Mux(walk.clear, 0, Mux(walk.purge, kept & ~self.cleared_marks, kept | Mux(marks, mark, 0)))
