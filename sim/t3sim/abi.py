@@ -42,8 +42,6 @@ warnings.filterwarnings("ignore", "First-class function type", NumbaExperimental
 
 CALL = types.void(types.intp, types.intp, types.intp)
 """Numba signature of ``reset`` and ``step``, for ``@cfunc(CALL)``."""
-CALL_TYPE = types.FunctionType(CALL)
-"""Numba type of a part function that is an argument of a kernel."""
 
 _C_CALL = ctypes.CFUNCTYPE(None, ctypes.c_ssize_t, ctypes.c_ssize_t, ctypes.c_ssize_t)
 

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import INTERLEAVE_LINES, LINE_BYTES
+from t3hdl.layouts import LINE_BYTES
 
 ELEMENT_BYTES = 2
 """FP16."""
-SEGMENT_LINES = INTERLEAVE_LINES
-"""Lines that travel as one store row or link packet: 256 B."""
 
 
 def ceil_div(a: int, b: int) -> int:

@@ -23,7 +23,6 @@ READ_OP = 0
 WAITING_INPUT, LAUNCHING, MOVING = range(3)
 ROW_SHIFT, COL_SHIFT = DmaCommand["row"].offset, DmaCommand["col"].offset
 OP_SHIFT, BY_CHUNK = DmaCommand["op"].offset, DmaCommand["by_chunk"].offset
-DESCRIPTOR_MASK = (1 << DmaCommand["descriptor"].width) - 1
 LINE_MASK = (1 << DmaCommand["base"].width) - 1
 TILE_MASK = (1 << DmaCommand["row"].width) - 1
 
