@@ -1,6 +1,7 @@
 """The core's Verilog, compiled, does in every cycle what Amaranth's simulator does, whatever it holds before reset."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 import stream_checks
@@ -48,8 +49,9 @@ async def faults(bench: stream_checks.Bench) -> None:
     assert await request(bench, 0, regs.IRQ_STATUS) & 0b11010 == 0b11010  # aborted, violation, watchdog
 
 
-def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Cycle]:
-    """A run with back-pressure, overflow and commands in Amaranth's simulator."""
+@cache
+def recorded() -> list[Cycle]:
+    """A run with back-pressure, overflow and commands in Amaranth's simulator; simulated once for all tests."""
     unit = T3Core(config=CONFIG)
     inputs = {
         ".".join(str(part) for part in path): Value.cast(value)
@@ -74,8 +76,9 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[Cycle]:
         assert bench["chunks_done"] == 3 and bench.got["command"]
         await faults(bench)
 
-    monkeypatch.setattr(stream_checks, "Bench", Recorder)
-    stream_checks.run(unit, scenario, seed=77)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(stream_checks, "Bench", Recorder)
+        stream_checks.run(unit, scenario, seed=77)
     return trace
 
 
@@ -91,8 +94,8 @@ def power_up(request, monkeypatch) -> Iterator[str]:
     yield request.param
 
 
-def test_compiled_core(power_up, monkeypatch):
-    trace = recorded(monkeypatch)
+def test_compiled_core(power_up):
+    trace = recorded()
     words = word_map(core_signature(CONFIG))
     text = write_verilog(T3Core(config=CONFIG), "t3_core")
     part = CompiledPart("t3_core", words, rtl_build.library("t3_core", text, words))

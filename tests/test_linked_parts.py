@@ -153,8 +153,8 @@ def _pulse(source: Instance, target: Instance, name: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["golden", "rtl"])
-def test_linked_parts_are_the_unit(backend, monkeypatch):
-    trace = recorded(monkeypatch)
+def test_linked_parts_are_the_unit(backend):
+    trace = recorded()
     hardware = open_hardware(CONFIG, backend)
     linked = LinkedParts(hardware)
     outputs_of_unit = word_map(core_signature(CONFIG)).outputs

@@ -31,6 +31,13 @@ CONFIGS = {
     "protected": preset("small", protect=True),
 }  # fmt: skip
 
+QUICK = {
+    "small": tuple(STIMULI),
+    "narrow": ("slice", "matcher", "tracker", "trigger", "registers"),
+    "protected": ("slice", "matcher", "tracker", "trigger"),
+}
+"""Sizes and parts compared in the default run: what has tables of odd sizes, what has check bits."""
+
 FAULTS = {"corrected", "uncorrectable", "poison_valid", "poison_slot"}
 """Outputs that stay 0 without faults."""
 
@@ -62,8 +69,7 @@ def check(size: str, name: str, cycles: int) -> None:
     assert min(bench.skipped.values()) > bench.cycle / 100
 
 
-@pytest.mark.parametrize("name", STIMULI)
-@pytest.mark.parametrize("size", ["small", "narrow", "protected"])
+@pytest.mark.parametrize(("size", "name"), [(size, name) for size, names in QUICK.items() for name in names])
 def test_backends_agree(size, name):
     check(size, name, 5000)
 
