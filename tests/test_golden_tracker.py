@@ -262,7 +262,9 @@ def test_disarm_wins_over_everything_in_its_cycle():
 
 
 def test_index_uses_every_set_once():
-    config = preset("small", tracker_sets=64, tracker_banks=4, row_index_bits=3, tracker_ways=1, event_queue=16)
+    config = preset(
+        "small", tracker_sets=64, tracker_banks=4, row_index_bits=3, tracker_ways=1, event_queue=16, blocks=64
+    )
     scene = Scene(config)
     scene.load()
     for row in range(8):

@@ -23,6 +23,15 @@ def test_event_for_a_complete_chunk_is_an_error_but_a_tile():
     assert len(scene.chunks) == 1 and len(scene.tiles) == 2 and scene.errors() == ["over_total"]
 
 
+def test_a_complete_chunk_matches_nothing():
+    scene = live(expected=LINES)
+    scene.send(row=0, n=LINES)
+    scene.settle()
+    scene.send(row=2, n=LINES)
+    scene.settle()
+    assert len(scene.chunks) == 1 and len(scene.tiles) == 1 and scene.errors() == ["unmatched"]
+
+
 def test_total_beyond_expected_is_an_error():
     scene = live(expected=LINES + 1)
     for row in (0, 2):

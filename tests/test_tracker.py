@@ -221,16 +221,24 @@ def test_more_lines_than_the_chunk_expects() -> None:
         d.send(col=0, n=6)
         await d.settle()
         assert (len(d.chunks), d.errors) == (1, [])
-        d.send(col=1, n=6)
+        d.send(col=1, n=6)  # the finished chunk matches nothing any more
         await d.settle()
-        assert (len(d.chunks), len(d.tiles), d.errors) == (1, 2, ["over_total"])
+        assert (len(d.chunks), len(d.tiles), d.errors) == (1, 1, ["unmatched"])
         await d.control(disarm=1)
         await d.start()
         assert d.errors == []
         await d.load(expected=5)
         d.send(col=0, n=6)
         await d.settle()
-        assert (len(d.chunks), len(d.tiles), d.errors) == (1, 3, ["over_total"])
+        assert (len(d.chunks), len(d.tiles), d.errors) == (1, 2, ["over_total"])
+        await d.control(disarm=1)
+        await d.start()
+        await d.load(expected=6)
+        for _ in range(2):  # both are matched before the first one completes the chunk
+            d.send(row=1, col=1, n=6)
+            d.send(row=1, col=0, n=6)
+        await d.settle()
+        assert d.errors[-1] == "over_total" and len(d.chunks) == 2
 
     check(scenario)
 

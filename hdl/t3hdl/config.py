@@ -112,6 +112,11 @@ class T3Config:
                 f"row_index_bits must leave {self.bank_bits} (bank bits) of {self.set_bits} set bits to the column, "
                 f"not {self.row_index_bits}"
             )
+        if self.stale_cycles > self.blocks + 9:
+            raise ValueError(
+                f"blocks must be at least {self.stale_cycles - 9}, so that the slot of a finished chunk is not in use "
+                f"again before its last events are counted, (event_queue + 2) x tracker_banks cycles; not {self.blocks}"
+            )
         if self.chunk_window > self.descriptors:
             raise ValueError(f"chunk_window must be at most descriptors ({self.descriptors}), not {self.chunk_window}")
         if self.count_on not in ("accepted", "performed"):
@@ -156,6 +161,15 @@ class T3Config:
     def nodes(self) -> int:
         """First-level token merge nodes."""
         return self.slices // self.node_inputs
+
+    @property
+    def stale_cycles(self) -> int:
+        """Cycles in which everything that a tracker bank has matched is counted: its pipeline and its event queue.
+
+        One event per cycle in all; a chunk's slot is loaded again 13 + ``blocks`` cycles after its last event at the
+        earliest (docs/hardware.md, Trigger).
+        """
+        return (self.event_queue + 2) * self.tracker_banks
 
     @property
     def drain_cycles(self) -> int:

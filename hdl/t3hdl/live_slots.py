@@ -54,6 +54,7 @@ class LiveSlots(wiring.Component):
     -------
     load_valid, load : In : pulse; writes slot ``load.slot``.
     retire, retired : In : pulse; slots of context ``retired`` become invalid. A load of the same cycle wins.
+    finish, finished : In : pulse; the chunk of slot ``finished`` is complete, the slot becomes invalid likewise.
     tile : In(Token).array(banks) : the tiles in question.
     match : Out(SlotMatch).array(banks) : the lowest slot that holds the tile, in the same cycle.
     read : In(1).array(banks) : fetches the detail of the match.
@@ -67,6 +68,7 @@ class LiveSlots(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "load_valid": In(1), "load": In(SlotLoad), "retire": In(1), "retired": In(4),
+            "finish": In(1), "finished": In(6),
             "tile": In(Token).array(config.tracker_banks),
             "match": Out(SlotMatch).array(config.tracker_banks),
             "read": In(1).array(config.tracker_banks),
@@ -84,7 +86,8 @@ class LiveSlots(wiring.Component):
         bounds = [
             Signal(_Sum.size, name=f"bounds_{s}", reset_less=not self._protect) for s in range(self._window)
         ]  # fmt: skip
-        retired = Cat(self.retire & _belongs(bound, self.retired) for bound in bounds) & valid
+        of_context = Cat(self.retire & _belongs(bound, self.retired) for bound in bounds)
+        retired = (of_context | Mux(self.finish, 1 << self.finished, 0))[: self._window] & valid
         m.d.comb += [loaded.eq(_slot_side(self.load)), slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0))]
         m.d.sync += valid.eq((valid & ~retired & ~slot) | Mux(self.load.valid, slot, 0))
         for bound, mine in zip(bounds, slot, strict=True):

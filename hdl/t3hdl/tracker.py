@@ -100,7 +100,10 @@ class Tracker(wiring.Component):
         loads = self.load_valid & ~(removes & (self.load.context == control.context))
         for part in (slots, counters):
             core.d.comb += [part.load_valid.eq(loads), part.load.eq(self.load)]
-        core.d.comb += [slots.retire.eq(removes), slots.retired.eq(control.context)]
+        core.d.comb += [
+            slots.retire.eq(removes), slots.retired.eq(control.context),
+            slots.finish.eq(counters.chunk_done_valid), slots.finished.eq(counters.chunk_done.slot),
+        ]  # fmt: skip
         self._maintain(core, control, maintenance, banks)
         self._count_events(core, banks, counters)
         damage = profile.damaged | quotas.damaged

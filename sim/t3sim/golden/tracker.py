@@ -23,7 +23,7 @@ from .tracker_bank import (
     advance,
     bank_rests,
 )
-from .tracker_maintenance import list_slots, maintain, start_read, start_sweep, swept_context
+from .tracker_maintenance import end_slot, list_slots, maintain, start_read, start_sweep, swept_context
 from .words import (
     CHUNK_DONE,
     CONTROL,
@@ -225,6 +225,7 @@ def step(state_at, in_at, out_at):
     for b in range(banks):
         if words[b * _IN_STRIDE + _IN_VALID] & 1 and state[S.walked] == state[S.rows] and state[S.count + b] < 2:
             accepts |= 1 << b
+    finished = take(state[S.chunk], CHUNK_DONE.slot) if state[S.chunk_valid] else -1
     state[S.tile_valid] = state[S.chunk_valid] = 0
     state[S.peak] = max(state[S.peak], state[S.entries])
     now = words[_IN.now + k] & _TIME_MASK
@@ -246,6 +247,8 @@ def step(state_at, in_at, out_at):
             at = S.head + b if state[S.count + b] == 0 else S.tail + b
             state[at] = words[b * _IN_STRIDE] & TOKEN_MASK
             state[S.count + b] += 1
+    if finished >= 0:
+        end_slot(state, finished)
     if words[_IN.load_valid + k] & 1 and get(words, _IN.load + k, LOAD.context) != swept:
         _load(state, words, _IN.load + k)
     if configured:

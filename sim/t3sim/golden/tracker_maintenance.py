@@ -32,6 +32,13 @@ def list_slots(state):
 
 
 @njit(cache=True)
+def end_slot(state, slot):
+    """A complete chunk's slot matches nothing any more."""
+    state[S.place0 + slot] &= ~_LOAD_VALID
+    list_slots(state)
+
+
+@njit(cache=True)
 def start_sweep(state, value, deadline):
     """Arm or abort, as the CONTROL write ``value`` says; an abort ends at ``deadline`` at the earliest."""
     context = take(value, CONTROL.context)
