@@ -233,7 +233,8 @@ TILE = {"context": 1, "epoch": 2, "row": 0x5A5, "col": 0x35A, "wf": 1}
 
 @pytest.mark.parametrize("sizes", [
     {}, {"tracker_sets": 1, "tracker_banks": 1, "row_index_bits": 0},
-    {"tracker_sets": 64, "tracker_banks": 4, "row_index_bits": 4, "blocks": 16}, {"tracker_sets": 8, "tracker_banks": 2},
+    {"tracker_sets": 64, "tracker_banks": 4, "row_index_bits": 4, "blocks": 16},
+    {"tracker_sets": 8, "tracker_banks": 2},
 ])  # fmt: skip
 def test_a_debug_read_shows_an_entry(sizes: dict[str, int]) -> None:
     async def scenario(d: Driver) -> None:
