@@ -23,7 +23,7 @@ tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus
 	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)
 
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
-	$(BIN)/python -m t3hdl.area
+	$(BIN)/python -m t3hdl.emit.area
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -11,7 +11,7 @@ from model import Model
 from part_stimulus import STIMULI
 from player import Player
 from t3hdl.config import T3Config
-from t3hdl.verilog import PARTS
+from t3hdl.emit.verilog import PARTS
 from t3sim.golden.hardware import golden_hardware
 from words import Ports, Stream, Trace, all_streams
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from job import Job
 from t3hdl.config import T3Config
+from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.signatures import word_map
-from t3hdl.verilog import PARTS, write_verilog
 from t3sim.toolchain import digest, find_toolchain
 from wrapper import Top, wrap
 

@@ -5,8 +5,8 @@ from typing import Any
 import cocotb
 from bins import Bins, Cycles, after, config_bins, control, field_of, register, rises
 from part_bench import random_traffic
-from t3hdl import register_map as regs
 from t3hdl.config import T3Config
+from t3hdl.control import register_map as regs
 from words import Trace
 
 CLASSES = {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5}

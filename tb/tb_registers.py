@@ -6,8 +6,8 @@ import cocotb
 import numpy as np
 from bins import Bins, Cycles, after, rises
 from part_bench import random_traffic
-from t3hdl import register_map as regs
 from t3hdl.config import T3Config
+from t3hdl.control import register_map as regs
 from words import Trace
 
 NAMES = {value: name for name, value in vars(regs).items() if name.isupper() and isinstance(value, int)}

@@ -5,8 +5,8 @@ from typing import Any
 import cocotb
 from bins import Bins, Cycles, after, config_bins, control, field_of, register
 from part_bench import random_traffic
-from t3hdl import register_map as regs
 from t3hdl.config import NO_LIMIT, T3Config
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import Op
 from words import Trace
 

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stimulus import pack
-from t3hdl import register_map as regs
 from t3hdl.config import T3Config
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
 from unit_machine import Fields, Sent
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from t3hdl.assertions import assertions
 from t3hdl.config import T3Config
+from t3hdl.emit.assertions import assertions
+from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.signatures import WordMap, word_map
-from t3hdl.verilog import PARTS, write_verilog
 from t3sim.rtl_wrapper import wrapper
 from t3sim.toolchain import find_toolchain
 

@@ -1,8 +1,8 @@
 """A golden ControlRegisters behind its bus: requests with their handshake, words of CONTROL and of context status."""
 
 from golden_bench import Bench, pack, unpack
-from t3hdl import register_map as registers
 from t3hdl.config import T3Config, preset
+from t3hdl.control import register_map as registers
 from t3hdl.layouts import ConfigWrite, ContextStatus
 from t3hdl.signatures import registers_signature
 from t3sim.golden import registers as golden

@@ -1,8 +1,8 @@
 """A golden MemorySlice in a set scene: configuration, requests, what leaves it."""
 
 from golden_bench import Bench, pack, unpack
-from t3hdl import register_map as registers
 from t3hdl.config import preset
+from t3hdl.control import register_map as registers
 from t3hdl.layouts import Dtype, MemoryRequest, Op
 from t3hdl.signatures import slice_signature
 from t3sim.golden import slice as golden

@@ -1,8 +1,8 @@
 """A golden Tracker in a set scene: walkers done, profile written, pulses recorded."""
 
 from golden_bench import Bench, pack, unpack
-from t3hdl import register_map
 from t3hdl.config import T3Config, preset
+from t3hdl.control import register_map
 from t3hdl.layouts import ChunkDone, ConfigWrite, SlotLoad, TileDone, Token
 from t3hdl.signatures import tracker_signature
 from t3sim.golden import tracker

@@ -1,8 +1,8 @@
 """A golden Trigger in a set scene: descriptors written, pulses and commands recorded."""
 
 from golden_bench import Bench, pack, unpack
-from t3hdl import register_map
 from t3hdl.config import T3Config, preset
+from t3hdl.control import register_map
 from t3hdl.layouts import (
     ChunkDone,
     ChunkKind,

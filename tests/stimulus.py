@@ -11,8 +11,8 @@ from collections.abc import Callable
 from amaranth.hdl import Shape
 from amaranth.lib import data
 from lockstep import Lockstep
-from t3hdl import register_map as regs
 from t3hdl.config import NO_LIMIT, T3Config
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import ConfigWrite, MemoryRequest, Op
 
 TILES = 8

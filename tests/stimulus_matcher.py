@@ -1,7 +1,7 @@
 """Random inputs for a RangeMatcher."""
 
 from stimulus import Stimulus, pack
-from t3hdl import register_map as regs
+from t3hdl.control import register_map as regs
 
 
 class Matcher(Stimulus):

@@ -1,7 +1,7 @@
 """Random inputs for the Tracker."""
 
 from stimulus import TILES, Stimulus, pack
-from t3hdl import register_map as regs
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import SlotLoad, Token
 
 

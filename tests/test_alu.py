@@ -6,9 +6,9 @@ from collections import deque
 import pytest
 from amaranth.sim import Simulator
 from line_reference import NAMES, Request, combine, random_line, random_mask
-from t3hdl.alu import NmcAlu
 from t3hdl.config import preset
 from t3hdl.layouts import Dtype, Op
+from t3hdl.near_memory.alu import NmcAlu
 
 ALL_DTYPES = tuple(NAMES.values())
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 from stream_checks import Bench, run
-from t3hdl import register_map as regs
-from t3hdl.arbiter import OccupancyMonitor, StreamArbiter
 from t3hdl.config import NO_LIMIT, preset
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import NEVER
+from t3hdl.memory_side.arbiter import OccupancyMonitor, StreamArbiter
 
 _MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 100, "burst": 0}
 _PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")

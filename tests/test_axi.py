@@ -7,9 +7,9 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
-from t3hdl.axi import OKAY, SLVERR, AxiLitePort
 from t3hdl.config import preset
-from t3hdl.crossing import AxiLiteCrossing
+from t3hdl.control.axi import OKAY, SLVERR, AxiLitePort
+from t3hdl.control.crossing import AxiLiteCrossing
 from t3hdl.signatures import AXI
 
 CONFIG = preset("small")

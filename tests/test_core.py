@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 from stream_checks import Bench, run
-from t3hdl import register_map as regs
 from t3hdl.config import preset
+from t3hdl.control import register_map as regs
 from t3hdl.core import T3Core
 from t3hdl.layouts import ChunkKind, Dtype, Op, channel_of
 

@@ -7,11 +7,11 @@ import pytest
 import stream_checks
 from amaranth.hdl import Value
 from amaranth.lib.wiring import In
-from t3hdl import register_map as regs
+from t3hdl.control import register_map as regs
 from t3hdl.core import T3Core
+from t3hdl.emit.verilog import write_verilog
 from t3hdl.layouts import Op
 from t3hdl.signatures import core_signature, word_map
-from t3hdl.verilog import write_verilog
 from t3sim import rtl_build
 from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart

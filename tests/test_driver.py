@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from t3hdl import register_map as regs
 from t3hdl.config import T3Config, preset
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import ChunkKind, Dtype, Op
 from t3sim.driver import Driver, pack
 from t3sim.geometry import Blocks, Chunk, Grid

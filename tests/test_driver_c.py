@@ -22,11 +22,11 @@ from c_driver import (
     compiled,
 )
 from ring_machine import Gpu, Output, Ring, lines_of
-from t3hdl import register_map as regs
 from t3hdl.config import preset
+from t3hdl.control import register_map as regs
+from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.layouts import Dtype, Op
 from t3hdl.signatures import nmc_signature, unit_signature, word_map
-from t3hdl.verilog import PARTS, write_verilog
 from t3sim import rtl_build
 from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart

@@ -5,7 +5,7 @@ import random
 
 import pytest
 from c_driver import ENODEV, ERANGE, OK, READ, WRITE, Bus, Chunk, COutput, Device, Job, compiled
-from t3hdl import register_map as regs
+from t3hdl.control import register_map as regs
 from t3sim import geometry
 
 BLOCKS = 64

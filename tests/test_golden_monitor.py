@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from golden_bench import Bench, pack
-from t3hdl import register_map as registers
 from t3hdl.config import preset
+from t3hdl.control import register_map as registers
 from t3hdl.layouts import NEVER, ConfigWrite
 from t3hdl.signatures import monitor_signature
 from t3sim.golden import monitor as golden

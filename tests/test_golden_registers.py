@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from golden_bench import pack, unpack
 from golden_registers_bench import ALL_ONES, OWN, SMALL, access, control, is_written, make, read, sticky
-from t3hdl import register_map as registers
 from t3hdl.config import T3Config, preset
+from t3hdl.control import register_map as registers
 from t3hdl.layouts import NEVER
 from t3sim.golden.registers_state import S
 

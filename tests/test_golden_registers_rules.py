@@ -14,7 +14,7 @@ from golden_registers_bench import (
     read,
     sticky,
 )
-from t3hdl import register_map as registers
+from t3hdl.control import register_map as registers
 from t3hdl.layouts import Stuck, Violation
 
 DESCRIPTOR_3 = registers.DESCRIPTOR + 3 * registers.DESCRIPTOR_STRIDE

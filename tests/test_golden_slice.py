@@ -19,7 +19,7 @@ from golden_slice_scene import (
     set_range,
     update,
 )
-from t3hdl import register_map as registers
+from t3hdl.control import register_map as registers
 from t3hdl.layouts import NEVER, ConfigWrite, Dtype, MemoryRequest, Op, Token
 from t3sim.golden.slice_arbiter import S
 

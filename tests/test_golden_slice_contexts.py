@@ -3,7 +3,7 @@
 import pytest
 from golden_bench import fields, pack, unpack
 from golden_slice_scene import BASE, LIMIT, PORTS, abort, arm, make, out, performed, request, set_range, update
-from t3hdl import register_map as registers
+from t3hdl.control import register_map as registers
 from t3hdl.layouts import ConfigWrite, MemoryRequest, Op, Token
 from t3sim.golden.slice_arbiter import S
 

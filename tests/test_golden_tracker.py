@@ -6,8 +6,8 @@ from collections import Counter
 import pytest
 from golden_bench import Bench, pack
 from golden_tracker_scene import LINES, STICKY, Scene, fill_set, live
-from t3hdl import register_map
 from t3hdl.config import preset
+from t3hdl.control import register_map
 from t3hdl.layouts import NEVER, ConfigWrite, SlotLoad, Token
 from t3hdl.signatures import tracker_signature
 from t3sim.golden import tracker

@@ -3,8 +3,8 @@
 import pytest
 from golden_bench import pack
 from golden_tracker_scene import LINES, Scene, control, fill_set, live
-from t3hdl import register_map
 from t3hdl.config import preset
+from t3hdl.control import register_map
 from t3hdl.layouts import NEVER, ConfigWrite, SlotLoad
 
 SMALL = preset("small")

@@ -3,8 +3,8 @@
 import pytest
 from golden_bench import pack, unpack
 from golden_tracker_scene import LINES, STICKY, Scene, fill_set, live
-from t3hdl import register_map
 from t3hdl.config import preset
+from t3hdl.control import register_map
 from t3hdl.layouts import ConfigWrite
 
 ROWS = preset("small").sets_per_bank

@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 from amaranth.lib.wiring import Component, Out
-from t3hdl import manual
 from t3hdl.config import preset
-from t3hdl.module_ports import module_ports
-from t3hdl.verilog import PARTS
+from t3hdl.emit import manual
+from t3hdl.emit.module_ports import module_ports
+from t3hdl.emit.verilog import PARTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -26,7 +26,7 @@ def parts_are_gone_while_warnings_are_off():
 
 
 def test_page_of_parts_is_current():
-    """After a change of a port, a docstring or a latency: python -m t3hdl.manual."""
+    """After a change of a port, a docstring or a latency: python -m t3hdl.emit.manual."""
     assert manual.PAGE.read_text(encoding="utf-8") == manual.page()
 
 

@@ -9,11 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from t3hdl import area, rdl, synthesis
 from t3hdl.config import preset
-from t3hdl.module_ports import Port, module_streams, pulses
-from t3hdl.synthesis import Area, SynthesisError
-from t3hdl.verilog import PARTS, generate
+from t3hdl.control import rdl
+from t3hdl.emit import area, synthesis
+from t3hdl.emit.module_ports import Port, module_streams, pulses
+from t3hdl.emit.synthesis import Area, SynthesisError
+from t3hdl.emit.verilog import PARTS, generate
 
 SMALL = preset("small")
 NEEDS_YOSYS = pytest.mark.skipif(

@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 from stream_checks import run
+from t3hdl.blocks.queues import Fifo, InputQueue, TokenQueue
 from t3hdl.layouts import Token
-from t3hdl.queues import Fifo, InputQueue, TokenQueue
 
 _QUEUES = [(InputQueue, 2), (partial(Fifo, depth=2), 2), (partial(Fifo, depth=5), 5), (partial(Fifo, depth=8), 8)]
 

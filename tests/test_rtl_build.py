@@ -16,8 +16,8 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from t3hdl.config import preset
+from t3hdl.emit.verilog import write_verilog
 from t3hdl.signatures import word_map
-from t3hdl.verilog import write_verilog
 from t3sim import cache_folder
 from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart, compiled_part

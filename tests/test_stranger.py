@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import preset
-from t3hdl.verilog import generate
+from t3hdl.emit.verilog import generate
 from t3sim.toolchain import find_toolchain
 
 STRANGER = Path(__file__).parents[1] / "tb/stranger"

@@ -1,8 +1,8 @@
 """What the tracker does to its tables between tokens: arm and abort sweeps, the end of an abort, debug reads."""
 
 import pytest
-from t3hdl import register_map as regs
 from t3hdl.config import preset
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import NEVER
 from tracker_driver import Driver, check
 

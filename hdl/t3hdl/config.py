@@ -24,7 +24,7 @@ class T3Config:
 
     Parameters
     ----------
-    slices : memory channels of one GPU, one :class:`~t3hdl.slice.MemorySlice` each; a power of two, 1 to 64.
+    slices : memory channels of one GPU, one ``MemorySlice`` each; a power of two, 1 to 64.
     node_inputs : radix of the first level of the token network; divides ``slices``, 1 to 16.
     ranges : output buffers that can be tracked at the same time, 1 to 4.
     contexts : jobs that can be armed at the same time, each with its own identity and quotas, 1 to 16.

@@ -37,7 +37,7 @@ _FAULTS = {"corrected": Out(1), "uncorrectable": Out(1)}
 
 
 def slice_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.slice.MemorySlice`."""
+    """Ports of :class:`t3hdl.memory_side.slice.MemorySlice`."""
     return Signature({
         "compute_read": In(stream.Signature(MemoryRequest)),
         "compute_write": In(stream.Signature(MemoryRequest)),
@@ -61,7 +61,7 @@ def slice_signature(config: T3Config) -> Signature:
 
 
 def matcher_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.range_matcher.RangeMatcher` (the GPU's egress)."""
+    """Ports of :class:`t3hdl.memory_side.range_matcher.RangeMatcher` (the GPU's egress)."""
     return Signature(
         {
             "store": In(stream.Signature(MemoryRequest)),
@@ -74,7 +74,7 @@ def matcher_signature(config: T3Config) -> Signature:
 
 
 def node_signature(inputs: int, outputs: int) -> Signature:
-    """Ports of :class:`t3hdl.token_network.TokenNode`."""
+    """Ports of :class:`t3hdl.memory_side.token_network.TokenNode`."""
     return Signature(
         {
             "token_in": In(stream.Signature(Token)).array(inputs),
@@ -85,7 +85,7 @@ def node_signature(inputs: int, outputs: int) -> Signature:
 
 
 def tracker_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.tracker.Tracker`."""
+    """Ports of :class:`t3hdl.tracking.tracker.Tracker`."""
     return Signature({
         "token": In(stream.Signature(Token)).array(config.tracker_banks),
         "load_valid": In(1), "load": In(SlotLoad),
@@ -107,7 +107,7 @@ def tracker_signature(config: T3Config) -> Signature:
 
 
 def trigger_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.trigger.Trigger`."""
+    """Ports of :class:`t3hdl.triggering.trigger.Trigger`."""
     return Signature({
         "tile_done_valid": In(1), "tile_done": In(TileDone),
         "chunk_done_valid": In(1), "chunk_done": In(ChunkDone),
@@ -133,7 +133,7 @@ def trigger_signature(config: T3Config) -> Signature:
 
 
 def monitor_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.arbiter.OccupancyMonitor`."""
+    """Ports of :class:`t3hdl.memory_side.arbiter.OccupancyMonitor`."""
     return Signature(
         {
             **_CONFIG,
@@ -161,7 +161,7 @@ _STATUS = {
 
 
 def registers_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.registers.ControlRegisters`: bus, broadcast writes, what it shows."""
+    """Ports of :class:`t3hdl.control.registers.ControlRegisters`: bus, broadcast writes, what it shows."""
     return Signature({
         "bus_valid": In(1), "bus_write": In(1), "bus_privileged": In(1), "bus_address": In(16), "bus_data": In(64),
         "bus_ready": Out(1),
@@ -177,7 +177,7 @@ def registers_signature(config: T3Config) -> Signature:
 
 
 def nmc_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.nmc.NmcUnit`: requests in, one synchronous-read memory port, performed updates out."""
+    """Ports of :class:`t3hdl.near_memory.nmc.NmcUnit`: requests in, a memory port, performed updates out."""
     return Signature({
         "request": In(stream.Signature(NmcRequest)),
         "read_valid": Out(1), "read_line": Out(LINE_BITS), "read_data": In(256),
@@ -188,7 +188,7 @@ def nmc_signature(config: T3Config) -> Signature:
 
 
 def alu_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.alu.NmcAlu`: an operation on one line in, its result ``nmc_latency`` cycles later."""
+    """Ports of :class:`t3hdl.near_memory.alu.NmcAlu`: an operation on a line, its result after ``nmc_latency``."""
     return Signature({
         "valid": In(1), "op": In(3), "dtype": In(2), "mask": In(32), "old": In(256), "data": In(256),
         "result_valid": Out(1), "result": Out(256), "flags": Out(5),
@@ -212,7 +212,7 @@ BUS = {
 
 
 def axi_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.axi.AxiLitePort`: AXI4-Lite to the bus of the registers."""
+    """Ports of :class:`t3hdl.control.axi.AxiLitePort`: AXI4-Lite to the bus of the registers."""
     return Signature({**AXI, **BUS, **_IDLE})
 
 

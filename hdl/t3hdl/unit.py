@@ -5,14 +5,14 @@ from typing import Any
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-from .axi import AxiLitePort
 from .config import T3Config
+from .control.axi import AxiLitePort
 from .core import T3Core
 from .signatures import AXI, BUS, core_signature, unit_signature
 
 
 class T3Unit(wiring.Component):
-    """:class:`~t3hdl.core.T3Core` behind :class:`~t3hdl.axi.AxiLitePort`.
+    """:class:`~t3hdl.core.T3Core` behind :class:`~t3hdl.control.axi.AxiLitePort`.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ def _source_digest() -> str:
     """Digest of all sources: Numba's own check sees a change in a kernel's file, but not in what the kernel calls."""
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    for path in sorted([*here.rglob("*.py"), *(here.parents[1] / "hdl" / "t3hdl").glob("*.py")]):
+    for path in sorted([*here.rglob("*.py"), *(here.parents[1] / "hdl" / "t3hdl").rglob("*.py")]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

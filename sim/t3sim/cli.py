@@ -207,7 +207,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     Beside them: t3.f (file list), t3.json (parameters, ports, latencies, registers), t3_assertions.sv (to be bound),
     t3.sdc (constraints), t3.core (FuseSoC), t3.rdl and t3_registers.h (registers).
     """
-    from t3hdl.verilog import VerilogError, generate
+    from t3hdl.emit.verilog import VerilogError, generate
 
     overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
     config = hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})

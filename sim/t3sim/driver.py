@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from amaranth.lib import data
-from t3hdl import register_map as regs
 from t3hdl.config import T3Config
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import ChunkKind, Dtype, Op
 
 from .geometry import Blocks, Chunk, Grid

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import t3hdl
 from t3hdl.config import T3Config
+from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.signatures import WordMap
-from t3hdl.verilog import PARTS, write_verilog
 
 from .abi import Hardware, NativeFunction, PartType, part_words
 from .rtl_build import cached, library
@@ -59,7 +59,7 @@ class CompiledPart:
 
 
 def compiled_part(config: T3Config, name: str, words: WordMap | None = None) -> CompiledPart:
-    """One part of ``config``, a name of :data:`~t3hdl.verilog.PARTS`; errors as :func:`rtl_hardware`.
+    """One part of ``config``, a name of :data:`~t3hdl.emit.verilog.PARTS`; errors as :func:`rtl_hardware`.
 
     ``words`` is its word map, if it is none of :func:`~t3sim.abi.part_words`.
     """

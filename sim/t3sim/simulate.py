@@ -6,7 +6,7 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from t3hdl import register_map as regs
+from t3hdl.control import register_map as regs
 
 from .abi import Hardware
 from .allocate import new_gpu

@@ -2,8 +2,8 @@
 
 import numpy as np
 from numba import cfunc, njit
-from t3hdl import register_map
 from t3hdl.config import T3Config
+from t3hdl.control import register_map
 from t3hdl.layouts import NEVER
 from t3hdl.signatures import matcher_signature
 

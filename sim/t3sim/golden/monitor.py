@@ -2,8 +2,8 @@
 
 import numpy as np
 from numba import cfunc, njit
-from t3hdl import register_map
 from t3hdl.config import NO_LIMIT, T3Config
+from t3hdl.control import register_map
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
 from t3hdl.signatures import monitor_signature
 

@@ -4,9 +4,9 @@ A range is three words of the part's state (base line, limit line, attributes), 
 """
 
 from numba import njit
+from t3hdl.control.register_map import RANGE as RANGE_ADDRESS
+from t3hdl.control.register_map import RANGE_STRIDE
 from t3hdl.layouts import LINE_BITS
-from t3hdl.register_map import RANGE as RANGE_ADDRESS
-from t3hdl.register_map import RANGE_STRIDE
 
 from .words import RANGE, take
 

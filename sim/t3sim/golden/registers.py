@@ -2,7 +2,7 @@
 
 from numba import cfunc, njit
 from t3hdl import layouts
-from t3hdl import register_map as regs
+from t3hdl.control import register_map as regs
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS
 
 from ..abi import CALL

@@ -1,7 +1,7 @@
 """What a write to the golden ControlRegisters does, and why it may be refused."""
 
 from numba import njit
-from t3hdl import register_map as regs
+from t3hdl.control import register_map as regs
 
 from .registers_state import BROADCAST, IN, LOCKABLE, WRITABLE, S, access_of, active_contexts
 from .words import CONTROL, LOCK, RANGE, put_config, take

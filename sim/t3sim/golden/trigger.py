@@ -2,8 +2,8 @@
 
 import numpy as np
 from numba import cfunc, njit
-from t3hdl import register_map
 from t3hdl.config import T3Config
+from t3hdl.control import register_map
 
 from ..abi import CALL
 from .trigger_blocks import block_at, enter, stage_b, tile_place

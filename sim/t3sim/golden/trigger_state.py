@@ -5,7 +5,7 @@ Masks have a bit per slot, context or descriptor. Times are cycles of the unit's
 
 from amaranth.lib import data
 from numba import njit
-from t3hdl import register_map
+from t3hdl.control import register_map
 
 from .words import DESCRIPTOR, KIND_DMA, fields_of, state_map
 

@@ -1,0 +1,1 @@
+"""What is made of the hardware: Verilog and what goes with it, area, manual."""

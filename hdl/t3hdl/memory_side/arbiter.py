@@ -1,0 +1,216 @@
+"""Who goes to the DRAM queue: the arbiter of one channel, and the monitor that picks the GPU's threshold."""
+
+import enum
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..blocks.broadcast import control_pulses, written
+from ..config import NO_LIMIT, T3Config
+from ..control import register_map as regs
+from ..layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
+from ..signatures import monitor_signature
+
+Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read": 1, "comm_write": 1})
+"""One bit per input queue of a slice."""
+
+
+class StreamArbiter(wiring.Component):
+    """Grants one of the two streams: plain round-robin, or T3-MCA (compute first, communication below a threshold).
+
+    Members
+    -------
+    settings : In(Arbiter) : the ARBITER register.
+    eligible : In(Sources) : heads that may be granted now.
+    out_valid, out_ready : In : the register behind the arbiter is occupied, and is being taken.
+    occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
+    now : In : timestamp.
+    grant : Out(Sources) : the head that leaves its queue in this cycle; at most one bit; not a register.
+    wake_at : Out : when the starvation limit lets a communication head through; ``NEVER`` when none can go then.
+
+    Latency: 0. Throughput: one grant per cycle. Reset: compute's turn, read and write alternate from write.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({
+            "settings": In(regs.Arbiter), "eligible": In(Sources), "out_valid": In(1), "out_ready": In(1),
+            "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
+            "grant": Out(Sources), "wake_at": Out(TIME_BITS),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """Candidates of the two streams, then the choice between them."""
+        m = Module()
+        compute_grant, comm_grant, comm_wins = Signal(), Signal(), Signal()
+        compute = self._alternate(m, "compute", compute_grant)
+        comm = self._alternate(m, "comm", comm_grant)
+        urgent = self._starvation(m, comm, comm_grant)
+
+        limit = Signal(OCCUPANCY_BITS)
+        below = (limit == NO_LIMIT) | (self.occupancy + self.out_valid < limit)
+        m.d.comb += limit.eq(Mux(self.settings.fixed, self.settings.threshold, self.threshold))
+        last_stream = Signal(init=1)
+        with m.If(self.settings.mca):
+            m.d.comb += comm_wins.eq(comm & (urgent | (~compute & below)))
+        with m.Else():
+            m.d.comb += comm_wins.eq(comm & ~(compute & last_stream))
+
+        free = ~self.out_valid | self.out_ready
+        m.d.comb += [comm_grant.eq(free & comm_wins), compute_grant.eq(free & compute & ~comm_wins)]
+        with m.If(compute_grant | comm_grant):
+            m.d.sync += last_stream.eq(comm_grant)
+        return m
+
+    def _alternate(self, m: Module, stream: str, granted: Signal) -> Signal:
+        """Offers the stream's write head and read head in turn; returns whether it offers one."""
+        read, write = self.eligible[f"{stream}_read"], self.eligible[f"{stream}_write"]
+        offered, is_write = Signal(name=f"{stream}_offered"), Signal(name=f"{stream}_is_write")
+        last_kind = Signal(name=f"{stream}_last_kind")
+        m.d.comb += [
+            offered.eq(read | write),
+            is_write.eq(write & ~(read & last_kind)),
+            self.grant[f"{stream}_write"].eq(granted & is_write),
+            self.grant[f"{stream}_read"].eq(granted & ~is_write),
+        ]
+        with m.If(granted):
+            m.d.sync += last_kind.eq(is_write)
+        return offered
+
+    def _starvation(self, m: Module, comm: Signal, granted: Signal) -> Signal:
+        """How long communication waits, and the burst that it may send then; returns whether it must go first."""
+        waiting, since = Signal(), Signal(TIME_BITS)
+        burst, next_burst = Signal(8), Signal(8)
+        waits, starving, urgent = Signal(), Signal(), Signal()
+        settings = self.settings
+        elapsed = (self.now - since)[:TIME_BITS]
+        m.d.comb += [
+            waits.eq(settings.mca & ~granted & (waiting | comm)),
+            starving.eq(waiting & (elapsed >= settings.starvation)),
+            urgent.eq((burst != 0) | starving),
+        ]
+        with m.If(settings.mca & comm):
+            with m.If(~granted):
+                m.d.comb += next_burst.eq(burst)
+            with m.Elif(burst != 0):
+                m.d.comb += next_burst.eq(burst - 1)
+            with m.Elif(starving & (settings.burst != 0)):
+                m.d.comb += next_burst.eq(settings.burst - 1)
+
+        m.d.sync += [waiting.eq(waits), burst.eq(next_burst)]
+        with m.If(waits & ~waiting):
+            m.d.sync += since.eq(self.now)
+        # A deadline counts only where it can lead to a grant: with a head to send and room behind the arbiter.
+        m.d.comb += self.wake_at.eq(Mux(waiting & comm & ~self.out_valid, since + settings.starvation, NEVER))
+        return urgent
+
+
+class MonitorState(enum.IntEnum):
+    """What the occupancy monitor is doing."""
+
+    OFF = 0
+    MEASURE = 1
+    SETTLE = 2
+    SCAN = 3
+    DECIDE = 4
+    DONE = 5
+
+
+class OccupancyMonitor(wiring.Component):
+    """Measures how busy the memory is in the GEMM's first stage; picks the threshold for communication, once per arm.
+
+    The first stage ends at the GPU's first complete tile or first communication access. Then the grants of all
+    slices are summed, one slice per cycle; a grant is two cycles of the data bus.
+
+    Parameters
+    ----------
+    config : the hardware configuration (``slices``).
+
+    Members
+    -------
+    config_valid, config : In : configuration writes (CONTROL, THRESHOLDS).
+    tile_done_valid : In : pulse of the tracker.
+    comm_seen : In : a slice has granted communication.
+    select, served : Out, In : number of a slice, and its count of grants in the same cycle.
+    now : In : timestamp.
+    measure : Out : slices count their grants.
+    threshold, chosen : Out : the limit for communication; ``NO_LIMIT`` until it is chosen.
+    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+
+    Latency: 6 + slices, from the end of the first stage to ``chosen``. Throughput: one choice per arm.
+    Reset: off, thresholds 127, 30, 10, 5. Disarm turns it off and keeps the thresholds.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__(monitor_signature(config))
+        self._parameters = config
+
+    @property
+    def parameters(self) -> T3Config:
+        """The hardware configuration (``config`` is the port of the configuration writes)."""
+        return self._parameters
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the end of the first stage to ``chosen``."""
+        return 6 + self._parameters.slices
+
+    def elaborate(self, platform: Any) -> Module:
+        """One state machine: measure, let the last grants settle, sum over the slices, decide."""
+        m = Module()
+        slices = self._parameters.slices
+        control = control_pulses(m, self.config_valid, self.config)
+        state = Signal(MonitorState)
+        start, elapsed = Signal(TIME_BITS), Signal(TIME_BITS)
+        settle, total = Signal(2), Signal(24 + slices.bit_length())
+        threshold = Signal(OCCUPANCY_BITS, init=NO_LIMIT)
+        choice = self._choose(m, busy=2 * total, all_cycles=elapsed * slices)
+        first_stage_over = self.tile_done_valid | self.comm_seen
+
+        with m.Switch(state):
+            with m.Case(MonitorState.MEASURE), m.If(first_stage_over):
+                m.d.sync += [state.eq(MonitorState.SETTLE), settle.eq(0), elapsed.eq(self.now - start)]
+            with m.Case(MonitorState.SETTLE):  # 4 cycles
+                m.d.sync += settle.eq(settle + 1)
+                with m.If(settle == 3):
+                    m.d.sync += state.eq(MonitorState.SCAN)
+            with m.Case(MonitorState.SCAN):
+                m.d.sync += [total.eq(total + self.served), self.select.eq(self.select + 1)]
+                with m.If(self.select == slices - 1):
+                    m.d.sync += state.eq(MonitorState.DECIDE)
+            with m.Case(MonitorState.DECIDE):
+                m.d.sync += [state.eq(MonitorState.DONE), threshold.eq(choice), self.chosen.eq(1)]
+
+        with m.If(control.arm | control.disarm):
+            m.d.sync += [
+                state.eq(Mux(control.disarm, MonitorState.OFF, MonitorState.MEASURE)),
+                start.eq(self.now), total.eq(0), self.select.eq(0), self.chosen.eq(0), threshold.eq(NO_LIMIT),
+            ]  # fmt: skip
+
+        # Idle: a cycle in which nothing moved repeats itself until an input changes.
+        measuring = self.measure & ~first_stage_over
+        waits = state.matches(MonitorState.OFF, MonitorState.DONE) | measuring
+        m.d.comb += [
+            self.measure.eq(state == MonitorState.MEASURE),
+            self.threshold.eq(threshold),
+            self.wake_at.eq(NEVER),
+        ]
+        m.d.sync += self.idle.eq(waits & ~self.config_valid)
+        return m
+
+    def _choose(self, m: Module, *, busy: Value, all_cycles: Value) -> Signal:
+        """The threshold of the class that ``busy`` of ``all_cycles`` data-bus cycles falls into."""
+        thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
+        with m.If(written(self.config_valid, self.config, regs.THRESHOLDS)):
+            m.d.sync += thresholds.eq(self.config.data)
+        choice = Signal(OCCUPANCY_BITS)
+        with m.If(4 * busy < all_cycles):
+            m.d.comb += choice.eq(thresholds.under_25)
+        with m.Elif(2 * busy < all_cycles):
+            m.d.comb += choice.eq(thresholds.under_50)
+        with m.Elif(4 * busy < 3 * all_cycles):
+            m.d.comb += choice.eq(thresholds.under_75)
+        with m.Else():
+            m.d.comb += choice.eq(thresholds.above)
+        return choice

@@ -1,0 +1,1 @@
+"""Near-memory computing: the ALU and its unit at the banks."""

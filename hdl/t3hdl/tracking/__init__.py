@@ -1,0 +1,1 @@
+"""The tracker: tile counters, chunk counters, maintenance."""

@@ -1,0 +1,131 @@
+"""What is counted of every live chunk, and the pulses that say so."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..blocks.ram import Ram
+from ..config import T3Config
+from ..layouts import COUNT_BITS, ChunkDone, EventKind, SlotLoad, TileDone
+
+
+def event_layout(config: T3Config) -> data.StructLayout:
+    """What a tracker bank reports: a finished tile, or lines of a tile that has no entry."""
+    lines = max(config.tile_count_bits, COUNT_BITS)
+    return data.StructLayout({"kind": 1, "slot": 6, "lines": lines, "row": 12, "col": 12, "wf": 4})
+
+
+class ChunkCounters(wiring.Component):
+    """Adds up the lines of each live chunk; takes one event per cycle.
+
+    Parameters
+    ----------
+    config : gives ``chunk_window``, the counter widths, and ``protect``.
+
+    Members
+    -------
+    load_valid, load : In : pulse; slot ``load.slot`` starts from zero. Wins over an event of the same cycle.
+    event_valid, event : In : pulse; an event of a bank.
+    tile_done_valid, tile_done : Out : pulse; the event was a finished tile.
+    chunk_done_valid, chunk_done : Out : pulse; the event completed its chunk.
+    tiles : Out(32) : pulses of ``tile_done``.
+    overflowed : Out(7) : chunks with at least one line counted without a tile entry.
+    over_total : Out(1) : sticky; a chunk got more lines than it expects.
+    corrected, uncorrectable : Out(1) : of the counters of the event in this cycle.
+    poison, poison_slot : Out : the lines of this event could not be added.
+    damaged : Out(chunk_window) : slots whose flags have a wrong parity; nothing is added for them.
+    busy : Out(1) : a pulse is being given, so the next cycle changes something.
+
+    Latency: 1. Throughput: one event per cycle. Reset: 0.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "load_valid": In(1), "load": In(SlotLoad),
+            "event_valid": In(1), "event": In(event_layout(config)),
+            "tile_done_valid": Out(1), "tile_done": Out(TileDone),
+            "chunk_done_valid": Out(1), "chunk_done": Out(ChunkDone),
+            "tiles": Out(32), "overflowed": Out(7), "over_total": Out(1),
+            "corrected": Out(1), "uncorrectable": Out(1), "poison": Out(1), "poison_slot": Out(6),
+            "damaged": Out(config.chunk_window), "busy": Out(1),
+        })  # fmt: skip
+        self._parameters = config
+
+    def elaborate(self, platform: Any) -> Module:
+        """Look up the slot, add, compare; then the registers."""
+        m = Module()
+        config, event = self._parameters, self.event
+        window, bits = config.chunk_window, config.chunk_count_bits
+        m.submodules.expected = expected = Ram(bits, depth=window, latency=0, protect=config.protect)
+        m.submodules.totals = totals = Ram(bits, depth=window, latency=0, protect=config.protect)
+        fresh = Signal(window, name="fresh")
+        overflow, complete = Signal(window, name="overflow"), Signal(window, name="complete")
+        total, limit = Signal(max(bits, len(event.lines)) + 1), Signal(bits)
+        bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
+        is_fresh, spilled, was_spilled, was_complete, finished = Signal(), Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            expected.write.eq(load_bit.any()),
+            expected.write_row.eq(self.load.slot),
+            expected.write_data.eq(self.load.expected),
+            expected.read.eq(self.event_valid),
+            expected.read_row.eq(event.slot),
+            limit.eq(expected.data),
+            totals.write.eq(counted.any()),
+            totals.write_row.eq(event.slot),
+            totals.write_data.eq(total),
+            totals.read.eq(self.event_valid & ~is_fresh),
+            totals.read_row.eq(event.slot),
+            # A slot counts from zero if nothing was counted since its load.
+            total.eq(Mux(is_fresh, 0, totals.data) + event.lines),
+            bit.eq(1 << event.slot),
+            load_bit.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
+            is_fresh.eq((fresh & bit).any()),
+            was_spilled.eq((overflow & bit).any()),
+            was_complete.eq((complete & bit).any()),
+            spilled.eq(event.kind == EventKind.OVERFLOW),
+            self.corrected.eq(expected.corrected | totals.corrected),
+            self.uncorrectable.eq(expected.uncorrectable | totals.uncorrectable),
+            self.poison.eq(self.event_valid & (self.uncorrectable | (self.damaged & bit).any())),
+            self.poison_slot.eq(event.slot),
+            counted.eq(Mux(self.event_valid & ~self.poison, bit, 0)),
+            finished.eq(counted.any() & ~was_complete & (total == limit)),
+            self.busy.eq(self.tile_done_valid | self.chunk_done_valid),
+        ]
+        self._flags(m, load_bit, (
+            (fresh, (fresh & ~counted) | load_bit),
+            (overflow, (overflow | Mux(self.event_valid & spilled, bit, 0)) & ~load_bit),
+            (complete, (complete | Mux(finished, bit, 0)) & ~load_bit),
+        ))  # fmt: skip
+        is_tile = self.event_valid & ~spilled
+        m.d.sync += [
+            self.tile_done_valid.eq(is_tile),
+            self.tiles.eq(self.tiles + is_tile),
+            self.chunk_done_valid.eq(finished),
+        ]
+        with m.If(self.event_valid):
+            m.d.sync += [
+                self.overflowed.eq(self.overflowed + (spilled & ~was_spilled)),
+                self.over_total.eq(self.over_total | (~self.poison & (was_complete | (total > limit)))),
+                *(self.tile_done[field].eq(event[field]) for field in TileDone.members),
+                self.chunk_done.slot.eq(event.slot),
+                self.chunk_done.overflowed.eq(was_spilled | spilled),
+            ]
+        return m
+
+    def _flags(self, m: Module, load_bit: Value, flags: Any) -> None:
+        """The flags of the slots and what they become; a parity bit over those of a slot, rewritten by a load only."""
+        for flag, new in flags:
+            m.d.sync += flag.eq(new)
+        if not self._parameters.protect:
+            return
+        parity, odd = Signal.like(load_bit, name="parity"), Signal.like(load_bit, name="odd")
+        changes = Signal.like(load_bit, name="changes")
+        m.d.comb += [
+            odd.eq(flags[0][0] ^ flags[1][0] ^ flags[2][0]),
+            changes.eq(odd ^ flags[0][1] ^ flags[1][1] ^ flags[2][1]),
+            self.damaged.eq(parity ^ odd),
+        ]
+        # After a load only `fresh` is set.
+        m.d.sync += parity.eq((parity ^ changes) | load_bit)

@@ -1,0 +1,1 @@
+"""The trigger: descriptors, blocks, ready lists, commands, watchdog."""

@@ -1,0 +1,69 @@
+"""Which chunks are done and which are poisoned, as the registers show it."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..blocks.choose import index_of, lowest_bit
+from ..config import T3Config
+
+
+class ChunkProgress(wiring.Component):
+    """A bit per descriptor and property.
+
+    Parameters
+    ----------
+    config : gives ``chunk_window``, ``protect``.
+
+    Members
+    -------
+    arm, first, descriptors : In : pulse; descriptors [first, first + descriptors) begin anew.
+    finished : In(chunk_window) : pulse; the chunk in this slot is done. One bit at most.
+    spoilt : In(chunk_window) : pulse; the chunks in these slots are poisoned. One bit at most without ``protect``.
+    numbers : In(6).array(chunk_window) : the descriptor of each slot.
+    chunks_done : Out(7) : chunks done, modulo 128.
+    done_mask, poisoned : Out(64) : descriptors that are done, are poisoned.
+    busy : Out(1) : poisoned chunks of before are not yet in ``poisoned``: it takes one per cycle, lowest slot first.
+
+    Latency: 1. Throughput: one of each pulse per cycle. Reset: 0.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "arm": In(1), "first": In(6), "descriptors": In(7),
+            "finished": In(config.chunk_window), "spoilt": In(config.chunk_window),
+            "numbers": In(6).array(config.chunk_window),
+            "chunks_done": Out(7), "done_mask": Out(64), "poisoned": Out(64), "busy": Out(1),
+        })  # fmt: skip
+        self._protect = config.protect
+
+    def elaborate(self, platform: Any) -> Module:
+        """What is kept by an arm, and the bits of this cycle."""
+        m = Module()
+        window, kept = Signal(64), Signal(64)
+        m.d.comb += [
+            window.eq(((1 << self.descriptors) - 1)[:64] << self.first),
+            kept.eq(~(window & self.arm.replicate(64))),
+        ]
+        m.d.sync += [
+            self.chunks_done.eq(self.chunks_done + self.finished.any()),
+            self.done_mask.eq((self.done_mask & kept) | self._bit_of(self.finished)),
+            self.poisoned.eq((self.poisoned & kept) | self._bit_of(lowest_bit(self._due(m)))),
+        ]
+        return m
+
+    def _bit_of(self, slot: Value) -> Value:
+        """The bit of the descriptor in the one slot of a mask; 0 if the mask is empty."""
+        return (slot.any() << Array(self.numbers)[index_of(slot)])[:64]
+
+    def _due(self, m: Module) -> Value:
+        """The poisoned chunks that are not in ``poisoned``. Only an error found within can poison several at a time."""
+        if not self._protect:
+            return self.spoilt
+        left = Signal(len(self.spoilt))
+        due = left | self.spoilt
+        m.d.comb += self.busy.eq(left.any())
+        m.d.sync += left.eq(due & ~lowest_bit(due))
+        return due

@@ -1,0 +1,97 @@
+"""The blocks that wait to become commands: one first-in first-out list per context, all in one table."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..blocks.choose import index_of
+from ..blocks.kept_register import KeptRegister, kept_register
+from ..blocks.ram import Ram
+from ..config import T3Config
+
+ReadyBlock = data.StructLayout({"slot": 6, "block": 6, "by_chunk": 1})
+"""A block whose tiles are complete; ``by_chunk``: known only because its whole chunk is."""
+
+_List = data.StructLayout({
+    "oldest": ReadyBlock, "youngest": data.StructLayout({"slot": 6, "block": 6}), "length": 13,
+})  # fmt: skip
+
+
+class ReadyLists(wiring.Component):
+    """Linked lists: beside each block of each slot, the block that comes after it in its list.
+
+    A block is in one list at most, so there is room for all. The oldest block of a list is in a register; the one after
+    it is read when the oldest leaves.
+
+    Parameters
+    ----------
+    config : gives ``contexts``, ``chunk_window``, ``blocks``, ``protect``.
+
+    Members
+    -------
+    push, push_context, block : In : pulse; the block becomes the youngest of the context's list. It is in no list.
+    pop : In(contexts) : pulse, one-hot; the oldest of this list, which is not empty, leaves it. Not two cycles running.
+    oldest : Out(ReadyBlock) : the one that ``pop`` takes; follows ``pop``.
+    clear : In(contexts) : pulse; the lists are empty, whatever else happens to them.
+    waiting : Out(contexts) : the list is not empty.
+    length : Out(13).array(contexts)
+    broken : Out(contexts) : pulse; the list is beyond repair: it is empty from the next cycle on, its blocks are lost.
+    corrected : Out(1) : a stored word holds a wrong bit that is put right.
+
+    Latency: 1. Throughput: a push per cycle, a pop per 2 cycles. Reset: empty.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "push": In(1), "push_context": In(4), "block": In(ReadyBlock),
+            "pop": In(config.contexts), "oldest": Out(ReadyBlock),
+            "clear": In(config.contexts),
+            "waiting": Out(config.contexts), "length": Out(13).array(config.contexts),
+            "broken": Out(config.contexts), "corrected": Out(1),
+        })  # fmt: skip
+        self._contexts, self._protect = config.contexts, config.protect
+        self._block_bits = (config.blocks - 1).bit_length()
+        self._depth = config.chunk_window << self._block_bits
+
+    def elaborate(self, platform: Any) -> Module:
+        """A pop reads the block behind the oldest, if there is one (it may be pushed in the same cycle)."""
+        m = Module()
+        m.submodules.behind = table = Ram(ReadyBlock, depth=self._depth, write_through=True, protect=self._protect)
+        lists = [kept_register(m, _List, name=f"list_{c}", protect=self._protect) for c in range(self._contexts)]
+        refresh, pushed, more = (Signal(self._contexts, name=name) for name in ("refresh", "pushed", "more"))
+        for c, entry in enumerate(lists):
+            m.d.comb += [
+                pushed[c].eq(self.push & (self.push_context == c)),
+                more[c].eq(pushed[c] | (entry.value.length > 1)),
+                self.waiting[c].eq((entry.value.length != 0) & ~entry.uncorrectable),
+                self.length[c].eq(entry.value.length),
+                self.broken[c].eq(entry.uncorrectable | (refresh[c] & table.uncorrectable)),
+            ]
+            self._update(m, c, entry, pushed[c], refresh[c], table.data)
+        youngest = Array(entry.value.youngest for entry in lists)[self.push_context]
+        m.d.comb += [
+            self.oldest.eq(Array(entry.value.oldest for entry in lists)[index_of(self.pop)]),
+            table.write.eq((pushed & self.waiting).any()),
+            table.write_row.eq(Cat(youngest.block[: self._block_bits], youngest.slot)),
+            table.write_data.eq(self.block),
+            table.read.eq((self.pop & more).any()),
+            table.read_row.eq(Cat(self.oldest.block[: self._block_bits], self.oldest.slot)),
+            self.corrected.eq(Cat(entry.corrected for entry in lists).any() | (refresh.any() & table.corrected)),
+        ]
+        m.d.sync += refresh.eq(self.pop & more)
+        return m
+
+    def _update(self, m: Module, c: int, entry: KeptRegister, pushed: Value, refresh: Value, behind: Any) -> None:
+        """What happens to list ``c``. Its oldest block is stale for a cycle after a pop."""
+        state, following = entry.value, entry.following
+        m.d.comb += following.length.eq(state.length + pushed - self.pop[c])
+        with m.If(refresh):
+            m.d.comb += following.oldest.eq(behind)
+        with m.If(pushed):
+            m.d.comb += [following.youngest.slot.eq(self.block.slot), following.youngest.block.eq(self.block.block)]
+            with m.If(state.length == 0):
+                m.d.comb += following.oldest.eq(self.block)
+        with m.If(self.clear[c] | self.broken[c]):
+            m.d.comb += following.length.eq(0)
