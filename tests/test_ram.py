@@ -1,5 +1,6 @@
 """The memory wrapper: both latencies, reads beside writes, check bits, and its module in the Verilog."""
 
+import gc
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -159,6 +160,7 @@ def test_undefined_rows_are_no_fault_before_they_are_read() -> None:
 def test_illegal_parameters(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Ram(8, depth=4, **parameters)
+    gc.collect()  # the memory that was never made, while nobody minds
 
 
 class _User(wiring.Component):

@@ -30,7 +30,7 @@ class _Channel:
         simulator.run()
 
 
-@pytest.mark.parametrize(("width", "bits"), [(1, 4), (4, 4), (8, 5), (11, 5), (12, 6), (26, 6), (32, 7), (64, 8)])
+@pytest.mark.parametrize(("width", "bits"), [(1, 3), (4, 4), (8, 5), (11, 5), (12, 6), (26, 6), (32, 7), (64, 8)])
 def test_check_bits(width: int, bits: int) -> None:
     assert check_bits(width) == bits
 

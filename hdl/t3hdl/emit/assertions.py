@@ -58,7 +58,7 @@ def assertions(config: T3Config, modules: dict[str, Component]) -> str:
     parts = [_HEADER]
     parts += [f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items()]
     parts.append(package(config))
-    folder = files("t3hdl") / "sva"
+    folder = files(__package__) / "sva"
     parts += [(folder / name).read_text() for name in RULES]
     parts += [_checker(config, name, part) for name, part in modules.items() if hasattr(part, "idle")]
     return "\n".join(parts)
