@@ -34,7 +34,7 @@ CONFIGS = {
 QUICK = {
     "small": tuple(STIMULI),
     "narrow": ("slice", "matcher", "tracker", "trigger", "registers"),
-    "protected": ("slice", "matcher", "tracker", "trigger"),
+    "protected": ("slice", "matcher", "tracker"),
 }
 """Sizes and parts compared in the default run: what has tables of odd sizes, what has check bits."""
 

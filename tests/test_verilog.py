@@ -162,6 +162,7 @@ def test_lint_finds_faults(small, tmp_path):
 
 
 @NO_VERILATOR
+@pytest.mark.slow
 def test_lint_paper(tmp_path):
     """Every part of the paper's size but core and unit, which take half a minute."""
     names = [name for name in PARTS if name not in ("core", "unit")]
