@@ -14,11 +14,11 @@ import click
 FOLDER = Path(__file__).resolve().parent
 sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "tests")]  # the testbenches, and the stimulus that the tests share
 
-from job import Job  # noqa: E402
-from report import Report  # noqa: E402
-from simulators import SIMULATORS, SimulatorError, Source, build, require, simulate  # noqa: E402
-from t3hdl.config import PRESETS, preset  # noqa: E402
-from t3sim.golden.hardware import golden_hardware  # noqa: E402
+from job import Job
+from report import Report
+from simulators import SIMULATORS, SimulatorError, Source, build, require, simulate
+from t3hdl.config import PRESETS, preset
+from t3sim.golden.hardware import golden_hardware
 
 BENCHES = tuple(sorted(path.stem.removeprefix("tb_") for path in FOLDER.glob("tb_*.py")))
 """Parts that have a testbench."""

@@ -17,12 +17,12 @@ from t3hdl.signatures import nmc_signature, node_signature, slice_signature
 FOLDER = Path(__file__).parents[1] / "tb"
 sys.path.append(str(FOLDER))
 
-import bins  # noqa: E402
-import simulators  # noqa: E402
-from checks import OutputChecks, check_streams  # noqa: E402
-from stimulus import pack  # noqa: E402
-from words import Ports, all_streams, valid_of  # noqa: E402
-from wrapper import wrap  # noqa: E402
+import bins
+import simulators
+from checks import OutputChecks, check_streams
+from stimulus import pack
+from words import Ports, all_streams, valid_of
+from wrapper import wrap
 
 BENCHES = sorted(path.stem.removeprefix("tb_") for path in FOLDER.glob("tb_*.py"))
 SLICE = Ports.of(slice_signature(preset("small")))
