@@ -1,6 +1,7 @@
 """What is computed: the GEMM of one tensor-parallel sublayer whose partial outputs must be all-reduced."""
 
 import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -12,21 +13,46 @@ CUSTOM = "custom"
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A transformer: hidden size H, layers, and the tokens (sequence x batch) that one GEMM sees."""
+    """A transformer with multi-head attention of width H and a feed-forward layer of width 4 H.
+
+    ``hidden``: H in elements; ``heads``: attention heads of H / heads elements each; ``sequence`` tokens x ``batch``:
+    what one iteration or prompt holds; ``vocabulary``: tokens that exist; ``tp``: degrees that are reported.
+    """
 
     hidden: int
     layers: int
-    tokens: int
+    heads: int
+    batch: int
+    vocabulary: int
+    tp: tuple[int, ...]
+    sequence: int = 1024
+
+    @property
+    def tokens(self) -> int:
+        """Rows of every GEMM with weights: sequence x batch."""
+        return self.sequence * self.batch
+
+    @property
+    def parameters(self) -> int:
+        """Weights of the layers' GEMMs, 12 H^2 a layer, and of the embedding, H for each token of the vocabulary."""
+        return (sum(INNER_MULTIPLE.values()) * self.layers * self.hidden + self.vocabulary) * self.hidden
 
 
 MODELS = MappingProxyType({
-    "mega-gpt-2": Model(hidden=3072, layers=74, tokens=16 * 1024),
-    "t-nlg": Model(hidden=4256, layers=78, tokens=8 * 1024),
-    "gpt-3": Model(hidden=12288, layers=96, tokens=4 * 1024),
-    "palm": Model(hidden=18432, layers=118, tokens=4 * 1024),
-    "mt-nlg": Model(hidden=20480, layers=105, tokens=4 * 1024),
+    "mega-gpt-2": Model(hidden=3072, layers=74, heads=32, batch=16, vocabulary=51200, tp=(8, 16)),
+    "t-nlg": Model(hidden=4256, layers=78, heads=28, batch=8, vocabulary=50257, tp=(8, 16)),
+    "gpt-3": Model(hidden=12288, layers=96, heads=96, batch=4, vocabulary=50257, tp=(32,)),
+    "palm": Model(hidden=18432, layers=118, heads=48, batch=4, vocabulary=256000, tp=(32,)),
+    "mt-nlg": Model(hidden=20480, layers=105, heads=128, batch=4, vocabulary=51200, tp=(32,)),
+    "1t": Model(hidden=25600, layers=128, heads=160, batch=4, vocabulary=51200, tp=(64,)),
+    "10t": Model(hidden=57344, layers=128, heads=448, batch=4, vocabulary=51200, tp=(64,)),
 })  # fmt: skip
-"""The T3 paper's models. Hidden size and layers are public facts of the models; sequence 1K x batch is assumed [A]."""
+"""The T3 paper's models, with the TP degrees that it evaluates; docs/end-to-end.md has the source of every number.
+
+Sequence 1K x batch is assumed for all, and everything about 10t. PaLM's shared keys and values, its 256-element heads
+and its gated, parallel feed-forward layer are not modelled: it is a transformer like the others here, as the paper's
+sublayers take it.
+"""
 
 INNER_MULTIPLE = MappingProxyType({"op": 1, "fc2": 4, "fc1": 4, "ip": 3})
 """Sublayer -> inner dimension in units of H: forward output projection and FC-2, backward FC-1 and input projection."""
@@ -85,14 +111,19 @@ class Workload:
         return f"{name} TP={self.tp} ({self.m} x {self.n} x {self.k})"
 
 
+def named_model(model: str) -> Model:
+    """The model of that name. Raises ValueError for an unknown one, with the nearest known name."""
+    check_name("model", model, MODELS)
+    return MODELS[model]
+
+
 def model_workload(model: str, sublayer: str, tp: int) -> Workload:
     """The GEMM of ``sublayer`` (op, fc2, fc1, ip) of a model of the paper on ``tp`` GPUs.
 
     Raises ValueError for an unknown model or sublayer, with the nearest known name.
     """
-    _check_name("model", model, MODELS)
-    _check_name("sublayer", sublayer, INNER_MULTIPLE)
-    facts = MODELS[model]
+    facts = named_model(model)
+    check_name("sublayer", sublayer, INNER_MULTIPLE)
     inner = INNER_MULTIPLE[sublayer] * facts.hidden
     return Workload(model=model, sublayer=sublayer, tp=tp, m=facts.tokens, n=facts.hidden, k=inner)
 
@@ -102,7 +133,8 @@ def custom_workload(m: int, n: int, k: int, tp: int) -> Workload:
     return Workload(model=CUSTOM, sublayer=CUSTOM, tp=tp, m=m, n=n, k=k)
 
 
-def _check_name(what: str, name: str, known: MappingProxyType) -> None:
+def check_name(what: str, name: str, known: Collection[str]) -> None:
+    """Refuses a ``name`` that is not ``known`` (ValueError with all of them and the nearest)."""
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,1 @@
+"""What is computed from simulations and machines: operators, whole models, tables."""
