@@ -8,7 +8,9 @@ from pydantic import BaseModel
 from sample_result import sample_result
 from t3sim.machine import load_machine
 from t3sim.machine_models import SECTIONS, unit_of
+from t3sim.reports.operators import ATTENTIONS, PHASES, layer_operators, model_operators, optimizer_operator
 from t3sim.result import Result
+from t3sim.workload import MODELS
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -69,3 +71,23 @@ def test_results_page_has_every_identity():
     named = set(re.findall(r'found\["(\w+)"\]', source))
     causes = {f"{cause}_closed_form" for cause in ("gemm_write", "rs_read", "rs_write", "ag_read", "ag_write")}
     assert found == named | causes
+
+
+def test_end_to_end_page_has_every_model():
+    page = (DOCS / "end-to-end.md").read_text(encoding="utf-8")
+    found = {row[0].strip("`"): row[1:7] for row in table_of(page, "## Models")}
+    assert found == {
+        name: [
+            str(facts.hidden), str(facts.layers), str(facts.heads), str(facts.vocabulary),
+            f"{facts.sequence // 1024}K x {facts.batch}", ", ".join(map(str, facts.tp)),
+        ]
+        for name, facts in MODELS.items()
+    }  # fmt: skip
+
+
+def test_end_to_end_page_has_every_operator():
+    page = (DOCS / "end-to-end.md").read_text(encoding="utf-8")
+    found = {row[0].strip("`") for row in table_of(page, "## Operators")}
+    listed = [op.name for phase in PHASES for how in ATTENTIONS for op in layer_operators("gpt-3", 32, phase, how)]
+    listed += [op.name for op in model_operators("gpt-3", 32, "training")]
+    assert found - {"operator", "---"} == {*listed, optimizer_operator("gpt-3", 32).name}
