@@ -7,6 +7,10 @@ READY := .venv/.ready
 SOURCES := hdl sim tb tests
 SEEDS ?= 1
 CYCLES ?= 4000
+# One worker per core, 8 at most: each holds compiled kernels of its own. A file's tests share what they build, so they
+# stay together.
+WORKERS ?= auto
+PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
 .PHONY: run test test-all tb area lint types clean prerequisites
 
@@ -14,10 +18,10 @@ run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
 
 test: $(READY)  ## every test but the ones that take minutes each
-	$(BIN)/python -m pytest -m "not slow"
+	$(PYTEST) -m "not slow"
 
 test-all: $(READY)  ## every test
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part
 	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)

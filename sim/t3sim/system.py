@@ -13,6 +13,7 @@ from .abi import Hardware
 from .collective import ring_maps, ring_next
 from .driver import Driver
 from .engine.gpu import advance, close_state
+from .engine.jit import compile_once
 from .engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
 from .engine.state import BINS, FAR, Gpu
 from .engine.words import PART_NAMES
@@ -88,6 +89,7 @@ class System:
         window = int(self.gpus[0].p["link_latency"][0])
         until = window
         progress, progress_at = -1, 0
+        compile_once(advance, self.gpus[0], self.steps, until, 0, 0)
         with ThreadPoolExecutor(threads) as pool:
             while not all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
                 self._fold_bins(until)
