@@ -8,14 +8,15 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import LINE_BYTES
 
 from .abi import Hardware
-from .carried import chunk_map, to_words
+from .carried import tile_map, to_words
 from .collective import ring_maps, ring_order
 from .engine import state
 from .engine.unit import PARTS
 from .engine.words import place
 from .geometry import ceil_div
 from .hbm import new_hbm
-from .plan import Plan, constants, moves
+from .kernels import moves
+from .plan import Plan, constants
 
 COMMAND_QUEUE = 64
 """Commands that wait in the DMA engine [A]."""
@@ -98,7 +99,8 @@ class _Sizes:
 
 def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float16] | None) -> state.Gpu:
     """One GPU before the run. ``rx`` and ``grants`` are empty until the system links the ring."""
-    p = _record(state.PLAN, constants(plan, gpu, hardware))
+    steps = moves(plan, gpu)
+    p = _record(state.PLAN, constants(plan, gpu, hardware) | {"jobs": len(steps)})
     sizes = _Sizes(plan, hardware.config, p[0])
     return state.Gpu(
         p=p,
@@ -106,7 +108,7 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
         **_request_arrays(sizes),
         **_compute_arrays(sizes, gpu),
         **_egress_arrays(sizes),
-        **_link_arrays(sizes, gpu),
+        **_link_arrays(sizes, steps),
         **_map_arrays(sizes, gpu),
         **_hardware_arrays(sizes, hardware),
         **_data_arrays(sizes, partial),
@@ -141,7 +143,8 @@ def _full(value: int, *shape: int, dtype: DTypeLike = np.int64) -> NDArray:
 
 def _scalars(sizes: _Sizes) -> NDArray:
     return _record(state.SCALARS, {
-        "extra_free": sizes.llc_entries, "egress_free": sizes.egress_lines, "tx_credit": sizes.rx_lines,
+        "extra_free": sizes.llc_entries, "egress_free": sizes.egress_lines,
+        "tx_credit": sizes.rx_lines - int(sizes.p["posted_lines"]),
         "cu_next": state.FAR, "link_wake": state.FAR, "kernel_wake": state.FAR, "rs_first": state.FAR,
         "ag_first": state.FAR, "gemm_start": -1, "gemm_end": -1, "finish": -1,
         "threshold": -1, "measure": -1, "state": 2,
@@ -196,7 +199,7 @@ def _egress_arrays(sizes: _Sizes) -> Arrays:
     }
 
 
-def _link_arrays(sizes: _Sizes, gpu: int) -> Arrays:
+def _link_arrays(sizes: _Sizes, steps: list[dict[str, int]]) -> Arrays:
     machine = sizes.plan.request.machine
     movers = _zeros(2, dtype=state.MOVER)
     movers["wake"] = state.FAR
@@ -207,13 +210,13 @@ def _link_arrays(sizes: _Sizes, gpu: int) -> Arrays:
         "current": _zeros(2, dtype=state.MOVE),
         "commands": _zeros(COMMAND_QUEUE, dtype=state.MOVE),
         "command_rows": _zeros(64 * 64 + 1),  # at most 64 blocks in each of 64 descriptors, each sent once
-        "moves": np.concatenate([_record(state.MOVE, move) for move in moves(sizes.plan, gpu)]),
+        "moves": np.concatenate([_record(state.MOVE, step) for step in steps]),
         "tx": _zeros(1 << sizes.rows.bit_length()),
         "out": _zeros(sizes.packets, dtype=state.PACKET),
         "rx": _zeros(0, dtype=state.PACKET),
         "credits": _zeros(sizes.credits, dtype=state.CREDIT),
         "grants": _zeros(0, dtype=state.CREDIT),
-        "received": _zeros(2, sizes.plan.gpus),
+        "received": _zeros(2, sum(len(parts) for parts in sizes.plan.parts)),
     }
 
 
@@ -222,10 +225,13 @@ def _map_arrays(sizes: _Sizes, gpu: int) -> Arrays:
     descriptor_of = _zeros(plan.gpus)
     descriptor_of[[entry.chunk for entry in ring_maps(gpu, plan.gpus)]] = np.arange(plan.gpus)
     first, start, rows = _reflection(plan)
+    parts = [part for parts in plan.parts for part in parts]
     return {
-        "chunk_lines": np.array([plan.grid.chunk_lines(chunk) for chunk in plan.partition.chunks], np.int64),
+        "part_lines": np.array([plan.grid.chunk_lines(part) for part in parts], np.int64),
+        "part_chunk": np.repeat(np.arange(plan.gpus), [len(parts) for parts in plan.parts]),
+        "part_at": tile_map(plan.grid, parts),
         "descriptor_of": descriptor_of,
-        "chunk_at": chunk_map(plan.grid, plan.partition),
+        "chunk_at": tile_map(plan.grid, plan.partition.chunks),
         "held_head": _full(-1, plan.gpus),
         "held_tail": _full(-1, plan.gpus),
         "reflect_first": first,

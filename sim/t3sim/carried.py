@@ -4,6 +4,7 @@ Inputs are multiples of 2**-10 in [-1, 1), hashed from (seed, GPU, matrix, posit
 A partial product is the sum over k in order, in FP32, rounded once to FP16.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from .collective import ring_order
-from .geometry import ELEMENT_BYTES, Grid, Partition
+from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition
 
 ALL_BELOW_ELEMENTS = 1 << 20
 """Outputs with fewer elements carry data in every line."""
@@ -101,15 +102,14 @@ def owners(carried: Carried, grid: Grid, partition: Partition) -> NDArray[np.int
     """The chunk, and so the owner, of each carried line."""
     tile_row = carried.lines // grid.pitch // grid.tile_rows
     tile_col = carried.lines % grid.pitch // grid.tile_lines
-    chunk_at = chunk_map(grid, partition)
-    return chunk_at[tile_row, tile_col]
+    return tile_map(grid, partition.chunks)[tile_row, tile_col]
 
 
-def chunk_map(grid: Grid, partition: Partition) -> NDArray[np.int64]:
-    """Chunk of every tile, [tile rows, tile columns]."""
+def tile_map(grid: Grid, rectangles: Sequence[Chunk]) -> NDArray[np.int64]:
+    """The number of the rectangle that each tile is in, [tile rows, tile columns]."""
     result = np.zeros((grid.rows, grid.cols), np.int64)
-    for number, chunk in enumerate(partition.chunks):
-        result[chunk.row0 : chunk.row1, chunk.col0 : chunk.col1] = number
+    for number, part in enumerate(rectangles):
+        result[part.row0 : part.row1, part.col0 : part.col1] = number
     return result
 
 

@@ -19,7 +19,7 @@ from .console import bench_tables, progress, result_table
 from .machine import load_machine, parse_setting, preset_names
 from .machine_models import hardware_config
 from .output import check_replaceable, output_folder, write_atomically
-from .request import HARDWARE, POLICIES, Policy, RunRequest, SimulationError
+from .request import COMPARED, HARDWARE, POLICIES, Policy, RunRequest, SimulationError
 from .result import Result, json_text
 from .toolchain import BuildError
 from .workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
@@ -129,7 +129,7 @@ def run(policy: Policy, **options: Any) -> None:
 
 @main.command()
 @_simulation_options
-@click.option("--policies", default=",".join(POLICIES), help="Policies, separated by commas.")
+@click.option("--policies", default=",".join(COMPARED), help=f"Of {', '.join(POLICIES)}; separated by commas.")
 def compare(policies: str, **options: Any) -> None:
     """Co-simulate several policies on one sublayer and put them side by side."""
     from . import runs

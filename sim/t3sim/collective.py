@@ -42,21 +42,26 @@ def ring_maps(gpu: int, gpus: int) -> list[ChunkMap]:
 def closed_forms(policy: str, gpus: int, output_bytes: int) -> dict[str, int]:
     """Bytes per cause, summed over all GPUs, that a run must show exactly (T3.md section 5).
 
-    ``gemm_read`` has no closed form. ``output_bytes`` are the enabled bytes of one whole output.
+    ``gemm_read`` has no closed form. ``output_bytes`` are the enabled bytes of one whole output. In chunks of one GPU,
+    of which there are N, and N GPUs with N chunks make N outputs:
+
+    - ``sequential``: the GEMM writes N. The ring sends N - 1: the first is read once, the N - 2 others twice (own and
+      received copy), and so is the owned one, whose sum is written: 1 + 2 (N - 2) + 2 = 2N - 1 reads,
+      (N - 1) + 1 = N writes. ``sequential-pipelined`` cuts the same flow into slices.
+    - ``sequential-nmc``: the GEMM writes N. Each of the N - 1 sends is read once, since the memory has added what came,
+      and arrives as an update; the owned chunk is then complete: N - 1 reads, N - 1 writes.
+    - T3: the first chunk is stored at the neighbour, so N - 1 local writes. The N - 2 middle chunks are read once:
+      N - 2 reads; N - 1 chunks arrive.
+    - The all-gather reads N - 1 chunks and receives N - 1 in every policy.
     """
-    gather = (gpus - 1) * output_bytes
-    if policy == "sequential":
-        return {
-            "gemm_write": gpus * output_bytes,
-            "rs_read": (2 * gpus - 1) * output_bytes,
-            "rs_write": gpus * output_bytes,
-            "ag_read": gather,
-            "ag_write": gather,
-        }
-    return {
-        "gemm_write": (gpus - 1) * output_bytes,
-        "rs_read": (gpus - 2) * output_bytes,
-        "rs_write": (gpus - 1) * output_bytes,
-        "ag_read": gather,
-        "ag_write": gather,
-    }
+    gemm_write, rs_read, rs_write = {
+        "sequential": (gpus, 2 * gpus - 1, gpus),
+        "sequential-pipelined": (gpus, 2 * gpus - 1, gpus),
+        "sequential-nmc": (gpus, gpus - 1, gpus - 1),
+        "t3": (gpus - 1, gpus - 2, gpus - 1),
+        "t3-mca": (gpus - 1, gpus - 2, gpus - 1),
+    }[policy]
+    outputs = {
+        "gemm_write": gemm_write, "rs_read": rs_read, "rs_write": rs_write, "ag_read": gpus - 1, "ag_write": gpus - 1,
+    }  # fmt: skip
+    return {cause: count * output_bytes for cause, count in outputs.items()}

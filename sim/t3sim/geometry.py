@@ -41,6 +41,21 @@ class Chunk:
     def tiles(self) -> int:
         return self.rows * self.cols
 
+    def cut(self, tiles: int) -> tuple["Chunk", ...]:
+        """Slices of at most ``tiles`` tiles, of near-equal size: whole tile columns, or parts of one if it has more."""
+        groups = ceil_div(self.cols, max(1, tiles // self.rows))
+        pieces = ceil_div(self.rows, tiles)
+        return tuple(
+            Chunk(
+                self.row0 + piece * self.rows // pieces,
+                self.row0 + (piece + 1) * self.rows // pieces,
+                self.col0 + group * self.cols // groups,
+                self.col0 + (group + 1) * self.cols // groups,
+            )
+            for group in range(groups)
+            for piece in range(pieces)
+        )
+
 
 @dataclass(frozen=True)
 class Blocks:

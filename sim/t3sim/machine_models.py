@@ -156,6 +156,7 @@ class Kernel(_Section):
     lines_per_cycle: int = _quantity("lines/clock", ge=1)
     outstanding_lines: int = _quantity("lines", ge=STORE_ROW_BYTES // LINE_BYTES)
     step_overhead_ns: int = _quantity("ns", ge=0)
+    slice_kib: int = _quantity("KiB", ge=1)
 
 
 class Arbiter(_Section):

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from t3hdl.layouts import LINE_BYTES, Op
+from t3hdl.layouts import LINE_BYTES
 
 from .abi import Hardware
 from .carried import Carried, choose_lines, no_lines
-from .collective import ring_order
 from .engine import state
-from .geometry import ELEMENT_BYTES, Grid, Partition, ceil_div
+from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition, ceil_div
 from .request import RunRequest
 
 ALIGNMENT = (1 << 20) // LINE_BYTES
@@ -37,7 +36,18 @@ class Plan:
 
     @property
     def sequential(self) -> bool:
-        return self.request.policy == "sequential"
+        """Whether the collectives are kernels after the GEMM, and the T3 hardware stays out of use."""
+        return self.request.policy not in ("t3", "t3-mca")
+
+    @property
+    def pipelined(self) -> bool:
+        """Whether the rings forward slices of a chunk as they arrive."""
+        return self.request.policy == "sequential-pipelined"
+
+    @property
+    def near_memory(self) -> bool:
+        """Whether the reduce-scatter kernel sends updates."""
+        return self.request.policy == "sequential-nmc"
 
     @property
     def gpus(self) -> int:
@@ -61,9 +71,22 @@ class Plan:
         return Partition(grid=self.grid, count=self.gpus, swizzle_rows=self.request.machine.gpu.swizzle_rows)
 
     @cached_property
+    def parts(self) -> tuple[tuple[Chunk, ...], ...]:
+        """For each chunk the rectangles whose arrival a GPU waits for: the chunk, or the slices that a ring forwards.
+
+        Parts are numbered chunk after chunk.
+        """
+        chunks = self.partition.chunks
+        if not self.pipelined:
+            return tuple((chunk,) for chunk in chunks)
+        tile_bytes = self.grid.tile_rows * self.grid.tile_lines * LINE_BYTES
+        tiles = self.request.machine.kernel.slice_kib * 1024 // tile_bytes
+        return tuple(chunk.cut(max(1, tiles)) for chunk in chunks)
+
+    @cached_property
     def carried(self) -> Carried:
-        """Lines with data: none without T3 hardware in use or in mirror mode, where the neighbour has no data."""
-        if self.sequential or self.request.mirror:
+        """Lines with data: where memory reduces, but not in mirror mode, where the neighbour has no data."""
+        if self.request.mirror or self.sequential and not self.near_memory:
             return no_lines()
         return choose_lines(self.grid, self.partition, self.request.seed, self.request.data_lines)
 
@@ -136,39 +159,9 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "header_bytes": machine.link.header_bytes, "mirror": request.mirror,
         "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "contexts": config.contexts,
         "leaf_bits": config.node_inputs.bit_length() - 1, "banks": config.tracker_banks,
-        "ports": config.egress_ports, "mca": request.policy == "t3-mca", "jobs": len(moves(plan, gpu)),
+        "ports": config.egress_ports, "mca": request.policy == "t3-mca",
         "own_lines": 2 * grid.chunk_lines(own), "own_bytes": grid.output_bytes,
+        "posted_lines": machine.link.rx_buffer_kib * 1024 // LINE_BYTES if plan.near_memory else 0,
         "bin_cycles": max(1, plan.estimated_cycles // (state.BINS // 8)),
         "kernel_overhead": plan.cycles(machine.kernel.step_overhead_ns),
     }  # fmt: skip
-
-
-def moves(plan: Plan, gpu: int) -> list[dict[str, int]]:
-    """The rectangles that the collective kernels of one GPU send, in order (T3.md section 5, closed forms).
-
-    ``sequential``: a step-synchronous ring of N - 1 sends (the first chunk as it is, the others with what was received
-    added), then the reduction of the owned chunk in place; then, as with T3, N - 1 sends of the all-gather.
-    """
-    order, own = ring_order(gpu, plan.gpus), gpu
-    out, temp = plan.bases["out"], plan.bases["temp"]
-    result = []
-    if plan.sequential:
-        for step, chunk in enumerate(order):
-            last = chunk == own
-            result.append(_move(
-                plan, chunk, source=out, source2=temp if step else -1, target=out if last else temp, link=int(not last),
-                read_cause=state.RS_READ, write_cause=state.RS_WRITE, need=1 if step else 0,
-            ))  # fmt: skip
-    for step in range(plan.gpus - 1):
-        result.append(_move(
-            plan, (own + step) % plan.gpus, source=out, source2=-1, target=out, link=1,
-            read_cause=state.AG_READ, write_cause=state.AG_WRITE, need=2 if step else 0,
-        ))  # fmt: skip
-    return result
-
-
-def _move(plan: Plan, chunk: int, **values: int) -> dict[str, int]:
-    """A MOVE record; ``need``: 0, or the collective (1 RS, 2 AG) whose incoming ``chunk`` must be complete first."""
-    tiles = plan.partition.chunks[chunk]
-    bounds = {"row0": tiles.row0, "row1": tiles.row1, "col0": tiles.col0, "col1": tiles.col1}
-    return bounds | values | {"pitch": plan.grid.pitch, "op": Op.STORE, "chunk": chunk, "need_chunk": chunk}

@@ -1,20 +1,33 @@
 """The policies that are computed rather than simulated."""
 
-from .request import RunResult
-from .result import Result
+from .request import Policy, RunResult
+from .result import Result, WallSeconds
+
+COMPUTED: dict[Policy, tuple[Policy, Policy]] = {
+    "ideal-overlap": ("sequential", "sequential"),
+    "ideal-overlap-nmc": ("sequential", "sequential-nmc"),
+}
+"""Computed policy -> the simulated ones that it takes GEMM and all-gather from, and the reduce-scatter."""
 
 
-def ideal_overlap(sequential: RunResult) -> RunResult:
-    """Overlap without contention: max(GEMM, reduce-scatter) + all-gather, with the times of a sequential run."""
-    base = sequential.record
-    time = base.time_ns
+def ideal_overlap(policy: Policy, base: RunResult, reduction: RunResult) -> RunResult:
+    """Overlap without contention: max(GEMM, reduce-scatter) + all-gather (T3.md section 4).
+
+    GEMM and all-gather are those of ``base``, the reduce-scatter is that of ``reduction``; both may be one run.
+    """
+    gemm, scatter = base.record, reduction.record
+    time = gemm.time_ns.model_copy(update={"reduce_scatter": scatter.time_ns.reduce_scatter})
     total = max(time.gemm, time.reduce_scatter) + time.all_gather
+    bytes_of = gemm.traffic_bytes_per_gpu.model_dump(exclude={"total", "init_write"})
+    bytes_of |= scatter.traffic_bytes_per_gpu.model_dump(include={"rs_read", "rs_write"})
     record = Result(
-        **{name: getattr(base, name) for name in ("machine", "mirror", "seed", "gpus_simulated", "workload")},
-        policy="ideal-overlap",
-        hardware=base.hardware,
+        **{name: getattr(gemm, name) for name in ("machine", "mirror", "seed", "gpus_simulated", "workload")},
+        policy=policy,
+        hardware=gemm.hardware,
         time_ns=time.model_copy(update={"total": total, "exposed_communication": total - time.gemm}),
-        traffic_bytes_per_gpu=base.traffic_bytes_per_gpu,
+        traffic_bytes_per_gpu=gemm.traffic_bytes_per_gpu.model_copy(
+            update=bytes_of | {"total": sum(bytes_of.values())}
+        ),
         tracker=None,
         blocks=None,
         rtl=None,
@@ -22,4 +35,6 @@ def ideal_overlap(sequential: RunResult) -> RunResult:
         contention=None,
         identities={},
     )
-    return RunResult(record=record, timeline=None, wall=sequential.wall)
+    runs = [base] if base is reduction else [base, reduction]
+    wall = WallSeconds(build=sum(run.wall.build for run in runs), simulate=sum(run.wall.simulate for run in runs))
+    return RunResult(record=record, timeline=None, wall=wall)

@@ -10,10 +10,16 @@ from .machine import Machine
 from .result import Result, WallSeconds
 from .workload import Workload
 
-Policy = Literal["sequential", "t3", "t3-mca", "ideal-overlap"]
+Policy = Literal[
+    "sequential", "sequential-pipelined", "sequential-nmc", "t3", "t3-mca", "ideal-overlap", "ideal-overlap-nmc"
+]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
-"""GEMM, then reduce-scatter, then all-gather; T3 with alternating streams; T3 with the communication-aware arbiter;
-max(GEMM, reduce-scatter) + all-gather without contention."""
+"""GEMM, then reduce-scatter, then all-gather, chunk by chunk; the same with rings that forward slices as they arrive;
+the same with a reduction near memory. T3 with alternating streams; T3 with the communication-aware arbiter.
+max(GEMM, reduce-scatter) + all-gather without contention, with the reduce-scatter of ``sequential`` or of
+``sequential-nmc``."""
+COMPARED: tuple[Policy, ...] = ("sequential", "t3", "t3-mca", "ideal-overlap")
+"""What a comparison shows if nobody chooses."""
 
 Hardware = Literal["rtl", "golden"]
 HARDWARE: tuple[Hardware, ...] = get_args(Hardware)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from . import __version__
 from .output import write_atomically
-from .policy import ideal_overlap
+from .policy import COMPUTED, ideal_overlap
 from .request import Policy, Progress, RunRequest, RunResult
 from .result import Result, json_text, write_result
 from .timeline import draw_comparison, draw_timeline
@@ -17,7 +17,7 @@ Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
 
 
 def run(request: RunRequest, watch: Watch) -> RunResult:
-    """Simulates ``request``; an ideal policy simulates the sequential one and computes from it."""
+    """Simulates ``request``; an ideal policy simulates those that it is computed from."""
     return run_policies(request, (request.policy,), watch)[request.policy]
 
 
@@ -29,8 +29,9 @@ def run_policies(request: RunRequest, policies: Sequence[Policy], watch: Watch) 
 
     def result_of(policy: Policy) -> RunResult:
         if policy not in results:
-            if policy == "ideal-overlap":
-                results[policy] = ideal_overlap(result_of("sequential"))
+            if policy in COMPUTED:
+                base, reduction = COMPUTED[policy]
+                results[policy] = ideal_overlap(policy, result_of(base), result_of(reduction))
             else:
                 with watch(policy) as on_progress:
                     results[policy] = simulate(replace(request, policy=policy), on_progress)

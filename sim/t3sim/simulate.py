@@ -18,6 +18,7 @@ from .engine.words import PART_NAMES, instance_counts
 from .hardware import open_hardware
 from .observe import contention, dram_totals, timeline
 from .plan import Plan
+from .policy import COMPUTED
 from .request import CAUSES, Progress, RunRequest, RunResult
 from .result import (
     BlocksRecord,
@@ -37,13 +38,14 @@ REPORT_SECONDS = 0.2
 
 
 def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
-    """Simulate ``request`` (any policy but ideal-overlap, which is computed from a sequential run).
+    """Simulate ``request`` (any policy but the ideal ones, which are computed from sequential runs).
 
     Raises ValueError for a request that machine or hardware cannot hold, BuildError if the RTL cannot be compiled, and
     SimulationError if the simulated system gets stuck or breaks a rule of its own.
     """
-    if request.policy == "ideal-overlap":
-        raise ValueError("policy ideal-overlap is computed from a sequential run, not simulated")
+    if request.policy in COMPUTED:
+        sources = " and ".join(dict.fromkeys(COMPUTED[request.policy]))
+        raise ValueError(f"policy {request.policy} is computed from {sources}, not simulated")
     begin = time.perf_counter()
     plan = Plan(request)
     hardware = open_hardware(request.machine.hardware.config(), request.hardware)
@@ -149,7 +151,8 @@ def _times(system: System) -> TimeNs:
 def _cleared_lines(system: System) -> float:
     """Mean lines that the driver clears on a GPU: all that is updated there, which is all but the remote chunk."""
     plan = system.plan
-    remote = [int(gpu.chunk_lines[(number + 1) % plan.gpus]) for number, gpu in enumerate(system.gpus)]
+    chunks = plan.partition.chunks
+    remote = [plan.grid.chunk_lines(chunks[(number + 1) % plan.gpus]) for number in range(plan.simulated)]
     return plan.grid.lines - sum(remote) / len(remote)
 
 

@@ -47,6 +47,16 @@ DRAM_READ, DRAM_WRITE, DRAM_UPDATE = range(3)
 
 
 @inner
+def _carry_out(g, node, data):
+    """A store or update with ``data`` on a carried line."""
+    op = node.word0 >> OP & 7
+    if op == STORE_OP:
+        store_line(g, node.carry, data)
+    else:
+        apply_update(g, node.carry, op, data)
+
+
+@inner
 def _performed(g, n, done):
     """A write or update is in memory."""
     p, s, node = g.p[0], g.s[0], g.nodes[n]
@@ -54,10 +64,10 @@ def _performed(g, n, done):
         if p.hold_store and node.owner >= 0:
             stored(g, node.owner, 1, done)
         if node.carry >= 0:
-            apply_update(g, node.carry, node.word0 >> OP & 7, g.partial[node.carry])
+            _carry_out(g, node, g.partial[node.carry])
         if p.cached_output:
             s.own_bytes = s.own_bytes + node.bytes
-        elif node.chunk == p.gpu:
+        elif g.part_chunk[node.part] == p.gpu:
             s.own_performed = s.own_performed + 1
         return
     communicated(g, node.cause, done)
@@ -69,14 +79,10 @@ def _performed(g, n, done):
         return
     s.incoming = s.incoming - 1
     if node.carry >= 0:
-        data = g.row_data[node.row, 0]
-        if node.word0 >> OP & 7 == STORE_OP:
-            store_line(g, node.carry, data)
-        else:
-            apply_update(g, node.carry, node.word0 >> OP & 7, data)
+        _carry_out(g, node, g.row_data[node.row, 0])
         free_row(g, node.row)
-    g.received[0 if node.cause == RS_WRITE else 1, node.chunk] += 1
-    if node.cause == RS_WRITE and node.chunk == p.gpu:
+    g.received[0 if node.cause == RS_WRITE else 1, node.part] += 1
+    if node.cause == RS_WRITE and g.part_chunk[node.part] == p.gpu:
         s.own_performed = s.own_performed + 1
 
 

@@ -41,7 +41,7 @@ def _keep(g, cu, row, descriptor, now):
     for i in range(lines):
         n = make_request(g, line + i, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, 32, cu)
         node = g.nodes[n]
-        node.chunk = g.chunk_at[c.row, c.col]
+        node.part = g.part_at[c.row, c.col]
         node.carry = carried_line(g, line + i)
         if i == lines - 1:
             node.bytes = row_bytes(g, line, lines) - 32 * i

@@ -68,11 +68,17 @@ def close_state(g, now):
 
 
 @inner
-def _owned_chunk(g):
-    """Note when this GPU's own chunk is reduced: counted by the hardware and performed (T3), or written back."""
+def _owned_chunk(g, now):
+    """Note when this GPU's own chunk is reduced: counted by the hardware and performed (T3), or written back.
+
+    A neighbour that sends updates gets the room for them only now: before, the cache would write over them.
+    """
     p, s = g.p[0], g.s[0]
     if p.cached_output:
         s.own_done = int(s.own_bytes == p.own_bytes)
+        if s.own_done:
+            s.credit_now = s.credit_now + p.posted_lines
+            return_credits(g, now)
     else:
         counted = g.words[part_out(g, TRIGGER, 0) + DONE_MASK] >> g.descriptor_of[p.gpu] & 1
         s.own_done = int(counted and s.own_performed == p.own_lines)
@@ -84,8 +90,8 @@ def _finished(g, now):
     p, s = g.p[0], g.s[0]
     if s.finish >= 0 or s.job < p.jobs or s.incoming > 0 or s.outgoing > 0:
         return
-    for chunk in range(p.gpus):
-        if chunk != p.gpu and g.received[1, chunk] != g.chunk_lines[chunk]:
+    for part in range(g.part_lines.shape[0]):
+        if g.part_chunk[part] != p.gpu and g.received[1, part] != g.part_lines[part]:
             return
     s.finish = max(now, s.ag_last)
 
@@ -127,7 +133,7 @@ def advance(g, steps, until, rx_limit, grant_limit):
         return_credits(g, now)
         if s.gemm_end >= 0:
             if s.own_done == 0:
-                _owned_chunk(g)
+                _owned_chunk(g, now)
             run_kernel(g, now)
             _finished(g, now)
         _account(g, now)

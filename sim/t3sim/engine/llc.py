@@ -1,11 +1,12 @@
 """The last-level cache: set-associative, least recently used, write-back without fetch, misses to one line merged.
 
-Inputs of the GEMM are read through it. In ``sequential`` its output is written through it too; with T3 the output
+Inputs of the GEMM are read through it. Without T3 its output is written through it too; with T3 the output
 bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles share is written back once per byte.
 """
 
 from .jit import inner
 from .requests import line_bytes, make_request, request_llc_line, send
+from .rows import carried_line
 from .state import COMPUTE_WRITE, GEMM_WRITE, SEGMENT, WAITING
 
 EMPTY = -1
@@ -32,6 +33,14 @@ def _find(g, line):
 
 
 @inner
+def _store(g, line, now):
+    """Send one output line to memory."""
+    n = make_request(g, line, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line), -1)
+    g.nodes[n].carry = carried_line(g, line)
+    send(g, n, now)
+
+
+@inner
 def _write_back(g, entry, now):
     """Send an entry's dirty sectors to memory."""
     per_line = g.p[0].llc_line
@@ -39,8 +48,7 @@ def _write_back(g, entry, now):
     for i in range(per_line):
         if dirty >> i & 1:
             line = g.llc_tag[entry] * per_line + i
-            n = make_request(g, line, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line), -1)
-            send(g, n, now)
+            _store(g, line, now)
     g.llc_dirty[entry] = 0
 
 
@@ -148,8 +156,7 @@ def write_segment(g, line, lines, now):
         if entry < 0:
             entry = _allocate(g, tag, now)
             if entry < 0:
-                n = make_request(g, line + i, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line + i), -1)
-                send(g, n, now)
+                _store(g, line + i, now)
                 continue
             g.llc_fill[entry] = now
         g.llc_dirty[entry] |= 1 << ((line + i) % per_line)

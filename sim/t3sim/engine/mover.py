@@ -1,7 +1,7 @@
 """Movers of lines: the DMA engine that the trigger commands, and the reduce-scatter and all-gather kernels on the CUs.
 
 A mover walks a rectangle of tiles tile by tile, wavefront tile by wavefront tile, row by row. It reads each row from
-one place, or from two that it adds (the sequential reduce-scatter), and sends it over the link or back into this GPU's
+one place, or from two that it adds (a reduce-scatter without NMC), and sends it over the link or back into this GPU's
 memory. A read is issued only when room for its data is reserved, so reads never block what they wait for.
 """
 
@@ -206,10 +206,12 @@ def offer_command(g, now):
 
 @inner
 def run_kernel(g, now):
-    """The collective kernels in sequence: a rectangle starts when the last one is sent and its input is here."""
+    """The collective kernels in sequence: a rectangle starts when its input is here and the last one is sent, or at
+    least read if it does not ask for more."""
     p, s, mover = g.p[0], g.s[0], g.movers[KERNEL]
     s.kernel_wake = FAR
-    if s.job_state == MOVING and not mover.active and mover.rows_out == 0:
+    follows = s.job + 1 < p.jobs and g.moves[s.job + 1].drain == 0
+    if s.job_state == MOVING and not mover.active and (mover.rows_out == 0 or follows):
         s.job = s.job + 1
         s.job_state = WAITING_INPUT
     if s.job_state == WAITING_INPUT and s.job < p.jobs and _may_start(g):
@@ -234,4 +236,4 @@ def _may_start(g):
     move = g.moves[s.job]
     if move.need == 0:
         return True
-    return g.received[move.need - 1, move.need_chunk] == g.chunk_lines[move.need_chunk]
+    return g.received[move.need - 1, move.need_part] == g.part_lines[move.need_part]

@@ -92,7 +92,7 @@ def make_request(g, line, op, cause, queue, nbytes, owner):
     node.owner = owner
     node.carry = -1
     node.row = 0
-    node.chunk = 0
+    node.part = 0
     node.channel = channel_of_line(line, g.p[0].channels)
     node.word0 = line | (op << OP) | ((queue >> 1) << STREAM)
     node.word1 = n << TAG

@@ -58,7 +58,7 @@ def write_packet(g, packet, source, now):
         line = packet.line + i
         n = make_request(g, line, packet.op, packet.cause, COMM_WRITE, 32, -2)
         node = g.nodes[n]
-        node.chunk = packet.chunk
+        node.part = g.part_at[packet.row, packet.col]
         node.carry = carried_line(g, line)
         if node.carry >= 0:
             node.row = store_data(g, packet.data[i])
@@ -90,7 +90,6 @@ def write_row(g, r, now):
         line = row.line + i
         n = make_request(g, line, row.op, row.cause, COMM_WRITE, 32, r)
         node = g.nodes[n]
-        node.chunk = row.chunk
         if i == row.lines - 1:
             node.bytes = row.bytes - 32 * i
         append(g, n, COMM_WRITE, node.channel, now + g.p[0].request)

@@ -33,7 +33,7 @@ def _record(**fields: object) -> np.dtype:
 
 # One line on its way to, in, or back from DRAM. Its index is the request's tag.
 NODE = _record(
-    next="i4", owner="i4", carry="i4", row="i4", cause="i1", queue="i1", bytes="i2", chunk="i2", channel="i2",
+    next="i4", owner="i4", carry="i4", row="i4", part="i4", cause="i1", queue="i1", bytes="i1", channel="i1",
     available="i8", word0="i8", word1="i8",
 )  # fmt: skip
 
@@ -59,7 +59,7 @@ CU = _record(
 # A rectangle of tiles that a mover reads and sends on.
 MOVE = _record(
     source="i8", source2="i8", target="i8", pitch="i8", row0="i4", row1="i4", col0="i4", col1="i4", chunk="i2",
-    link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", need="i1", need_chunk="i2",
+    link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", drain="i1", need="i1", need_part="i4",
 )  # fmt: skip
 
 MOVER = _record(
@@ -86,7 +86,7 @@ PLAN = _record(
     llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
     link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
     nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
-    jobs="i8", own_lines="i8", own_bytes="i8", bin_cycles="i8", kernel_overhead="i8",
+    jobs="i8", own_lines="i8", own_bytes="i8", posted_lines="i8", bin_cycles="i8", kernel_overhead="i8",
 )  # fmt: skip
 """What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
 
@@ -151,8 +151,10 @@ class Gpu(Bundle):
         "rx": (PACKET, 1),  # the neighbour's ring
         "credits": (CREDIT, 1),  # ring of CREDIT to the sender
         "grants": (CREDIT, 1),  # ring of CREDIT from the receiver
-        "received": (WORD, 2),  # [2, chunks] lines performed of incoming RS and AG chunks
-        "chunk_lines": (WORD, 1),
+        "received": (WORD, 2),  # [2, parts] lines performed of incoming parts of RS and AG
+        "part_lines": (WORD, 1),
+        "part_chunk": (WORD, 1),  # chunk of a part; with T3 the parts are the chunks
+        "part_at": (WORD, 2),  # [tile rows, tile columns] part of a tile
         "descriptor_of": (WORD, 1),  # [chunks]
         "chunk_at": (WORD, 2),  # [tile rows, tile columns] chunk of a tile
         "held_head": (WORD, 1),  # [descriptors]
