@@ -1,10 +1,7 @@
 """The arrays of one simulated GPU, sized so that no legal machine can exhaust a pool."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from t3hdl.config import T3Config
 from t3hdl.layouts import LINE_BYTES
 
 from .abi import Hardware
@@ -17,91 +14,18 @@ from .geometry import ceil_div
 from .hbm import new_hbm
 from .kernels import moves
 from .plan import Plan, constants
+from .sizes import SLACK, Sizes
 
 COMMAND_QUEUE = 64
 """Commands that wait in the DMA engine [A]."""
-IN_SLICE = 24
-"""Lines of one channel between its request queues and its DRAM queue, and at its banks, at most."""
-SLACK = 1024
-"""Spare entries of every pool."""
 Arrays = dict[str, NDArray]
-
-
-@dataclass(frozen=True)
-class _Sizes:
-    """How many of everything one GPU needs at most."""
-
-    plan: Plan
-    config: T3Config
-    p: np.void
-
-    @property
-    def dma_lines(self) -> int:
-        return self.plan.request.machine.dma.buffer_kib * 1024 // LINE_BYTES
-
-    @property
-    def kernel_lines(self) -> int:
-        return self.plan.request.machine.kernel.outstanding_lines
-
-    @property
-    def egress_lines(self) -> int:
-        return self.plan.request.machine.link.egress_buffer_kib * 1024 // LINE_BYTES
-
-    @property
-    def rx_lines(self) -> int:
-        return self.plan.request.machine.link.rx_buffer_kib * 1024 // LINE_BYTES
-
-    @property
-    def in_memory(self) -> int:
-        """A line outlives its buffer's credit while it is in a slice, in the DRAM queue or at a bank."""
-        return self.config.slices * (self.plan.request.machine.hbm.parameters().queue_slots + IN_SLICE)
-
-    @property
-    def slots(self) -> int:
-        """Slabs of one CU that are loaded or waited for."""
-        return int(self.p["prefetch"]) + 1
-
-    @property
-    def misses(self) -> int:
-        """LLC lines that all CUs wait for."""
-        line_bytes = 32 * int(self.p["llc_line"])
-        blocks = ceil_div(2 * int(self.p["tile_rows"]), line_bytes) + ceil_div(2 * int(self.p["tile_cols"]), line_bytes)
-        return int(self.p["cus"]) * self.slots * int(self.p["slab_k"]) * (blocks + 2)
-
-    @property
-    def llc_entries(self) -> int:
-        return int(self.p["llc_sets"] * self.p["llc_ways"])
-
-    @property
-    def nodes(self) -> int:
-        tile_lines = int(self.p["tile_rows"] * self.p["tile_lines"])
-        reads, stores = self.misses * int(self.p["llc_line"]), int(self.p["cus"]) * tile_lines
-        flushed = self.llc_entries * int(self.p["llc_line"]) if self.plan.sequential else 0
-        moved = self.dma_lines + 2 * self.kernel_lines + 2 * self.rx_lines
-        return reads + stores + flushed + moved + self.in_memory + SLACK
-
-    @property
-    def rows(self) -> int:
-        incoming = 2 * self.rx_lines + self.in_memory if len(self.plan.carried.lines) else 0
-        return self.dma_lines + self.kernel_lines + self.egress_lines + incoming + SLACK
-
-    @property
-    def packets(self) -> int:
-        """Four windows' worth of packets of one line."""
-        lines = 4 * int(self.p["link_latency"]) * int(self.p["link_mb_s"]) // (int(self.p["memory_mhz"]) * LINE_BYTES)
-        return 1 << (lines + SLACK).bit_length()
-
-    @property
-    def credits(self) -> int:
-        """Four windows' worth of one credit message per cycle."""
-        return 1 << int(4 * self.p["link_latency"] + 64).bit_length()
 
 
 def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float16] | None) -> state.Gpu:
     """One GPU before the run. ``rx`` and ``grants`` are empty until the system links the ring."""
     steps = moves(plan, gpu)
     p = _record(state.PLAN, constants(plan, gpu, hardware) | {"jobs": len(steps)})
-    sizes = _Sizes(plan, hardware.config, p[0])
+    sizes = Sizes(plan, hardware.config, p[0])
     return state.Gpu(
         p=p,
         s=_scalars(sizes),
@@ -141,7 +65,7 @@ def _full(value: int, *shape: int, dtype: DTypeLike = np.int64) -> NDArray:
     return np.full(shape, value, dtype)
 
 
-def _scalars(sizes: _Sizes) -> NDArray:
+def _scalars(sizes: Sizes) -> NDArray:
     return _record(state.SCALARS, {
         "extra_free": sizes.llc_entries, "egress_free": sizes.egress_lines,
         "tx_credit": sizes.rx_lines - int(sizes.p["posted_lines"]),
@@ -151,7 +75,7 @@ def _scalars(sizes: _Sizes) -> NDArray:
     })  # fmt: skip
 
 
-def _request_arrays(sizes: _Sizes) -> Arrays:
+def _request_arrays(sizes: Sizes) -> Arrays:
     channels = sizes.config.slices
     return {
         "channel": new_hbm(sizes.plan.request.machine.hbm.parameters(), channels).channel,
@@ -163,7 +87,7 @@ def _request_arrays(sizes: _Sizes) -> Arrays:
     }
 
 
-def _compute_arrays(sizes: _Sizes, gpu: int) -> Arrays:
+def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
     plan, count = sizes.plan, int(sizes.p["cus"])
     cus = _zeros(count, dtype=state.CU)
     cus["event"] = state.FAR
@@ -187,7 +111,7 @@ def _compute_arrays(sizes: _Sizes, gpu: int) -> Arrays:
     }
 
 
-def _egress_arrays(sizes: _Sizes) -> Arrays:
+def _egress_arrays(sizes: Sizes) -> Arrays:
     ports = sizes.config.egress_ports
     return {
         "jobs_cu": _zeros(ports, int(sizes.p["cus"]) + 1),
@@ -199,12 +123,13 @@ def _egress_arrays(sizes: _Sizes) -> Arrays:
     }
 
 
-def _link_arrays(sizes: _Sizes, steps: list[dict[str, int]]) -> Arrays:
+def _link_arrays(sizes: Sizes, steps: list[dict[str, int]]) -> Arrays:
     machine = sizes.plan.request.machine
     movers = _zeros(2, dtype=state.MOVER)
     movers["wake"] = state.FAR
     movers["limit"] = sizes.dma_lines, sizes.kernel_lines
-    movers["rate"] = machine.dma.lines_per_cycle, machine.kernel.lines_per_cycle
+    movers["rate"] = machine.dma.lines_per_cycle, sizes.kernel_rate
+    movers["line_cost"] = 1, LINE_BYTES * int(sizes.p["memory_mhz"]) * 1000
     return {
         "movers": movers,
         "current": _zeros(2, dtype=state.MOVE),
@@ -220,7 +145,7 @@ def _link_arrays(sizes: _Sizes, steps: list[dict[str, int]]) -> Arrays:
     }
 
 
-def _map_arrays(sizes: _Sizes, gpu: int) -> Arrays:
+def _map_arrays(sizes: Sizes, gpu: int) -> Arrays:
     plan = sizes.plan
     descriptor_of = _zeros(plan.gpus)
     descriptor_of[[entry.chunk for entry in ring_maps(gpu, plan.gpus)]] = np.arange(plan.gpus)
@@ -240,7 +165,7 @@ def _map_arrays(sizes: _Sizes, gpu: int) -> Arrays:
     }
 
 
-def _hardware_arrays(sizes: _Sizes, hardware: Hardware) -> Arrays:
+def _hardware_arrays(sizes: Sizes, hardware: Hardware) -> Arrays:
     channels = sizes.config.slices
     words, handles = place(hardware)
     return {
@@ -261,7 +186,7 @@ def _hardware_arrays(sizes: _Sizes, hardware: Hardware) -> Arrays:
     }
 
 
-def _data_arrays(sizes: _Sizes, partial: NDArray[np.float16] | None) -> Arrays:
+def _data_arrays(sizes: Sizes, partial: NDArray[np.float16] | None) -> Arrays:
     carried = max(1, len(sizes.plan.carried.lines))
     return {
         "carry_of": sizes.plan.carried.number_of,
@@ -272,7 +197,7 @@ def _data_arrays(sizes: _Sizes, partial: NDArray[np.float16] | None) -> Arrays:
     }
 
 
-def _observation_arrays(sizes: _Sizes) -> Arrays:
+def _observation_arrays(sizes: Sizes) -> Arrays:
     stages = _zeros(ceil_div(sizes.plan.grid.tiles, int(sizes.p["cus"])), 2)
     stages[:, 0] = state.FAR
     return {

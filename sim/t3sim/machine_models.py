@@ -151,10 +151,14 @@ class Dma(_Section):
 
 
 class Kernel(_Section):
-    """The reduce-scatter and all-gather kernels that run on the CUs; rates are per memory clock."""
+    """The reduce-scatter and all-gather kernels that run on ``cus`` of the CUs; what a CU can do is the same for all.
 
-    lines_per_cycle: int = _quantity("lines/clock", ge=1)
-    outstanding_lines: int = _quantity("lines", ge=STORE_ROW_BYTES // LINE_BYTES)
+    ``bytes_per_clock_per_cu``: reads, per CU clock.
+    """
+
+    cus: int = _quantity("CUs", ge=1)
+    bytes_per_clock_per_cu: int = _quantity("bytes/clock/CU", ge=1)
+    outstanding_lines_per_cu: int = _quantity("lines/CU", ge=STORE_ROW_BYTES // LINE_BYTES)
     step_overhead_ns: int = _quantity("ns", ge=0)
     slice_kib: int = _quantity("KiB", ge=1)
 
@@ -242,6 +246,14 @@ class Machine(_Section):
             raise ValueError(
                 f"gpu.wavefronts must be at most the hardware's wavefronts ({config.wavefronts}), not "
                 f"{self.gpu.wavefronts}; lower it or set hardware.overrides.wavefronts"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _kernel_fits(self) -> Self:
+        if self.kernel.cus > self.gpu.cus:
+            raise ValueError(
+                f"kernel.cus must be at most gpu.cus ({self.gpu.cus}), not {self.kernel.cus}; set kernel.cus too"
             )
         return self
 

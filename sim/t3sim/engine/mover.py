@@ -149,7 +149,7 @@ def run_mover(g, which, now):
             s.outgoing = s.outgoing - 1
         if mover.inflight + g.p[0].tile_lines > mover.limit:
             break
-        budget -= _issue_row(g, which, now)
+        budget -= mover.line_cost * _issue_row(g, which, now)
     mover.budget = budget
     mover.wake = now + -((budget - 1) // mover.rate) if budget <= 0 else FAR
 

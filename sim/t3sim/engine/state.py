@@ -62,6 +62,7 @@ MOVE = _record(
     link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", drain="i1", need="i1", need_part="i4",
 )  # fmt: skip
 
+# Each memory clock pays ``rate`` into the mover's budget; a line that is read costs ``line_cost`` of it.
 MOVER = _record(
     active="i8",
     row="i8",
@@ -70,6 +71,7 @@ MOVER = _record(
     inflight="i8",
     limit="i8",
     rate="i8",
+    line_cost="i8",
     budget="i8",
     paid="i8",
     rows_out="i8",
