@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from sample_result import sample_run
 from t3sim import __version__, cli, doctor
 from t3sim.machine import load_machine
-from t3sim.request import POLICIES, Progress, RunRequest, RunResult
+from t3sim.request import COMPARED, Progress, RunRequest, RunResult
 from t3sim.result import read_result
 from t3sim.toolchain import BuildError
 
@@ -103,13 +103,13 @@ def test_compare_prints_and_writes_every_policy(engine, tmp_path: Path):
     assert result.exit_code == 0, result.output
     assert [request.policy for request in engine] == ["sequential", "t3", "t3-mca"], "the ideal needs no run of its own"
     header = next(line for line in result.stdout.splitlines() if "t3-mca" in line)
-    assert header.split() == list(POLICIES)
+    assert header.split() == list(COMPARED)
     row = next(line for line in result.stdout.splitlines() if "speedup" in line)
     assert row.split()[-4:] == ["1.000", "1.250", "1.364", f"{2250 / 1750:.3f}"]
     content = json.loads((out / "compare.json").read_text())
     assert content["speedup_over_sequential"]["t3"] == 1.25
-    assert list(content["runs"]) == list(POLICIES)
-    assert sorted(os.listdir(out)) == sorted(["compare.json", "comparison.png", *POLICIES])
+    assert list(content["runs"]) == list(COMPARED)
+    assert sorted(os.listdir(out)) == sorted(["compare.json", "comparison.png", *COMPARED])
     assert sorted(os.listdir(out / "ideal-overlap")) == ["config.toml", "result.json", "timing.json"]
     assert json.loads((out / "t3" / "result.json").read_text()) == content["runs"]["t3"]
 
@@ -120,6 +120,12 @@ def test_ideal_overlap_is_computed_from_the_sequential_run(engine):
     assert [request.policy for request in engine] == ["sequential"]
     time = next(line for line in result.stdout.splitlines() if line.startswith("time"))
     assert float(time.split()[-1]) == 1300.0 + 450.0, "max(GEMM, RS) + AG"
+
+
+def test_ideal_overlap_nmc_takes_its_reduce_scatter_from_another_run(engine):
+    result = t3("run", "--policy", "ideal-overlap-nmc")
+    assert result.exit_code == 0, result.output
+    assert [request.policy for request in engine] == ["sequential", "sequential-nmc"]
 
 
 def test_a_comparison_without_sequential_has_no_speedup(engine, tmp_path: Path):
@@ -145,7 +151,10 @@ def test_progress_goes_to_stderr(engine):
         (("--m", "64", "--n", "64", "--k", "64", "--model", "palm"), "not both"),
         (("--m", "64", "--n", "64", "--k", "4"), "the smallest legal k is 8, not 4"),
         (("--m", "64", "--n", "64", "--k", "64"), "the smallest legal n for m = 64 is 897"),
-        (("--policy", "t4"), "policy must be one of sequential, t3, t3-mca, ideal-overlap, not 't4'"),
+        (
+            ("--policy", "t4"),
+            "policy must be one of sequential, sequential-pipelined, sequential-nmc, t3, t3-mca, ideal-overlap, ",
+        ),
         (("--hardware", "fpga"), "hardware must be one of rtl, golden, not 'fpga'"),
         (("--hardware-preset", "huge"), "hardware preset must be one of paper, paper-fit, small, fpga, not 'huge'"),
         (("--machine", "papre"), "machine must be one of paper, toy"),

@@ -187,3 +187,17 @@ def test_grid_refuses_tiles_that_split_badly():
         Grid(m=64, n=64, tile_rows=32, tile_cols=32, wavefronts=3)
     with pytest.raises(ValueError, match=r"^gpu.tile_cols must be a multiple of 16 \(whole lines\), not 24$"):
         Grid(m=64, n=64, tile_rows=32, tile_cols=24, wavefronts=2)
+
+
+@pytest.mark.parametrize("tiles", [1, 2, 3, 5, 8, 12, 40, 1000])
+def test_slices_of_a_chunk_cover_it_in_order(tiles):
+    for rows, cols in ((1, 1), (8, 5), (5, 8), (1, 13), (9, 1), (3, 7)):
+        chunk = Chunk(2, 2 + rows, 4, 4 + cols)
+        slices = chunk.cut(tiles)
+        covered = [
+            (row, col) for part in slices for row in range(part.row0, part.row1) for col in range(part.col0, part.col1)
+        ]
+        assert sorted(covered) == [(row, col) for row in range(2, 2 + rows) for col in range(4, 4 + cols)]
+        assert all(0 < part.tiles <= tiles for part in slices)
+        if tiles >= rows:
+            assert all(part.rows == rows for part in slices)

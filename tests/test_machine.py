@@ -63,6 +63,14 @@ def test_paper_machine_has_the_published_rates():
     assert machine.hardware.config() == PRESETS["paper"]
 
 
+def test_paper_kernel_has_the_published_slowdown_on_8_cus():
+    """A middle step reads two bytes for each that it sends: 1.41 times the link's time on 8 CUs, none lost on 16."""
+    machine = load_machine("paper")
+    per_cu = machine.kernel.bytes_per_clock_per_cu * machine.gpu.clock_mhz / 1e3 / 2
+    assert machine.link.gb_s / (8 * per_cu) == pytest.approx(1.41, rel=0.01)
+    assert machine.link.gb_s < 16 * per_cu
+
+
 @pytest.mark.parametrize("name", preset_names())
 def test_resolved_file_reads_back_to_the_same_machine(name, tmp_path: Path):
     machine = load_machine(name, {"link.gb_s": 33.5, "hardware.overrides.tracker_ways": 4, "hardware.overrides": {
@@ -102,6 +110,8 @@ def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
         ("gpu.tile_cols", 40, r"gpu\.tile_cols must be a multiple of 16 .*not 40"),
         ("gpu.wavefronts", 16, r"gpu\.wavefronts must be at most the hardware's wavefronts \(8\), not 16"),
         ("llc.capacity_kib", 1023, r"llc\.capacity_kib must be whole sets"),
+        ("kernel.cus", 81, r"kernel\.cus must be at most gpu\.cus \(80\), not 81; set kernel\.cus too"),
+        ("kernel.outstanding_lines_per_cu", 7, r"kernel\.outstanding_lines_per_cu: .*equal to 8 \(given: 7\)"),
         ("hbm.channels", 48, r"hbm\.channels must be a power of two, not 48"),
         ("hbm.channels", 32, r"64 slices and hbm\.channels is 32; set hbm\.channels = 64"),
         ("hbm.drain_low", 0.9, r"hbm\.drain_low must be below drain_high \(0\.8\), not 0\.9"),

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from system_cases import BASE, EIGHT, EVEN, ODD, POLICIES, check, missing_compiler, request, run
+from system_cases import BASE, EIGHT, EVEN, ODD, POLICIES, RINGS, check, missing_compiler, request, run
 from t3sim.engine.state import FAR
 from t3sim.machine import load_machine
 from t3sim.request import RunRequest, SimulationError
@@ -26,7 +26,7 @@ SIZES = {
 NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "has a compiler")
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", POLICIES + RINGS)
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_traffic_and_data(size, policy):
     result = run(size, policy)
@@ -35,7 +35,7 @@ def test_traffic_and_data(size, policy):
     assert record.gpus_simulated == size[3]
     times = record.time_ns
     assert 0 < times.gemm < times.total and 0 < times.all_gather < times.total
-    if policy == "sequential":
+    if policy not in TRACKED:
         assert record.tracker is None and record.blocks is None
         return
     # every wavefront tile of every chunk that a GPU stores ends as a tile or in an overflowed chunk
@@ -99,7 +99,7 @@ def test_the_seed_changes_data_and_nothing_else():
     assert first.record.model_dump(exclude={"seed"}) == second.record.model_dump(exclude={"seed"})
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", POLICIES + RINGS)
 def test_mirror_is_one_gpu_of_equal_ones(policy):
     mirrored, whole = run(EVEN, policy, mirror=True), run(EVEN, policy)
     check(mirrored)
@@ -115,7 +115,7 @@ def test_mirror_is_one_gpu_of_equal_ones(policy):
     assert 0.99 * min(finishes) <= one.time_ns.total <= 1.01 * max(finishes)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", POLICIES + RINGS)
 def test_mirror_with_unequal_chunks(policy):
     mirrored, whole = run(BASE, policy, mirror=True), run(BASE, policy)
     check(mirrored)
@@ -225,8 +225,10 @@ def test_memory_that_performs_is_refused():
 
 
 def test_ideal_policy_is_not_simulated():
-    with pytest.raises(ValueError, match=r"^policy ideal-overlap is computed from a sequential run, not simulated$"):
+    with pytest.raises(ValueError, match=r"^policy ideal-overlap is computed from sequential, not simulated$"):
         simulate(request(BASE, "ideal-overlap"))
+    with pytest.raises(ValueError, match=r"^policy ideal-overlap-nmc is computed from sequential and sequential-nmc, "):
+        simulate(request(BASE, "ideal-overlap-nmc"))
 
 
 def test_more_gpus_than_descriptors_is_refused():
@@ -243,7 +245,7 @@ def test_a_system_that_gets_stuck_says_where(monkeypatch, policy, refresh):
     def broken(system: System) -> None:
         program(system)
         # GPU 2 waits for a line more of chunk 0 than anybody sends.
-        system.gpus[2].chunk_lines[0] += 1
+        system.gpus[2].part_lines[0] += 1
 
     monkeypatch.setattr(System, "program", broken)
     with pytest.raises(SimulationError, match=r"^deadlock at cycle \d+: ") as caught:
