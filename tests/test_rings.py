@@ -67,7 +67,7 @@ def test_a_kernel_reads_no_faster_than_its_cus():
 def paper_scatter_ns(policy: str, **kernel: int) -> float:
     """Reduce-scatter of chunks of 4 MiB on eight of the paper's GPUs, after a short GEMM."""
     machine = load_machine("paper", {f"kernel.{key}": value for key, value in kernel.items()})
-    workload = custom_workload(4096, 4096, 512, 8)
+    workload = custom_workload(4096, 4096, 4096, 8)
     result = simulate(RunRequest(workload=workload, machine=machine, policy=policy, hardware="golden", mirror=True))
     assert all(result.record.identities.values())
     return result.record.time_ns.reduce_scatter
