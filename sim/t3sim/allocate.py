@@ -204,7 +204,7 @@ def _observation_arrays(sizes: Sizes) -> Arrays:
         "bytes_by_cause": _zeros(state.CAUSES),
         "bins": _zeros(state.CAUSES + 4, state.BINS),
         "wait": _zeros(2, state.WAIT_BINS),
-        "blocked": _zeros(2, 3),
+        "blocked": _zeros(2, 4),
         "stages": stages,
         "exposed": _zeros(4096, 2),
         "fired": _zeros(sizes.plan.gpus * sizes.config.blocks, 2),

@@ -64,6 +64,7 @@ def _stream(system: System, stream: int) -> StreamContention:
         blocked_by_other_stream_cycles=blocked[0],
         blocked_by_threshold_cycles=blocked[1],
         blocked_by_full_queue_cycles=blocked[2],
+        blocked_by_tracker_cycles=blocked[3],
     )
 
 

@@ -105,8 +105,9 @@ class DataCheck(_Record):
 
 
 class StreamContention(_Record):
-    """One of the two streams into memory: accepted lines, their wait before issue, and memory clocks that its head
-    was held by the other stream, by the threshold, and by a full DRAM queue."""
+    """One of the two streams into memory: accepted lines, their wait before issue, and memory clocks that its
+    lines waited at a slice: the other stream's line had its turn, the threshold, a full DRAM queue, or the tracker,
+    which had not taken the tokens of earlier updates."""
 
     lines: int
     mean_wait_ns: float
@@ -114,6 +115,7 @@ class StreamContention(_Record):
     blocked_by_other_stream_cycles: int
     blocked_by_threshold_cycles: int
     blocked_by_full_queue_cycles: int
+    blocked_by_tracker_cycles: int
 
 
 class DramUse(_Record):

@@ -41,7 +41,7 @@ TOKEN, TOKEN_VALID = _WORDS.outputs["token.payload"][0], _WORDS.outputs["token.v
 SERVED, COMM_SEEN = _WORDS.outputs["served"][0], _WORDS.outputs["comm_seen"][0]
 SLICE_IDLE, WAKE_AT = _WORDS.outputs["idle"][0], _WORDS.outputs["wake_at"][0]
 NO_LIMIT = (1 << OCCUPANCY_BITS) - 1
-BY_STREAM, BY_THRESHOLD, BY_QUEUE = range(3)
+BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = range(4)
 READ_OP, STORE_OP = 0, 1
 DRAM_READ, DRAM_WRITE, DRAM_UPDATE = range(3)
 
@@ -154,18 +154,21 @@ def _pop(g, c, queue):
 
 @inner
 def _block_reason(g, c, base, out, stream):
-    """What the lines of a stream wait for after this visit: 0 to 2 as in BY_*, or -1 if none waits."""
+    """What the lines of a stream wait for after this visit (BY_*); -1 if none waits, or its own line has its turn."""
     waiting = g.inside[stream, c] - (g.words[out + DRAM_VALID] and g.words[out + DRAM] >> STREAM & 1 == stream)
     for queue in range(2 * stream, 2 * stream + 2):
         waiting += g.head[queue, c] >= 0 and g.nodes[g.head[queue, c]].available <= g.visited[c]
     if waiting == 0:
         return -1
     if g.words[out + DRAM_VALID]:
-        return BY_QUEUE
+        if not accepts(g, c, g.words[out + DRAM] >> OP & 7 != READ_OP):
+            return BY_QUEUE
+        return -1 if g.words[out + DRAM] >> STREAM & 1 == stream else BY_STREAM
     limit = g.words[base + THRESHOLD]
     if stream == 1 and g.p[0].mca and limit != NO_LIMIT and occupancy(g, c) >= limit:
         return BY_THRESHOLD
-    return BY_STREAM
+    # With an empty output only a full token queue refuses a line.
+    return BY_TRACKER if g.words[out + TOKEN_VALID] else -1
 
 
 @inner

@@ -186,7 +186,7 @@ class Gpu(Bundle):
         "bytes_by_cause": (WORD, 1),
         "bins": (WORD, 2),  # [CAUSES + 4, BINS]: bytes by cause, CU clocks, link bytes, incoming and local updates
         "wait": (WORD, 2),  # [2, WAIT_BINS]
-        "blocked": (WORD, 2),  # [2, 3] cycles blocked: by the other stream, by the threshold, by a full queue
+        "blocked": (WORD, 2),  # [2, 4] cycles blocked, as in channel.BY_*
         "stages": (WORD, 2),  # [stages, 2] first dispatch, last release
         "exposed": (WORD, 2),  # [.., 2]
         "fired": (WORD, 2),  # [.., 2] descriptor, time
