@@ -68,7 +68,7 @@ class T3Config:
     wavefronts: int = 8
     tile_count_bits: int = 16
     chunk_count_bits: int = 32
-    token_queue: int = 4
+    token_queue: int = 8
     event_queue: int = 4
     egress_ports: int = 4
     nmc_lanes: int = 16

@@ -108,10 +108,11 @@ def _push_token(state, word0, word1, epoch, level_before):
         | place(TOKEN.bottom, take(word0, REQUEST.bottom))
     )
     level = state[S.token_level]
-    if level_before > 1:  # else the last entry was the head, which must stay as it is
-        last = S.tokens + (state[S.token_head] + level - 1) % TOKEN_QUEUE_LIMIT
-        if state[last] & ~_COUNT == token and take(state[last], TOKEN.n) < TOKEN_LIMIT:
-            state[last] += 1 << TOKEN.n.shift
+    # An entry that was the head in this cycle is visible and must stay as it is; after a pop it is gone.
+    for i in range(1 if level == level_before else 0, level):
+        at = S.tokens + (state[S.token_head] + i) % TOKEN_QUEUE_LIMIT
+        if state[at] & ~_COUNT == token and take(state[at], TOKEN.n) < TOKEN_LIMIT:
+            state[at] += 1 << TOKEN.n.shift
             return
     state[S.tokens + (state[S.token_head] + level) % TOKEN_QUEUE_LIMIT] = token | 1 << TOKEN.n.shift
     state[S.token_level] = level + 1
