@@ -22,7 +22,7 @@ RESET = {
     ),
     registers.CAPABILITY_TRACKER: pack(
         registers.CapabilityTracker,
-        sets=4, ways=2, banks=2, row_index_bits=1, tile_count_bits=8, chunk_count_bits=16, token_queue=4,
+        sets=4, ways=2, banks=2, row_index_bits=1, tile_count_bits=8, chunk_count_bits=16, token_queue=8,
         event_queue=4, nmc_latency=3,
     ),
     **{registers.QUOTA + 8 * c: pack(registers.Quota, ways=16, slots=64, credits=255) for c in range(3)},

@@ -42,8 +42,45 @@ def test_tokens_of_different_tiles_do_not_merge(change):
     for item in (update(), update(), update(**change), update(**change), update()):
         bench.tick(comm_write=item)
     bench.tick(3)
-    assert fields(Token, tokens(bench, 4), "n") == [1, 1, 2, 1]
+    assert fields(Token, tokens(bench, 3), "n") == [1, 2, 2]
     assert bench.item("token") is None
+
+
+@pytest.mark.parametrize("tiles", [2, 3])
+def test_tiles_in_turns_take_an_entry_each(tiles):
+    bench = make(token_queue=8)
+    set_range(bench)
+    bench.tick(0, dram_ready=1)
+    for k in range(30):
+        bench.tick(comm_write=update(row=k % tiles))
+    bench.tick(3)
+    each = 30 // tiles
+    expected = [(0, 1), *((row, each) for row in range(1, tiles)), (0, each - 1)]
+    assert fields(Token, tokens(bench, tiles + 1), "row", "n") == expected
+    assert bench.item("token") is None
+
+
+def test_merge_into_the_middle_while_the_head_leaves():
+    bench = make(token_queue=8)
+    set_range(bench)
+    bench.tick(0, dram_ready=1)
+    for row in (0, 1, 2, 3, 2):
+        bench.tick(comm_write=update(row=row))
+    bench.tick()  # the last is in `out`; entries: rows 0 to 3
+    bench.tick(token_ready=1)
+    bench.tick(0, token_ready=0)
+    assert fields(Token, tokens(bench, 3), "row", "n") == [(1, 1), (2, 2), (3, 1)]
+    assert bench.item("token") is None
+
+
+def test_a_full_entry_is_left_behind_by_a_second_of_its_name():
+    bench = make(token_queue=8)
+    set_range(bench)
+    bench.tick(0, dram_ready=1)
+    for row in (0, *[1] * 1022, 2, *[1] * 4):
+        bench.tick(comm_write=update(row=row))
+    bench.tick(3)
+    assert fields(Token, tokens(bench, 4), "row", "n") == [(0, 1), (1, 1023), (2, 1), (1, 3)]
 
 
 def test_merge_into_the_entry_left_by_a_pop():

@@ -141,7 +141,7 @@ def test_reads():
             0x70: 0, 0x78: 0, 0x80: 0, 0x60: 0, 0x90: 0, 0xE0: 0,
             # the configuration
             0x48: 4 | 2 << 7 | 2 << 10 | 8 << 15 | 4 << 22 | 4 << 29 | 2 << 36 | 1 << 41 | 15 << 45,
-            0x50: 4 | 2 << 13 | 2 << 18 | 1 << 22 | 8 << 26 | 16 << 31 | 4 << 37 | 4 << 44 | 3 << 49,
+            0x50: 4 | 2 << 13 | 2 << 18 | 1 << 22 | 8 << 26 | 16 << 31 | 8 << 37 | 4 << 44 | 3 << 49,
         }  # fmt: skip
         for address, value in expected.items():
             assert await read(ctx, dut, address) == value, hex(address)

@@ -135,7 +135,7 @@ def test_a_full_token_queue_holds_tracked_writes_but_never_others() -> None:
         await bench.step(20)
         assert [token["row"] for _, token in bench.got["token"]] == list(range(8))
 
-    run(small_slice(), scenario)
+    run(small_slice(token_queue=4), scenario)
 
 
 def test_a_tracked_head_without_a_token_place_does_not_keep_the_slice_awake() -> None:
@@ -167,6 +167,23 @@ def test_tokens_of_a_tile_merge_behind_the_visible_head() -> None:
     run(small_slice(), scenario)
 
 
+@pytest.mark.parametrize("tiles", [2, 3])
+def test_tiles_in_turns_merge_behind_the_visible_head(tiles: int) -> None:
+    async def scenario(bench: Bench) -> None:
+        await set_range(bench)
+        bench.accept["token"] = 0
+        bench.send["compute_write"].extend([{**STORE, "row": k % tiles} for k in range(60)])
+        await bench.step(70)
+        assert len(bench.got["dram"]) == 60
+        bench.accept["token"] = 1
+        await bench.step(6)
+        each = 60 // tiles
+        expected = [(0, 1), *((row, each) for row in range(1, tiles)), (0, each - 1)]
+        assert [(token["row"], token["n"]) for _, token in bench.got["token"]] == expected
+
+    run(small_slice(), scenario)
+
+
 def test_performed_counts_when_the_memory_reports() -> None:
     async def scenario(bench: Bench) -> None:
         await set_range(bench)
@@ -184,7 +201,7 @@ def test_performed_counts_when_the_memory_reports() -> None:
         await bench.step(10)
         assert (len(bench.got["token"]), len(bench.got["dram"])) == (1, 5), "an untracked report counts nothing"
 
-    run(small_slice(count_on="performed"), scenario)
+    run(small_slice(count_on="performed", token_queue=4), scenario)
 
 
 def test_performed_takes_the_epoch_of_the_range_that_matches_again() -> None:
@@ -217,7 +234,7 @@ def test_performed_ignores_reports_of_what_is_not_outstanding() -> None:
         await bench.step(20)
         assert len(bench.got["dram"]) == 3 + 4, "the places are free again"
 
-    run(small_slice(count_on="performed"), scenario)
+    run(small_slice(count_on="performed", token_queue=4), scenario)
 
 
 def test_accepted_ignores_reports() -> None:

@@ -6,13 +6,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
-from ..blocks.queues import InputQueue, TokenQueue
+from ..blocks.queues import InputQueue
 from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import MemoryRequest, Op
 from ..signatures import slice_signature
 from .arbiter import Sources, StreamArbiter
 from .range_matcher import RangeTable, find_range
+from .token_queue import TokenQueue
 
 MatchedRequest = data.StructLayout({"request": MemoryRequest, "epoch": 2})
 """A request after the match: ``tagged`` means tracked, and then ``epoch`` is its range's."""
@@ -206,9 +207,8 @@ class MemorySlice(wiring.Component):
         copied = ("context", "row", "col", "wf", "right", "bottom")
         m.d.comb += [
             queue.push.eq(push & ~(aborted >> request.context)[0]),
-            *(queue.item[field].eq(request[field]) for field in copied),
-            queue.item.epoch.eq(epoch),
-            queue.item.n.eq(1),
+            *(queue.tile[field].eq(request[field]) for field in copied),
+            queue.tile.epoch.eq(epoch),
             self.token.valid.eq(queue.o.valid),
             self.token.payload.eq(queue.o.payload),
             queue.o.ready.eq(self.token.ready),
