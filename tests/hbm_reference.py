@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from t3sim.hbm import FOREVER, READ, UPDATE, Hbm, HbmParameters, accepts, enqueue_address, tick
-from t3sim.hbm_queue import ACT, COLUMN, PRE, PRE_ALL, REFRESH
+from t3sim.hbm import FOREVER, READ, UPDATE, WRITE, Hbm, HbmParameters, accepts, enqueue_address, tick
+from t3sim.hbm_state import ACT, COLUMN, PRE, PRE_ALL, REFRESH, SWITCH
 
 FIELDS = ("cycle", "command", "bank", "row", "column", "kind", "tag", "done")
 MODEST = 20  # cycles a refresh may take to find its commands beyond what timing forces
@@ -52,7 +52,8 @@ def simulate(hbm, c, traffic, every_cycle, until, log):
                     log[logged, 5], log[logged, 6] = line.kind, line.tag
                 if bus.command == COLUMN:
                     log[logged, 7] = done
-                    waits[tag] = now - entered[tag]
+                    if tag >= 0:
+                        waits[tag] = now - entered[tag]
                 logged += 1
         wrong += active and not offered and now < promised
         room = head < len(traffic) and accepts(hbm, c, traffic[head, 1] != READ)
@@ -92,10 +93,12 @@ class Checker:
         self.bus_free = {"row": 0, "column": 0}
         self.data: tuple[int, int] | None = None  # kind, end of the last burst
         self.found: list[str] = []
+        self.computing = False  # mode-switched PIM is in compute mode
+        self.computed: dict[int, int] = {}  # atomics: tag of an update whose line was read -> when it may write
 
     def check(self, commands: np.ndarray) -> list[str]:
         """The violations, as 'rule at cycle' strings."""
-        for cycle, command, bank, row, _column, kind, _tag, done in commands.tolist():
+        for cycle, command, bank, row, _column, kind, tag, done in commands.tolist():
             self._bus("column" if command == COLUMN else "row", cycle, 2 if command == ACT else 1)
             if command == ACT:
                 self._act(cycle + 1, bank, row)
@@ -103,12 +106,15 @@ class Checker:
                 self._expect(bank in self.open_row, "PRE of a closed bank", cycle)
                 self._precharge(cycle, bank)
             elif command == COLUMN:
-                self._column(cycle, bank, row, kind, done)
+                self._mode(cycle, kind)
+                self._column(cycle, bank, row, self._phase(cycle, kind, tag), done)
             elif command == PRE_ALL:
                 for each in list(self.open_row):
                     self._precharge(cycle, each)
             elif command == REFRESH:
                 self._refresh(cycle)
+            elif command == SWITCH:
+                self._switch(cycle)
         return self.found
 
     def _expect(self, holds: bool, rule: str, cycle: int) -> None:
@@ -130,6 +136,7 @@ class Checker:
         self._since(("act group", bank // 4), p.nRRDL, "nRRDL", cycle)
         self._since(("act any",), p.nRRDS, "nRRDS", cycle)
         self._since(("refresh",), p.nRFC, "nRFC", cycle)
+        self._since(("switch",), p.pim_switch_cycles, "pim_switch_cycles", cycle)
         if len(self.acts) >= 4:
             self._expect(cycle - self.acts[-4] >= p.nFAW, "nFAW", cycle)
         self.acts.append(cycle)
@@ -144,7 +151,23 @@ class Checker:
         self.last["pre", bank] = self.last["pre any",] = cycle
         self.open_row.pop(bank, None)
 
+    def _mode(self, cycle: int, kind: int) -> None:
+        if self.p.substrate == "pim":
+            self._expect(self.computing == (kind == UPDATE), "access in the other PIM mode", cycle)
+
+    def _phase(self, cycle: int, kind: int, tag: int) -> int:
+        """What the column command of an access is: with atomics an update is first a read, then a write."""
+        if self.p.substrate != "atomics" or kind != UPDATE:
+            return kind
+        if tag not in self.computed:
+            self.computed[tag] = cycle + self.p.nCL + self.p.nBL + self.p.atomic_cycles
+            return READ
+        self._expect(cycle >= self.computed[tag], "atomic_cycles", cycle)
+        self.computed[tag] = FOREVER
+        return WRITE
+
     def _column(self, cycle: int, bank: int, row: int, kind: int, done: int) -> None:
+        """``kind`` READ or WRITE, or UPDATE for one that the memory does itself; no ``done``: more is to come."""
         p, group = self.p, bank // 4
         self._expect(self.open_row.get(bank) == row, "column command without its row", cycle)
         self._since(("column any",), p.nCCDS, "nCCDS", cycle)
@@ -169,20 +192,32 @@ class Checker:
             gap = 2 if self.data[0] == READ and kind != READ else 0
             self._expect(start >= self.data[1] + gap, "data bus", cycle)
         self.data = (kind, start + p.nBL)
-        self._expect(done == start + p.nBL, "done", cycle)
+        self._expect(done in (start + p.nBL, 0) if p.substrate == "atomics" else done == start + p.nBL, "done", cycle)
         self.last["column any",] = cycle
+
+    def _quiet(self, cycle: int, what: str) -> None:
+        p = self.p
+        self._expect(not self.open_row, f"{what} with an open bank", cycle)
+        self._since(("pre any",), p.nRP, f"nRP before {what}", cycle)
+        self._since(("act any",), p.nRC, f"nRC before {what}", cycle)
+        self._since(("refresh",), p.nRFC, f"nRFC before {what}", cycle)
+        self._since(("switch",), p.pim_switch_cycles, f"pim_switch_cycles before {what}", cycle)
+
+    def _switch(self, cycle: int) -> None:
+        self._expect(self.p.substrate == "pim", "mode switch", cycle)
+        self._quiet(cycle, "SWITCH")
+        self.computing = not self.computing
+        self.last["switch",] = cycle
 
     def _refresh(self, cycle: int) -> None:
         p = self.p
-        self._expect(not self.open_row, "REF with an open bank", cycle)
-        self._since(("pre any",), p.nRP, "nRP before REF", cycle)
-        self._since(("act any",), p.nRC, "nRC before REF", cycle)
-        self._since(("refresh",), p.nRFC, "nRFC before REF", cycle)
+        self._quiet(cycle, "REF")
         self.refreshes += 1
         self.last["refresh",] = cycle
         due = self.refreshes * p.nREFI
         # An active line is opened, waits for a turnaround and writes; its bank is closed; then the refresh.
         most = p.nRCDRD + p.nCL + 2 * p.nBL + p.nWTRL + p.nCWL + p.nWR + max(p.nRAS, p.nRP) + p.nRP + MODEST
+        most += p.pim_switch_cycles * (p.substrate == "pim")
         self._expect(due <= cycle <= due + most, "nREFI", cycle)
 
 

@@ -10,11 +10,11 @@ from t3hdl.config import PRESETS, T3Config
 from t3sim.machine import Machine, load_machine, parse_setting, preset_names
 from t3sim.machine_models import SECTIONS, unit_of
 
-NUMBER_SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*")
+NUMBER_SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 
 
-def test_presets_are_paper_and_toy():
-    assert preset_names() == ["paper", "toy"]
+def test_preset_names():
+    assert preset_names() == ["paper", "paper-samsung", "toy"]
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -49,8 +49,8 @@ def test_every_number_has_a_unit():
         if unit_of(section, key) is None
     }
     assert dimensionless == {
-        "gpu.dispatch", "gpu.store_release", "hbm.refresh", "hbm.queue", "hbm.line_order", "dma.block",
-        "hardware.preset", "hardware.overrides",
+        "gpu.dispatch", "gpu.store_release", "hbm.refresh", "hbm.queue", "hbm.line_order", "hbm.row_policy",
+        "hbm.substrate", "dma.block", "hardware.preset", "hardware.overrides",
     }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ def validate() -> None:
 @validate.command("hbm")
 @click.option("--traces", type=click.Path(path_type=Path), help="Traces (.npz). [default: those of the package]")
 @click.option("--reference", type=click.Path(path_type=Path), help="Cycles (.json). [default: those of the package]")
-@click.option("--tolerance", type=float, default=0.05, help="Largest relative error.")
+@click.option("--tolerance", type=float, default=0.03, help="Largest relative error.")
 @click.option("--refresh/--no-refresh", default=True, help="With or without refresh.")
 def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, refresh: bool) -> None:
     """Replay the traces of a cycle-level DRAM simulator (Ramulator 2.1); exit code 1 if one is off."""

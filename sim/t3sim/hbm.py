@@ -5,8 +5,9 @@ HBM has a command bus for each. What decides, and which mechanism it stands for:
 
 - *Column bus*: active lines first (their row was opened for them), else hits of the kind that is being served; among
   those whose timing allows it, the oldest (first-ready, first-come).
-- *Row bus*: misses of the kind that is being served, again the oldest whose timing allows it. A row is closed for a
-  miss as soon as timing allows, unless its bank has an active line, even if younger or older hits wait.
+- *Row bus*: misses of the kind that is being served, again the oldest whose timing allows it. With ``row_policy``
+  ``oldest`` a row is closed for a miss as soon as timing allows, unless its bank has an active line, even if younger or
+  older hits wait. With ``hits-first`` it stays open while lines of the kind hit in it, unless the miss is overdue.
 - *Kind*: reads go first. Writes are served when no read waits, or from above ``drain_high`` until below ``drain_low``
   of the write share. In the shared queue the share is half of the lines, so that both queue modes drain at the same
   number of writes and differ only in who may use the room: either may fill the shared queue.
@@ -16,6 +17,9 @@ HBM has a command bus for each. What decides, and which mechanism it stands for:
 - *Refresh*: every nREFI cycles the queue stops, active lines finish, all banks are precharged, and REF keeps them
   closed for nRFC.
 - *Updates* (near-memory op-and-store) cross the channel as writes and hold their bank group for ``nmc_update_cycles``.
+  With ``substrate`` ``pim`` they do so only in compute mode, and nothing else does: see :mod:`t3sim.hbm_modes`. A mode
+  switch needs what a refresh needs and takes ``pim_switch_cycles``. With ``atomics`` an update is a read, then
+  ``atomic_cycles`` in the controller's ALU, then a write; the bank may serve others in between.
 
 Every function is compiled (nogil) and allocates nothing. The caller calls :func:`tick` for a channel at the cycle that
 it returned as ``wake`` and at every cycle of an enqueue (after the enqueue), in order of time; cycles in between need
@@ -25,20 +29,19 @@ no call.
 from numba import njit
 from t3hdl import layouts
 
-from t3sim.hbm_commands import column_ready, issue_column, issue_refresh, issue_row, refresh_ready, row_ready
-from t3sim.hbm_queue import (
+from t3sim.hbm_commands import column_ready, issue_column, issue_pause, issue_row, pause_ready, row_ready
+from t3sim.hbm_modes import next_switch, overdue, serves, wants_switch
+from t3sim.hbm_queue import has_room, insert, offer, take_matured
+from t3sim.hbm_state import (
     FOREVER,
     NONE,
     READ,
     UPDATE,
     WRITE,
     Hbm,
-    command_kind,
-    has_room,
-    insert,
+    command_of,
     lowest_bit,
     new_hbm,
-    offer,
     statistics,
 )
 from t3sim.hbm_timing import HbmParameters
@@ -66,9 +69,9 @@ dram_address = njit(cache=True, nogil=True)(layouts.dram_address)
 
 @njit(cache=True, nogil=True)
 def occupancy(hbm, c):
-    """Lines of all kinds in the queue of channel ``c`` (active lines have left it)."""
-    waiting = hbm.channel[c].waiting
-    return waiting[READ] + waiting[WRITE]
+    """Lines of all kinds in the queue of channel ``c`` (active lines have left it, except updates by atomics)."""
+    held = hbm.channel[c].held
+    return held[READ] + held[WRITE]
 
 
 @njit(cache=True, nogil=True)
@@ -93,7 +96,7 @@ def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag):
     """:func:`enqueue` for an address that is already decoded."""
     channel = hbm.channel[c]
     slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag)
-    if offer(channel, slot) or _serves_writes(channel, now) != channel.writing:
+    if offer(channel, slot) or serves(channel, now) != channel.serving or wants_switch(channel, now):
         channel.wake = min(channel.wake, now)
 
 
@@ -108,21 +111,25 @@ def tick(hbm, c, now):
     channel = hbm.channel[c]
     if now < channel.wake:
         return channel.wake, NONE, 0
+    if now >= channel.next_mature:
+        take_matured(channel)
     if now >= channel.next_refresh:
         channel.refreshes_due += 1
         channel.next_refresh += channel.distance.refresh_interval
-    if not channel.refreshes_due:
-        channel.writing = _serves_writes(channel, now)
+    if not channel.refreshes_due and wants_switch(channel, now):
+        channel.switching = 1
+    paused = channel.refreshes_due or channel.switching
+    if not paused:
+        channel.serving = serves(channel, now)
     tag, done = NONE, 0
     slot = _pick_column(channel, now)
     if slot != NONE:
-        tag = channel.line[slot].tag
-        done = issue_column(channel, now, slot)
-    if channel.refreshes_due:
-        if not channel.active_mask and refresh_ready(channel) <= now:
-            issue_refresh(channel, now)
+        tag, done = issue_column(channel, now, slot)
+    if paused:
+        if not channel.active_mask and pause_ready(channel) <= now:
+            issue_pause(channel, now)
     else:
-        channel.writing = _serves_writes(channel, now)
+        channel.serving = serves(channel, now)
         slot = _pick_row(channel, now)
         if slot != NONE:
             issue_row(channel, now, slot)
@@ -131,28 +138,19 @@ def tick(hbm, c, now):
 
 
 @njit(cache=True, nogil=True)
-def _is_overdue(channel, now):
-    """Whether the oldest line has waited for the age limit (an active one too: others can keep the bus turned)."""
-    oldest = channel.oldest
-    return oldest != NONE and now - channel.line[oldest].arrived >= channel.distance.age_limit
-
-
-@njit(cache=True, nogil=True)
-def _serves_writes(channel, now):
-    """1 if writes are served from now on, 0 if reads are."""
-    distance = channel.distance
-    if _is_overdue(channel, now):
-        return command_kind(channel.line[channel.oldest].kind)
-    reads, writes = channel.waiting[READ], channel.waiting[WRITE]
-    if channel.writing:
-        return 0 if writes < distance.drain_below and reads > 0 else 1
-    return 1 if writes > distance.drain_above or reads == 0 else 0
-
-
-@njit(cache=True, nogil=True)
 def _kept_bank(channel, now):
     """The bank that only the oldest line may use, because it is overdue, or NONE."""
-    return channel.line[channel.oldest].bank if _is_overdue(channel, now) else NONE
+    oldest = overdue(channel, now)
+    return channel.line[oldest].bank if oldest != NONE else NONE
+
+
+@njit(cache=True, nogil=True)
+def _miss_banks(channel, kept):
+    """The banks, as bits, in which a row may be opened or closed for a miss of the class that is served."""
+    hits = channel.hit_mask[channel.serving] & channel.distance.hits_first
+    if kept != NONE:
+        hits &= ~(1 << kept)
+    return channel.miss_mask[channel.serving] & ~channel.active_mask & ~hits
 
 
 @njit(cache=True, nogil=True)
@@ -165,22 +163,19 @@ def _pick_column(channel, now):
         mask &= mask - 1
         slot = channel.active[bank]
         line = channel.line[slot]
-        if line.order < best_order and column_ready(channel, command_kind(line.kind), bank) <= now:
+        if line.order < best_order and column_ready(channel, command_of(line.served), bank) <= now:
             best, best_order = slot, line.order
-    if best != NONE or channel.refreshes_due:
+    if best != NONE or channel.refreshes_due or channel.switching:
         return best
-    kept = _kept_bank(channel, now)
-    mask = channel.hit_mask[channel.writing]
+    kept, oldest, served = _kept_bank(channel, now), channel.oldest[channel.mode], channel.serving
+    command = command_of(served)
+    mask = channel.hit_mask[served]
     while mask:
         bank = lowest_bit(mask)
         mask &= mask - 1
-        slot = channel.hit[channel.writing, bank]
+        slot = channel.hit[served, bank]
         order = channel.line[slot].order
-        if (
-            order < best_order
-            and column_ready(channel, channel.writing, bank) <= now
-            and (bank != kept or slot == channel.oldest)
-        ):
+        if order < best_order and column_ready(channel, command, bank) <= now and (bank != kept or slot == oldest):
             best, best_order = slot, order
     return best
 
@@ -189,14 +184,14 @@ def _pick_column(channel, now):
 def _pick_row(channel, now):
     """The line for which an activate or precharge issues now, or NONE."""
     best, best_order = NONE, FOREVER
-    kept = _kept_bank(channel, now)
-    mask = channel.miss_mask[channel.writing] & ~channel.active_mask
+    kept, oldest = _kept_bank(channel, now), channel.oldest[channel.mode]
+    mask = _miss_banks(channel, kept)
     while mask:
         bank = lowest_bit(mask)
         mask &= mask - 1
-        slot = channel.miss[channel.writing, bank]
+        slot = channel.miss[channel.serving, bank]
         order = channel.line[slot].order
-        if order < best_order and row_ready(channel, bank) <= now and (bank != kept or slot == channel.oldest):
+        if order < best_order and row_ready(channel, bank) <= now and (bank != kept or slot == oldest):
             best, best_order = slot, order
     return best
 
@@ -204,31 +199,33 @@ def _pick_row(channel, now):
 @njit(cache=True, nogil=True)
 def _next_event(channel, now):
     """The first cycle after ``now`` at which something may issue or change, given no enqueue."""
-    event = channel.next_refresh
+    event = min(channel.next_refresh, channel.next_mature)
     mask = channel.active_mask
     while mask:
         bank = lowest_bit(mask)
         mask &= mask - 1
-        event = min(event, column_ready(channel, command_kind(channel.line[channel.active[bank]].kind), bank))
-    if channel.refreshes_due:
-        return event if channel.active_mask else min(event, refresh_ready(channel))
-    if _serves_writes(channel, now + 1) != channel.writing:
+        event = min(event, column_ready(channel, command_of(channel.line[channel.active[bank]].served), bank))
+    if channel.refreshes_due or channel.switching:
+        return event if channel.active_mask else min(event, pause_ready(channel))
+    if serves(channel, now + 1) != channel.serving:
         return now + 1
-    if channel.oldest == NONE:
+    event = min(event, next_switch(channel, now))
+    oldest, served = channel.oldest[channel.mode], channel.serving
+    if oldest == NONE:
         return event
-    kept, oldest = _kept_bank(channel, now + 1), channel.oldest
-    if kept == NONE:
+    kept = _kept_bank(channel, now + 1)
+    if kept == NONE and not channel.line[oldest].waits:
         event = min(event, channel.line[oldest].arrived + channel.distance.age_limit)
-    mask = channel.hit_mask[channel.writing]
+    mask, command = channel.hit_mask[served], command_of(served)
     while mask:
         bank = lowest_bit(mask)
         mask &= mask - 1
-        if bank != kept or channel.hit[channel.writing, bank] == oldest:
-            event = min(event, column_ready(channel, channel.writing, bank))
-    mask = channel.miss_mask[channel.writing] & ~channel.active_mask
+        if bank != kept or channel.hit[served, bank] == oldest:
+            event = min(event, column_ready(channel, command, bank))
+    mask = _miss_banks(channel, kept)
     while mask:
         bank = lowest_bit(mask)
         mask &= mask - 1
-        if bank != kept or channel.miss[channel.writing, bank] == oldest:
+        if bank != kept or channel.miss[served, bank] == oldest:
             event = min(event, row_ready(channel, bank))
     return event

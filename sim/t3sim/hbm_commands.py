@@ -3,7 +3,8 @@
 from numba import njit
 from t3hdl.layouts import BANKS_PER_GROUP
 
-from t3sim.hbm_queue import (
+from t3sim.hbm_queue import find_candidates, leave_queue, mature, release
+from t3sim.hbm_state import (
     ACT,
     ALL,
     BANKS,
@@ -14,12 +15,10 @@ from t3sim.hbm_queue import (
     PRE_ALL,
     READ,
     REFRESH,
+    SWITCH,
     UPDATE,
     WRITE,
-    command_kind,
-    find_candidates,
-    leave_queue,
-    release,
+    command_of,
 )
 
 
@@ -41,8 +40,8 @@ def row_ready(channel, bank):
 
 
 @njit(cache=True, nogil=True)
-def refresh_ready(channel):
-    """First cycle at which timing allows what a refresh needs next: precharge of all banks, or the refresh itself."""
+def pause_ready(channel):
+    """First cycle at which timing allows what a refresh or mode switch needs next: all banks precharged, or itself."""
     if _all_closed(channel):
         return max(channel.refresh_ready, channel.row_bus)
     return max(channel.pre_ready.max(), channel.row_bus)
@@ -50,11 +49,14 @@ def refresh_ready(channel):
 
 @njit(cache=True, nogil=True)
 def issue_column(channel, now, slot):
-    """Issues the line's read, write or update, frees its slot, and returns the cycle at which it is done."""
+    """Issues the line's next column command: (tag, cycle at which it is done), and frees its slot.
+
+    The read of an update by atomics does not end it: (NONE, 0).
+    """
     line, distance = channel.line[slot], channel.distance
     bank = line.bank
     group = GROUP + bank // BANKS_PER_GROUP
-    command = command_kind(line.kind)
+    command = command_of(line.served)
     ready = channel.column_ready
     _delay(ready[command], ALL, now + distance.column_any)
     _delay(ready[command], group, now + distance.column_group)
@@ -75,9 +77,13 @@ def issue_column(channel, now, slot):
         channel.active_mask &= ~(1 << bank)
     else:
         leave_queue(channel, slot)
+    if command == READ and line.keeps:
+        mature(channel, slot, now + distance.atomic_write)
+        find_candidates(channel, bank)
+        return NONE, 0
     release(channel, slot)
     find_candidates(channel, bank)
-    return now + (distance.read_done if command == READ else distance.write_done)
+    return line.tag, now + (distance.read_done if command == READ else distance.write_done)
 
 
 @njit(cache=True, nogil=True)
@@ -99,8 +105,8 @@ def issue_row(channel, now, slot):
 
 
 @njit(cache=True, nogil=True)
-def issue_refresh(channel, now):
-    """Issues what a refresh needs next: precharge of all banks if one is open, else the refresh."""
+def issue_pause(channel, now):
+    """Issues what a refresh or mode switch needs next: precharge of all banks if one is open, else itself."""
     distance = channel.distance
     if not _all_closed(channel):
         _note(channel.row_command, now, PRE_ALL, NONE, NONE)
@@ -109,12 +115,20 @@ def issue_refresh(channel, now):
                 _precharge(channel, now, bank)
                 find_candidates(channel, bank)
         return
-    _note(channel.row_command, now, REFRESH, NONE, NONE)
     channel.row_bus = now + 1
-    channel.refresh_ready = now + distance.refresh_to_refresh
-    _delay(channel.act_ready, ALL, now + distance.refresh_to_act)
-    channel.refreshes_due -= 1
-    channel.refreshes += 1
+    if channel.refreshes_due:
+        _note(channel.row_command, now, REFRESH, NONE, NONE)
+        channel.refresh_ready = now + distance.refresh_to_refresh
+        _delay(channel.act_ready, ALL, now + distance.refresh_to_act)
+        channel.refreshes_due -= 1
+        channel.refreshes += 1
+    else:
+        _note(channel.row_command, now, SWITCH, NONE, NONE)
+        channel.refresh_ready = now + distance.switch_to_refresh
+        _delay(channel.act_ready, ALL, now + distance.switch_to_act)
+        channel.mode, channel.mode_since = 1 - channel.mode, now
+        channel.switching = 0
+        channel.mode_switches += 1
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +177,8 @@ def _activate(channel, now, bank, row):
 
 @njit(cache=True, nogil=True)
 def _count_first(channel, slot):
-    """Counts a line once, at its first command: its row was open, its bank was closed, or another row was open."""
+    """Counts what a column command met at the first command towards it: its row open, the bank closed, or another row
+    open."""
     line = channel.line[slot]
     if line.touched:
         return
@@ -183,7 +198,8 @@ def _count_column(channel, slot, command):
     kind = channel.line[slot].kind
     channel.reads += kind == READ
     channel.writes += kind == WRITE
-    channel.updates += kind == UPDATE
+    channel.updates += kind == UPDATE and command == WRITE
+    channel.atomic_reads += kind == UPDATE and command == READ
     channel.bus_cycles += channel.distance.burst
     channel.turnarounds += channel.last_column >= 0 and channel.last_column != command
     channel.last_column = command

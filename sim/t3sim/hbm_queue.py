@@ -1,169 +1,27 @@
-"""State of the HBM model, and the queue of one pseudo-channel.
-
-Waiting lines stand in a list by age per bank. For each bank and kind of command (read or write) the oldest line whose
-row is open (*hit*) and the oldest whose row is not (*miss*) are remembered, so that the scheduler looks at banks, not
-at lines. A line whose row has been activated leaves the queue for its bank's command register (*active*): its row stays
-open until its column command, and its place in the queue is free again, as in Ramulator 2.1. There is one such register
-per bank. A list by age of the whole channel has waiting and active lines.
+"""The queue of one pseudo-channel: who may enter, who waits for whom, who is the candidate of a bank.
 
 Lines with the same address form a chain: only the oldest of them may issue, so that accesses to one line are never
-reordered.
+reordered. An update that is done by atomics keeps its place in the queue until its write has issued; between its two
+column commands it is in the controller's ALU (*maturing*), a first-in-first-out list.
 """
 
-from typing import NamedTuple
+from numba import njit
 
-import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
-from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP
-
-from t3sim.hbm_timing import DISTANCES, FOREVER, MAX_QUEUE_LINES, HbmParameters, distances
-
-BANKS = BANK_GROUPS * BANKS_PER_GROUP
-NONE = -1
-READ, WRITE, UPDATE = 0, 1, 2
-"""Kinds of access. Updates are issued as writes."""
-
-SLOTS = MAX_QUEUE_LINES + BANKS
-"""Line slots: as many as can wait, and one command register per bank."""
-
-GROUP = BANKS
-ALL = BANKS + BANK_GROUPS
-SCOPES = ALL + 1
-"""Scopes of timing: banks from 0, bank groups from GROUP, the whole channel at ALL."""
-
-ACT, PRE, COLUMN, PRE_ALL, REFRESH = 0, 1, 2, 3, 4
-COMMAND = np.dtype([("cycle", np.int64), ("command", np.int64), ("bank", np.int64), ("slot", np.int64)])
-"""The last command on a bus: when, which, and for which bank and line (NONE where it has no meaning)."""
-
-LINE = np.dtype(
-    [
-        ("order", np.int64),
-        ("arrived", np.int64),
-        ("tag", np.int64),
-        ("row", np.int32),
-        *((name, np.int16) for name in ["column", "bank", "kind", "touched", "waits", "follower"]),
-        *((name, np.int16) for name in ["older", "younger", "bank_older", "bank_younger"]),
-    ],
-    align=True,
-)
-"""One access. ``waits``: for an older access to the same line; ``follower``: the next younger one that waits for this.
-``younger`` also chains the free slots."""
-
-STATISTICS = (
-    *("reads", "writes", "updates"),
-    *("row_hits", "row_misses", "row_conflicts"),
-    *("turnarounds", "bus_cycles", "activates", "precharges", "refreshes"),
-)
-"""Counts per channel: accesses by kind (when their column command issues); row hits, misses (bank closed) and conflicts
-(other row open), once per access at its first command; changes of data-bus direction; data-bus clocks; row commands."""
-
-CHANNEL = np.dtype(
-    [
-        ("wake", np.int64),
-        ("next_refresh", np.int64),
-        ("refresh_ready", np.int64),
-        ("row_bus", np.int64),
-        ("next_order", np.int64),
-        ("writing", np.int64),  # 1 while writes are served
-        ("refreshes_due", np.int64),
-        ("oldest", np.int64),  # of the waiting and active lines
-        ("youngest", np.int64),
-        ("free", np.int64),
-        ("last_column", np.int64),  # READ or WRITE
-        ("next_act", np.int64),  # place in recent_acts
-        ("recent_acts", np.int64, (4,)),
-        ("active_mask", np.int64),  # banks whose command register holds a line
-        ("hit_mask", np.int64, (2,)),  # per kind: banks with a hit
-        ("miss_mask", np.int64, (2,)),
-        ("waiting", np.int64, (2,)),  # per kind: lines in the queue
-        *((name, np.int64) for name in STATISTICS),
-        ("row_command", COMMAND),
-        ("column_command", COMMAND),
-        ("active", np.int16, (BANKS,)),
-        ("hit", np.int16, (2, BANKS)),  # oldest line whose row is open
-        ("miss", np.int16, (2, BANKS)),  # oldest line whose row is not open
-        ("bank_oldest", np.int16, (BANKS,)),
-        ("bank_youngest", np.int16, (BANKS,)),
-        ("open_row", np.int64, (BANKS,)),
-        # First cycles at which timing allows a command, per scope: every bank, bank group and the channel.
-        ("column_ready", np.int64, (2, SCOPES)),
-        ("act_ready", np.int64, (SCOPES,)),
-        ("pre_ready", np.int64, (BANKS,)),
-        ("distance", DISTANCES),
-        ("line", LINE, (SLOTS,)),
-    ],
-    align=True,
-)
-"""State of one pseudo-channel. Arrays with kinds have two: reads, and writes with updates. Slots are NONE if empty."""
-
-
-class Hbm(NamedTuple):
-    """The pseudo-channels of one GPU."""
-
-    channel: np.ndarray
-    """[channel] :data:`CHANNEL` records."""
-
-
-def new_hbm(parameters: HbmParameters, channels: int) -> Hbm:
-    """Idle pseudo-channels, all banks closed, before cycle 0. ValueError if ``channels`` is below 1."""
-    if channels < 1:
-        raise ValueError(f"HBM: channels must be at least 1, not {channels}")
-    channel = np.zeros(channels, CHANNEL)
-    channel["distance"] = distances(parameters)
-    channel["next_refresh"] = channel["distance"]["refresh_interval"]
-    channel["recent_acts"] = -FOREVER
-    channel["row_command"]["cycle"] = channel["column_command"]["cycle"] = NONE
-    for name in (
-        "oldest",
-        "youngest",
-        "last_column",
-        "open_row",
-        "active",
-        "hit",
-        "miss",
-        "bank_oldest",
-        "bank_youngest",
-    ):
-        channel[name] = NONE
-    channel["line"]["younger"] = [*range(1, SLOTS), NONE]
-    return Hbm(channel)
-
-
-def statistics(hbm: Hbm, c: int) -> dict[str, int]:
-    """The counts of channel ``c`` by name (see :data:`STATISTICS`)."""
-    return {name: int(hbm.channel[c][name]) for name in STATISTICS}
-
-
-@intrinsic
-def lowest_bit(typingctx, mask):
-    """Number of the lowest 1 of a non-zero int64."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.int64), codegen
-
-
-@njit(cache=True, nogil=True)
-def command_kind(kind):
-    """The column command of an access: READ, or WRITE for writes and updates."""
-    return READ if kind == READ else WRITE
+from t3sim.hbm_state import COMPUTE, FOREVER, MEMORY, NONE, READ, UPDATE, WRITE, command_of
 
 
 @njit(cache=True, nogil=True)
 def has_room(channel, command):
     """Whether one more line that is read or written (``command`` READ or WRITE) can wait."""
-    waiting, distance = channel.waiting, channel.distance
+    held, distance = channel.held, channel.distance
     limit = distance.read_lines if command == READ else distance.write_lines
-    return waiting[command] < limit and waiting[READ] + waiting[WRITE] < distance.all_lines
+    return held[command] < limit and held[READ] + held[WRITE] < distance.all_lines
 
 
 @njit(cache=True, nogil=True)
 def insert(channel, now, bank, row, column, kind, tag):
     """Puts an access into the queue (there must be room: RuntimeError) and returns its slot."""
-    command = command_kind(kind)
+    command, distance = command_of(kind), channel.distance
     if not has_room(channel, command):
         raise RuntimeError("HBM: access to a full queue; ask accepts() before enqueue()")
     slot = channel.free
@@ -173,12 +31,16 @@ def insert(channel, now, bank, row, column, kind, tag):
     channel.next_order += 1
     line.arrived, line.tag, line.row, line.column = now, tag, row, column
     line.bank, line.kind, line.touched, line.follower = bank, kind, 0, NONE
+    line.served, line.keeps = kind, 0
+    if kind == UPDATE:
+        line.served, line.keeps = distance.update_served, distance.atomic
     elder = _youngest_of_same_line(channel, bank, row, column)
     line.waits = elder != NONE
     if elder != NONE:
         channel.line[elder].follower = slot
     _append(channel, slot, bank)
-    channel.waiting[command] += 1
+    channel.held[command] += 1
+    channel.waiting[line.served] += 1
     return slot
 
 
@@ -194,24 +56,37 @@ def _youngest_of_same_line(channel, bank, row, column):
     slot = channel.active[bank]
     if slot != NONE and channel.line[slot].row == row and channel.line[slot].column == column:
         return slot
+    slot = channel.maturing
+    while slot != NONE:
+        line = channel.line[slot]
+        if line.bank == bank and line.row == row and line.column == column:
+            return slot
+        slot = line.bank_younger
     return NONE
 
 
 @njit(cache=True, nogil=True)
+def mode_of(served):
+    """The mode in which a class is served: COMPUTE for updates of a class of their own, else MEMORY."""
+    return COMPUTE if served == UPDATE else MEMORY
+
+
+@njit(cache=True, nogil=True)
 def _append(channel, slot, bank):
-    """Makes the slot the youngest of the channel and of its bank."""
+    """Makes the slot the youngest of its mode and of its bank."""
     line = channel.line[slot]
-    line.older, line.younger = channel.youngest, NONE
+    mode = mode_of(line.served)
+    line.older, line.younger = channel.youngest[mode], NONE
     line.bank_older, line.bank_younger = channel.bank_youngest[bank], NONE
     if line.older == NONE:
-        channel.oldest = slot
+        channel.oldest[mode] = slot
     else:
         channel.line[line.older].younger = slot
     if line.bank_older == NONE:
         channel.bank_oldest[bank] = slot
     else:
         channel.line[line.bank_older].bank_younger = slot
-    channel.youngest = slot
+    channel.youngest[mode] = slot
     channel.bank_youngest[bank] = slot
 
 
@@ -227,57 +102,96 @@ def leave_queue(channel, slot):
         channel.bank_youngest[line.bank] = line.bank_older
     else:
         channel.line[line.bank_younger].bank_older = line.bank_older
-    channel.waiting[command_kind(line.kind)] -= 1
+    channel.waiting[line.served] -= 1
+    channel.held[command_of(line.kind)] -= 1 - line.keeps
 
 
 @njit(cache=True, nogil=True)
 def release(channel, slot):
     """Frees the slot of an issued line; the next access to the same line may issue from now on."""
     line = channel.line[slot]
+    mode = mode_of(line.served)
     if line.follower != NONE:
         channel.line[line.follower].waits = 0
     if line.older == NONE:
-        channel.oldest = line.younger
+        channel.oldest[mode] = line.younger
     else:
         channel.line[line.older].younger = line.younger
     if line.younger == NONE:
-        channel.youngest = line.older
+        channel.youngest[mode] = line.older
     else:
         channel.line[line.younger].older = line.older
     line.younger = channel.free
     channel.free = slot
+    channel.held[command_of(line.kind)] -= line.keeps
+
+
+@njit(cache=True, nogil=True)
+def mature(channel, slot, cycle):
+    """Puts an update whose line was read into the controller's ALU, to be written from ``cycle`` on."""
+    line = channel.line[slot]
+    line.served, line.matures, line.touched, line.bank_younger = WRITE, cycle, 0, NONE
+    if channel.maturing == NONE:
+        channel.maturing, channel.next_mature = slot, cycle
+    else:
+        channel.line[channel.maturing_last].bank_younger = slot
+    channel.maturing_last = slot
+
+
+@njit(cache=True, nogil=True)
+def take_matured(channel):
+    """Puts the oldest update of the controller's ALU back into its bank's list, by age, to be written."""
+    slot = channel.maturing
+    line = channel.line[slot]
+    channel.maturing = line.bank_younger
+    channel.next_mature = channel.line[channel.maturing].matures if channel.maturing != NONE else FOREVER
+    older, younger = NONE, channel.bank_oldest[line.bank]
+    while younger != NONE and channel.line[younger].order < line.order:
+        older, younger = younger, channel.line[younger].bank_younger
+    line.bank_older, line.bank_younger = older, younger
+    if older == NONE:
+        channel.bank_oldest[line.bank] = slot
+    else:
+        channel.line[older].bank_younger = slot
+    if younger == NONE:
+        channel.bank_youngest[line.bank] = slot
+    else:
+        channel.line[younger].bank_older = slot
+    channel.waiting[WRITE] += 1
+    find_candidates(channel, line.bank)
 
 
 @njit(cache=True, nogil=True)
 def find_candidates(channel, bank):
-    """Finds the bank's oldest hit and miss of each kind anew: after a command to the bank."""
-    for command in (READ, WRITE):
-        channel.hit[command, bank] = NONE
-        channel.miss[command, bank] = NONE
+    """Finds the bank's oldest hit and miss of each class anew: after a command to the bank."""
+    classes = channel.distance.classes
+    for served in range(classes):
+        channel.hit[served, bank] = NONE
+        channel.miss[served, bank] = NONE
     slot = channel.bank_oldest[bank]
     while slot != NONE:
         offer(channel, slot)
         slot = channel.line[slot].bank_younger
     bit = 1 << bank
-    for command in (READ, WRITE):
-        if channel.hit[command, bank] == NONE:
-            channel.hit_mask[command] &= ~bit
-        if channel.miss[command, bank] == NONE:
-            channel.miss_mask[command] &= ~bit
+    for served in range(classes):
+        if channel.hit[served, bank] == NONE:
+            channel.hit_mask[served] &= ~bit
+        if channel.miss[served, bank] == NONE:
+            channel.miss_mask[served] &= ~bit
 
 
 @njit(cache=True, nogil=True)
 def offer(channel, slot):
-    """Makes a line its bank's candidate if there is none of its kind yet; returns whether it became one."""
+    """Makes a line its bank's candidate if there is none of its class yet; returns whether it became one."""
     line = channel.line[slot]
     if line.waits:
         return False
-    command, bank = command_kind(line.kind), line.bank
+    served, bank = line.served, line.bank
     is_hit = channel.open_row[bank] == line.row
     candidates = channel.hit if is_hit else channel.miss
-    if candidates[command, bank] != NONE:
+    if candidates[served, bank] != NONE:
         return False
-    candidates[command, bank] = slot
+    candidates[served, bank] = slot
     mask = channel.hit_mask if is_hit else channel.miss_mask
-    mask[command] |= 1 << bank
+    mask[served] |= 1 << bank
     return True

@@ -18,6 +18,17 @@ MAX_QUEUE_LINES = 127
 """Most lines that can wait in a channel: the hardware compares 7-bit occupancies."""
 FOREVER = 1 << 62
 """A cycle that never comes."""
+READ, WRITE, UPDATE = 0, 1, 2
+"""Kinds of access, and classes of lines. Updates are issued as writes, with atomics after a read."""
+
+
+_OTHER_CLOCKS = ("age_limit_cycles", "nmc_update_cycles", "pim_switch_cycles", "atomic_cycles")
+_CHOICES = {
+    "queue": ("shared", "split"),
+    "line_order": ("rotate", "bank-local"),
+    "row_policy": ("oldest", "hits-first"),
+    "substrate": ("nmc", "pim", "atomics"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,13 +69,22 @@ class HbmParameters:
     """... until they are below this fraction of it."""
     age_limit_cycles: int = 2048
     """A line that has waited so long is served first [A]: above the wait in a full split queue on one bank (32 nRC)."""
+    row_policy: str = "oldest"
+    """``oldest``: a row is closed for a miss as soon as timing allows; ``hits-first``: not while lines hit in it."""
+    substrate: str = "nmc"
+    """Who updates: ``nmc`` (concurrent op-and-store), ``pim`` (the same in compute mode only) or ``atomics`` (a read,
+    the controller's ALU, and a write)."""
     nmc_update_cycles: int = 8
     """Clocks from an update to the next column command in its bank group [A]: 2 x nCCDL."""
+    pim_switch_cycles: int = 48
+    """Clocks of a mode switch, all banks closed [A]: nRC, to activate and precharge the mode's row."""
+    atomic_cycles: int = 4
+    """Clocks of the controller's ALU for an atomic [A]: the stages of the near-memory unit's."""
     line_order: str = "rotate"
     """How consecutive lines of the channel lie in the banks: ``rotate`` or ``bank-local``."""
 
     def __post_init__(self) -> None:
-        for name in (*timing_names(), "age_limit_cycles", "nmc_update_cycles"):
+        for name in (*timing_names(), *_OTHER_CLOCKS):
             self._require(
                 name, _is_int(getattr(self, name)) and getattr(self, name) >= 1, "a positive integer (clocks)"
             )
@@ -77,8 +97,8 @@ class HbmParameters:
                 "write_lines", self.write_lines <= most, f"at most {most} beside {self.read_lines} read_lines"
             )
         self._require("refresh", isinstance(self.refresh, bool), "true or false")
-        self._require("queue", self.queue in ("shared", "split"), "'shared' or 'split'")
-        self._require("line_order", self.line_order in ("rotate", "bank-local"), "'rotate' or 'bank-local'")
+        for name, legal in _CHOICES.items():
+            self._require(name, getattr(self, name) in legal, " or ".join(repr(choice) for choice in legal))
         for name in ("drain_high", "drain_low"):
             self._require(name, isinstance(getattr(self, name), int | float), "a number")
         self._require("drain_high", 0 < self.drain_high <= 1, "above 0 and at most 1")
@@ -88,6 +108,7 @@ class HbmParameters:
         self._require("nRRDL", self.nRRDL >= self.nRRDS, f"at least nRRDS ({self.nRRDS})")
         self._require("nWTRL", self.nWTRL >= self.nWTRS, f"at least nWTRS ({self.nWTRS})")
         self._require("nREFI", self.nREFI > self.nRFC + self.nRC, f"above nRFC + nRC ({self.nRFC + self.nRC})")
+        self._require("pim_switch_cycles", self.pim_switch_cycles > 1, "above 1 (as nRP)")
         self._require("nRP", self.nRP > 1, "above 1 (ACT is named by the first of its two clocks)")
         self._require("nCWL", self.nCWL < self.nCL + self.nBL + BUS_TURN_CLOCKS, "below nCL + nBL + 2")
 
@@ -128,7 +149,8 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "read_to_write": p.nCL + p.nBL + BUS_TURN_CLOCKS - p.nCWL,
         "write_to_read_any": p.nCWL + p.nBL + p.nWTRS,
         "write_to_read_group": p.nCWL + p.nBL + p.nWTRL,
-        "update_group": max(p.nmc_update_cycles, p.nCCDL),
+        "update_group": 0 if p.substrate == "atomics" else max(p.nmc_update_cycles, p.nCCDL),
+        "atomic_write": p.nCL + p.nBL + p.atomic_cycles,
         "act_to_read": p.nRCDRD + late,
         "act_to_write": p.nRCDWR + late,
         "act_to_pre": p.nRAS + late,
@@ -144,6 +166,8 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "pre_to_refresh": p.nRP,
         "refresh_to_act": p.nRFC - late,
         "refresh_to_refresh": p.nRFC,
+        "switch_to_act": p.pim_switch_cycles - late,
+        "switch_to_refresh": p.pim_switch_cycles,
         "refresh_interval": p.nREFI if p.refresh else FOREVER,
         "burst": p.nBL,
         "read_done": p.nCL + p.nBL,
@@ -154,7 +178,12 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "drain_above": math.floor(p.drain_high * p.write_share),
         "drain_below": max(1, math.ceil(p.drain_low * p.write_share)),  # no write left always ends a drain
         "age_limit": p.age_limit_cycles,
-        "line_order": ("rotate", "bank-local").index(p.line_order),
+        "line_order": _CHOICES["line_order"].index(p.line_order),
+        "hits_first": -(p.row_policy == "hits-first"),  # a mask of all banks, or of none
+        "pim": int(p.substrate == "pim"),
+        "atomic": int(p.substrate == "atomics"),
+        "update_served": {"nmc": WRITE, "pim": UPDATE, "atomics": READ}[p.substrate],
+        "classes": 3 if p.substrate == "pim" else 2,
     }
 
 

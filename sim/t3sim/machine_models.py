@@ -117,7 +117,11 @@ class Hbm(_Section):
     drain_high: float = _quantity("fraction", gt=0, le=1)
     drain_low: float = _quantity("fraction", ge=0, lt=1)
     age_limit_cycles: int = _quantity("clocks", ge=1)
+    row_policy: Literal["oldest", "hits-first"]
+    substrate: Literal["nmc", "pim", "atomics"]
     nmc_update_cycles: int = _quantity("clocks", ge=1)
+    pim_switch_cycles: int = _quantity("clocks", ge=2)
+    atomic_cycles: int = _quantity("clocks", ge=1)
     line_order: Literal["rotate", "bank-local"]
 
     @model_validator(mode="after")

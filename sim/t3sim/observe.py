@@ -6,7 +6,7 @@ import numpy as np
 
 from .engine import state
 from .engine.state import Gpu
-from .hbm_queue import STATISTICS, Hbm, statistics
+from .hbm_state import STATISTICS, Hbm, statistics
 from .request import CAUSES, Interval, IntervalKind, Timeline, TriggerEvent
 from .result import Contention, DramUse, StreamContention
 from .system import System
@@ -17,7 +17,7 @@ def _ns(system: System, cycles: float) -> float:
 
 
 def dram_totals(gpu: Gpu) -> dict[str, int]:
-    """Counts of the HBM model summed over one GPU's channels (see hbm_queue.STATISTICS)."""
+    """Counts of the HBM model summed over one GPU's channels (see hbm_state.STATISTICS)."""
     channels = [statistics(Hbm(gpu.channel), channel) for channel in range(int(gpu.p["channels"][0]))]
     return {name: sum(channel[name] for channel in channels) for name in STATISTICS}
 
@@ -39,6 +39,8 @@ def contention(system: System) -> Contention:
             row_misses=totals["row_misses"],
             row_conflicts=totals["row_conflicts"],
             turnarounds=totals["turnarounds"],
+            atomic_reads=totals["atomic_reads"],
+            mode_switches=totals["mode_switches"],
         ),
         cu_stall_ns={
             "loads": _ns(system, sum(int(gpu.s["stall_cycles"][0]) for gpu in gpus) / cus),

@@ -119,13 +119,16 @@ class StreamContention(_Record):
 
 
 class DramUse(_Record):
-    """Data bus use (fraction of the total time), row outcomes, and read/write turnarounds."""
+    """Data bus use (fraction of the total time), row outcomes, and read/write turnarounds. ``atomic_reads``: lines read
+    besides the traffic because updates are atomics; ``mode_switches``: changes between memory and compute mode."""
 
     bus_use: float
     row_hits: int
     row_misses: int
     row_conflicts: int
     turnarounds: int
+    atomic_reads: int = 0
+    mode_switches: int = 0
 
 
 class Contention(_Record):

@@ -231,8 +231,12 @@ def _covers(gpu: Gpu) -> bool:
 
 
 def _lines_match(gpu: Gpu) -> bool:
-    """DRAM moved as many lines as requests carried bytes for (short lines count as whole)."""
-    totals = dram_totals(gpu)
+    """DRAM moved as many lines as requests carried bytes for (short lines count as whole).
+
+    Besides them it reads one line for each update if updates are atomics, and none otherwise.
+    """
+    totals, atomic = dram_totals(gpu), bool(gpu.channel["distance"]["atomic"][0])
     lines = totals["reads"] + totals["writes"] + totals["updates"]
     moved = int(gpu.bytes_by_cause.sum())
-    return moved <= 32 * lines and int(gpu.wait.sum()) == lines
+    extra = totals["updates"] if atomic else 0
+    return moved <= 32 * lines and int(gpu.wait.sum()) == lines and totals["atomic_reads"] == extra

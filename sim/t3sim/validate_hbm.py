@@ -57,6 +57,7 @@ def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, Hbm]:
         write_lines=32,
         drain_high=0.8,
         drain_low=0.2,
+        row_policy="oldest",
         age_limit_cycles=FOREVER,  # the reference has none
     )
     hbm = new_hbm(as_measured, 1)

@@ -2,7 +2,7 @@
 
 from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
 
-from ..hbm_queue import lowest_bit
+from ..hbm_state import lowest_bit
 from .jit import inner
 from .state import GEMM_READ
 

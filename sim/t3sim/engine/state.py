@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..hbm_queue import CHANNEL
+from ..hbm_state import CHANNEL
 from .reference import Bundle
 
 WORD, NUMBER, FLAG = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_)
