@@ -157,7 +157,7 @@ def test_progress_goes_to_stderr(engine):
         ),
         (("--hardware", "fpga"), "hardware must be one of rtl, golden, not 'fpga'"),
         (("--hardware-preset", "huge"), "hardware preset must be one of paper, paper-fit, small, fpga, not 'huge'"),
-        (("--machine", "papre"), "machine must be one of paper, toy"),
+        (("--machine", "papre"), "machine must be one of paper, paper-samsung, toy"),
         (("--set", "gpu.cuss=3"), "did you mean 'cus'?"),
         (("--set", "gpu.cus"), "section.key=value"),
         (("--threads", "0"), "threads must be at least 1, not 0"),

@@ -17,7 +17,7 @@ from t3sim.request import RunRequest
 from t3sim.workload import INNER_MULTIPLE, Workload, custom_workload, model_workload
 
 SIM = Path(t3sim.__file__).parent
-SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*")
+SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 NAMERS = {"workload.py", "result.py", "timeline.py", "console.py", "runs.py", "cli.py", "cli_reports.py"}
 """Files (and those of reports/) that may know a workload's name: they make workloads, or name them for people."""
 OF_THE_SHAPE = {

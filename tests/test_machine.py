@@ -149,7 +149,7 @@ def test_bad_machine_files_are_refused(tmp_path: Path, content, message):
 
 
 def test_unknown_and_unreadable_machines_name_the_presets(tmp_path: Path):
-    with pytest.raises(ValueError, match=r"machine must be one of paper, toy or a readable TOML file, not 'papr'"):
+    with pytest.raises(ValueError, match="one of paper, paper-samsung, toy or a readable TOML file, not 'papr'"):
         load_machine("papr")
     with pytest.raises(ValueError, match="readable TOML file"):
         load_machine(tmp_path)
