@@ -14,8 +14,9 @@ from rich.table import Table
 from .request import Progress
 from .result import Result
 
-if TYPE_CHECKING:  # both take seconds to import
+if TYPE_CHECKING:  # they take seconds to import
     from .bench import Bench
+    from .reports.runner import Status
     from .validate_alu import Row as AluRow
     from .validate_hbm import Row
 
@@ -50,6 +51,13 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 
 
 @contextmanager
+def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"], None]]:
+    """A callback for the state of many runs, shown as :func:`progress` does."""
+    with _bar_or_lines(console, label, "started (a first run compiles for a minute or two)") as show:
+        yield lambda now: show(now.cost_done, now.cost_total, _runs_status(now))
+
+
+@contextmanager
 def _bar_or_lines(console: Console, label: str, first: str) -> Iterator[Callable[[float, float | None, str], None]]:
     """Shows what is done, the total if known, and a text; the first line without a terminal ends with ``first``."""
     if console.is_terminal:
@@ -80,7 +88,7 @@ def _status(now: Progress) -> str:
         parts.append(f"{rate / 1e3:.1f} us/s")
         if now.estimated_total_ns is not None and now.simulated_ns > ESTIMATE_FROM * now.estimated_total_ns:
             seconds = max(now.estimated_total_ns - now.simulated_ns, 0) / rate
-            parts.append(f"about {int(seconds // 60)}:{int(seconds % 60):02d} left")
+            parts.append(f"about {_clock(seconds)} left")
     return ", ".join(parts)
 
 
@@ -93,6 +101,23 @@ def _case_status(cases: int, total: int | None, seconds: float) -> str:
             left = (total - cases) * seconds / cases
             parts.append(f"about {int(left // 60)}:{int(left % 60):02d} left")
     return ", ".join(parts)
+
+
+def _runs_status(now: "Status") -> str:
+    """Runs done, running and failed, and time to go."""
+    parts = [f"{now.done} of {now.total} runs done", f"{len(now.running)} running"]
+    if now.failed:
+        parts.append(f"{now.failed} failed")
+    if (seconds := now.seconds_left) is not None:
+        parts.append(f"about {_clock(seconds)} left")
+    return ", ".join(parts) + "".join(f"\n  {name}" for name in now.running)
+
+
+def _clock(seconds: float) -> str:
+    """Hours, minutes and seconds, without hours if there are none."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def result_table(results: Sequence[Result], speedups: Sequence[float | None]) -> Table:

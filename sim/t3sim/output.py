@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MARKERS = ("result.json", "compare.json", "t3.json", "bench.json", "validate.json")
+MARKERS = (
+    "result.json", "compare.json", "t3.json", "bench.json", "validate.json", "reproduce.json", "sweep.json",
+    "sensitivity.json",
+)  # fmt: skip
 """A folder with one of these files is an earlier output, which a new one may replace."""
 
 

@@ -1,0 +1,110 @@
+"""``t3 reproduce`` and ``t3 sweep``: many runs, in worker processes, and what they show together."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from .cli_errors import Failure, Interrupted, Mismatch
+from .console import runs_progress
+from .machine import parse_setting, preset_names
+from .output import check_replaceable, output_folder, write_atomically
+from .reports.suite import QUICK_TABLES, TABLES, Suite
+from .request import HARDWARE, Hardware
+from .result import json_text
+
+if TYPE_CHECKING:
+    from .reports.experiment import Experiment
+    from .reports.store import Store
+
+REPORT_COLUMNS = 180
+"""Width of tables that are not printed to a terminal."""
+
+
+def _run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
+    """Runs what is missing, with progress on stderr. Raises Failure and Interrupted; finished runs are kept."""
+    from .reports.runner import RunsFailedError, run_missing
+    from .reports.store import Store
+
+    store = Store()
+    console = Console(stderr=True)
+    try:
+        with runs_progress(console, label) as show:
+            run_missing(experiments, store, jobs, show)
+    except RunsFailedError as error:
+        raise Failure(str(error)) from error
+    except KeyboardInterrupt as error:
+        raise Interrupted(
+            "interrupted; finished runs are kept, and the same command goes on from there"
+        ) from error
+    return store
+
+
+def _jobs(command: Any) -> Any:
+    return click.option(
+        "--jobs", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
+        help="Runs at a time; the results do not depend on it.",
+    )(command)  # fmt: skip
+
+
+@click.command()
+@click.option("--only", "only", multiple=True, metavar="TABLE", help=f"Table, repeatable: {', '.join(TABLES)}.")
+@click.option("--quick", is_flag=True, help="TP 8 and 16 only, one GPU of every ring: a fast look.")
+@click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
+@click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
+@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
+@_jobs
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results; none are written without it.")
+def reproduce(
+    only: tuple[str, ...], quick: bool, hardware: Hardware, machine: str, settings: tuple[str, ...], jobs: int,
+    out: Path | None,
+) -> None:  # fmt: skip
+    """Put every published result of the paper beside ours.
+
+    Runs what is not in the cache yet; each finished run is kept at once, so that an interrupted command goes on. A
+    figure outside its band does not change the exit code; an identity that does not hold does.
+    """
+    known = QUICK_TABLES if quick else TABLES
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise ValueError(f"--only must name tables of {', '.join(known)}, not {', '.join(unknown)}")
+    if out is not None:
+        check_replaceable(out)
+    suite = Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=quick)
+    tables = [name for name in known if not only or name in only]
+    store = _run_all(suite.experiments(tables), jobs, "reproduce")
+    _report(suite, store, tables, out)
+
+
+def _report(suite: Suite, store: "Store", tables: Sequence[str], out: Path | None) -> None:
+    """Writes and prints; then fails (exit code 1) if a result does not add up."""
+    from .reports.evaluation import Evaluation
+    from .reports.reproduction import reproduction
+    from .reports.tables import TABLE_MAKERS, figures_table
+
+    evaluation = Evaluation(suite, store)
+    record = reproduction(evaluation, tables)
+    if out is not None:
+        from .reports.charts import draw_charts
+
+        with output_folder(out) as folder:
+            write_atomically(folder / "reproduce.json", json_text(record.model_dump(by_alias=True)))
+            draw_charts(evaluation, tables, folder)
+    console = _wide_console()
+    for name in tables:
+        if name in TABLE_MAKERS:
+            console.print(TABLE_MAKERS[name](evaluation), end="\n\n")
+    console.print(figures_table(record.figures))
+    if out is not None:
+        console.print(f"written to {out}", soft_wrap=True)
+    if record.failures:
+        raise Mismatch("; ".join(record.failures))
+
+
+def _wide_console() -> Console:
+    """A console that does not fold wide tables when its output goes to a file."""
+    console = Console()
+    return console if console.is_terminal else Console(width=REPORT_COLUMNS)

@@ -1,0 +1,214 @@
+"""The charts of ``t3 reproduce``, in the forms that the paper uses."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ..console import CAUSE_TITLES
+from ..request import CAUSES, Policy
+from ..timeline import COLOURS
+from .drawing import (
+    SPLIT_COLOURS,
+    grouped_bars,
+    label_groups,
+    legend_above,
+    positions,
+    save,
+    stacked_bars,
+)
+from .evaluation import OVERLAPPED, Evaluation, geomean
+from .operators import PHASES
+from .published import published
+from .reproduction import model_pairs
+from .suite import FIGURE_17, TP_8_16, TP_32, TP_64, Point, Variant
+
+Drawer = Callable[[Evaluation], Figure]
+GEOMEAN = "geo-\nmean"
+
+
+def _names(points: Sequence[Point]) -> tuple[list[str], list[str]]:
+    """Labels of the bars, and the group of each."""
+    return [point.sublayer for point in points], [f"{point.model}, TP {point.tp}" for point in points]
+
+
+def _figure(width: float, height: float, title: str) -> Figure:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def _width(points: Sequence[Point], series: int) -> float:
+    return 2.5 + len(points) * max(0.42, 0.16 * series)
+
+
+def _split(points: Sequence[Point]) -> Drawer:
+    """GEMM, reduce-scatter and all-gather of the sequential policy, as parts of its time."""
+
+    def draw(e: Evaluation) -> Figure:
+        labels, groups = _names(points)
+        times = [e.record(point, "sequential").time_ns for point in points]
+        sums = np.array([time.gemm + time.reduce_scatter + time.all_gather for time in times])
+        parts = {
+            "GEMM": np.array([time.gemm for time in times]) / sums,
+            "reduce-scatter": np.array([time.reduce_scatter for time in times]) / sums,
+            "all-gather": np.array([time.all_gather for time in times]) / sums,
+        }
+        figure = _figure(_width(points, 2), 3.6, "Sequential: where the time of a sublayer goes")
+        axes = figure.subplots()
+        where = positions(groups)
+        stacked_bars(axes, where, parts, SPLIT_COLOURS)
+        label_groups(axes, where, labels, groups)
+        axes.set_ylabel("part of the time")
+        axes.set_ylim(0, 1)
+        legend_above(axes, 3)
+        return figure
+
+    return draw
+
+
+def _speedups(
+    points: Sequence[Point], policies: Sequence[Policy], title: str, lines: Mapping[str, Policy], variant: Variant = "base"
+) -> Drawer:
+    """Speedups of policies at every point and their geometric means; ``lines``: published figure -> its policy."""
+
+    def draw(e: Evaluation) -> Figure:
+        labels, groups = _names(points)
+        gains = {policy: e.speedups(points, policy, variant) for policy in policies}
+        where = positions([*groups, "all"])
+        figure = _figure(_width(points, len(policies)), 4.0, title)
+        axes = figure.subplots()
+        grouped_bars(axes, where, {policy: [*values, geomean(values)] for policy, values in gains.items()})
+        label_groups(axes, where, [*labels, GEOMEAN], [*groups, ""])
+        highest = max(max(values) for values in gains.values())
+        axes.set_ylim(0.9, max(highest * 1.08, 1.5))
+        axes.axhline(1, color="#333333", linewidth=0.8)
+        _mark_published(axes, where[-1], lines, list(policies))
+        axes.set_ylabel("speedup over sequential")
+        legend_above(axes, len(policies) + 1)
+        return figure
+
+    return draw
+
+
+def _mark_published(axes, x: float, lines: Mapping[str, Policy], policies: list[Policy]) -> None:
+    """A short line over the bar of each policy at the published geometric mean."""
+    width = 0.86 / len(policies)
+    for index, (name, policy) in enumerate(lines.items()):
+        at = x + (policies.index(policy) - (len(policies) - 1) / 2) * width
+        axes.hlines(published()[name].value, at - width * 0.7, at + width * 0.7, color="#D55E00", linewidth=2,
+                    label="published geomean" if index == 0 else None, zorder=3)  # fmt: skip
+
+
+def _timeline(e: Evaluation) -> Figure:
+    """DRAM traffic over time of one sublayer under three policies: the paper's Figure 17."""
+    policies: tuple[Policy, ...] = ("sequential", *OVERLAPPED)
+    figure = _figure(11, 7.5, f"DRAM traffic of GPU 0 over time, {FIGURE_17.title}")
+    rows = figure.subplots(len(policies), 1, sharex=True, sharey=True)
+    for axes, policy in zip(rows, policies, strict=True):
+        outcome = e.outcome(FIGURE_17, policy)
+        assert outcome.traffic is not None
+        bins = outcome.traffic
+        floor = np.zeros(len(bins.bytes["gemm_read"]))
+        edges = np.arange(len(floor) + 1) * bins.bin_ns / 1e3
+        for cause in CAUSES:
+            top = floor + np.array(bins.bytes[cause]) / bins.bin_ns  # bytes per ns are GB/s
+            axes.stairs(top, edges, baseline=floor, fill=True, color=COLOURS[cause], linewidth=0,
+                        label=CAUSE_TITLES[cause])  # fmt: skip
+            floor = top
+        axes.set_ylabel(f"{policy}\nGB/s")
+        axes.set_ylim(bottom=0)
+        axes.spines[["top", "right"]].set_visible(False)
+    legend_above(rows[0], len(CAUSES))
+    rows[-1].set_xlabel("time since GEMM launch (us)")
+    rows[-1].set_xlim(left=0)
+    return figure
+
+
+def _traffic(e: Evaluation) -> Figure:
+    """Bytes by cause of sequential and t3-mca, as parts of sequential's."""
+    labels, groups = _names(TP_8_16)
+    where = positions(groups)
+    figure = _figure(_width(TP_8_16, 3), 4.0, "DRAM data movement by cause, relative to sequential (left: sequential, right: t3-mca)")  # fmt: skip
+    axes = figure.subplots()
+    bases = np.array([e.record(point, "sequential").traffic_bytes_per_gpu.total for point in TP_8_16])
+    policies: tuple[Policy, ...] = ("sequential", "t3-mca")
+    for policy, offset in zip(policies, (-0.2, 0.2), strict=True):
+        traffic = [e.record(point, policy).traffic_bytes_per_gpu for point in TP_8_16]
+        parts = {cause: np.array([getattr(item, cause) for item in traffic]) / bases for cause in CAUSES}
+        named = {CAUSE_TITLES[cause]: values for cause, values in parts.items()}
+        colours = {CAUSE_TITLES[cause]: COLOURS[cause] for cause in CAUSES}
+        stacked_bars(axes, where + offset, named, colours, 0.36, labelled=policy == "sequential")
+    label_groups(axes, where, labels, groups)
+    axes.set_ylabel("bytes, sequential = 1")
+    legend_above(axes, len(CAUSES))
+    return figure
+
+
+def _end_to_end(e: Evaluation) -> Figure:
+    """Speedups of whole models, training above and the prompt phase below."""
+    pairs = model_pairs(e)
+    figure = _figure(2.5 + 0.9 * len(pairs), 6.0, "Whole models: speedup over sequential")
+    for axes, phase in zip(figure.subplots(2, 1), PHASES, strict=True):
+        times = [e.model_time(model, tp, phase) for model, tp in pairs]
+        where = positions(["all"] * len(pairs))
+        grouped_bars(axes, where, {policy: [time.speedup(policy) for time in times] for policy in OVERLAPPED}, 3)
+        label_groups(axes, where, [f"{model}\nTP {tp}" for model, tp in pairs], [""] * len(pairs))
+        for policy, colour in zip(OVERLAPPED, ("#E69F00", "#0072B2"), strict=True):
+            value = 1 + published()[f"{phase}-{policy}-geomean"].value / 100
+            axes.axhline(value, color=colour, linestyle="--", linewidth=1, label=f"published geomean, {policy}")
+        axes.set_ylim(0.98, None)
+        axes.margins(y=0.15)
+        axes.set_ylabel(phase)
+        legend_above(axes, 4)
+    return figure
+
+
+def _cus(e: Evaluation) -> Figure:
+    """Geometric means and every sublayer on the base machine and on one with twice the CUs."""
+    policies: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
+    labels, groups = _names(TP_8_16)
+    where = positions([*groups, "all"])
+    figure = _figure(_width(TP_8_16, 3), 6.5, "A GPU with twice the CUs: speedup over sequential on the same GPU")
+    variants: dict[Variant, str] = {"base": "80 CUs", "cus": "160 CUs"}
+    rows = figure.subplots(2, 1, sharey=True)
+    for axes, (variant, title) in zip(rows, variants.items(), strict=True):
+        gains = {policy: e.speedups(TP_8_16, policy, variant) for policy in policies}
+        grouped_bars(axes, where, {policy: [*values, geomean(values)] for policy, values in gains.items()})
+        label_groups(axes, where, [*labels, GEOMEAN], [*groups, ""])
+        axes.axhline(1, color="#333333", linewidth=0.8)
+        axes.set_ylabel(title)
+    rows[0].set_ylim(0.8, None)
+    rows[0].margins(y=0.15)
+    legend_above(rows[0], 3)
+    return figure
+
+
+IDEALS: tuple[Policy, ...] = ("ideal-overlap", "ideal-overlap-nmc", *OVERLAPPED)
+PUBLISHED_LINES: dict[str, Policy] = {"ideal-geomean": "ideal-overlap", "t3-geomean": "t3", "t3-mca-geomean": "t3-mca"}
+LARGE: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
+CHARTS: Mapping[str, Mapping[str, Drawer]] = MappingProxyType({
+    "sublayers": {
+        "time-split": _split(TP_8_16),
+        "speedups": _speedups(TP_8_16, IDEALS, "Speedup of sublayers at TP 8 and 16", PUBLISHED_LINES),
+    },
+    "timeline": {"dram-traffic-over-time": _timeline},
+    "traffic": {"data-movement": _traffic},
+    "tp32": {
+        "tp32-time-split": _split(TP_32),
+        "tp32-speedups": _speedups(TP_32, LARGE, "Speedup of sublayers at TP 32", {"tp32-geomean": "t3-mca"}),
+    },
+    "tp64": {"tp64-speedups": _speedups(TP_64, LARGE, "Speedup of sublayers at TP 64", {})},
+    "cus": {"twice-the-cus": _cus},
+    "end-to-end": {"end-to-end": _end_to_end},
+})  # fmt: skip
+"""Table -> file name -> what draws it."""
+
+
+def draw_charts(evaluation: Evaluation, tables: Sequence[str], folder: Path) -> None:
+    """Writes the charts of ``tables`` as PNG and SVG."""
+    for table in tables:
+        for name, draw in CHARTS.get(table, {}).items():
+            save(draw(evaluation), folder / name)

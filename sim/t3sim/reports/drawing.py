@@ -1,0 +1,80 @@
+"""What the charts share: colours, grouped and stacked bars over sublayers, and files that repeat byte for byte."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from ..timeline import ALL_GATHER, GEMM, REDUCE_SCATTER
+
+# Okabe and Ito's colours, distinct for colour-blind readers.
+POLICY_COLOURS: Mapping[str, str] = {
+    "ideal-overlap": "#999999", "ideal-overlap-nmc": "#444444", "t3": "#E69F00", "t3-mca": "#0072B2",
+}  # fmt: skip
+SPLIT_COLOURS: Mapping[str, str] = {"GEMM": GEMM, "reduce-scatter": REDUCE_SCATTER, "all-gather": ALL_GATHER}
+GAP = 0.8
+"""Room between groups, in bars' groups."""
+
+
+def positions(groups: Sequence[str]) -> np.ndarray:
+    """Where to draw a group of bars for each entry; entries of different groups stand apart."""
+    where, at = [], 0.0
+    for index, name in enumerate(groups):
+        if index:
+            at += 1.0 if groups[index - 1] == name else 1.0 + GAP
+        where.append(at)
+    return np.array(where)
+
+
+def label_groups(axes: Axes, where: np.ndarray, labels: Sequence[str], groups: Sequence[str]) -> None:
+    """Labels below the bars, and below them the name of each group."""
+    axes.set_xticks(where, labels, fontsize="small")
+    axes.tick_params(axis="x", length=0)
+    for name in dict.fromkeys(groups):
+        inside = [position for position, group in zip(where, groups, strict=True) if group == name]
+        axes.annotate(name, (float(np.mean(inside)), 0), xycoords=("data", "axes fraction"), xytext=(0, -26),
+                      textcoords="offset points", ha="center", va="top", fontsize="small", color="#333333")  # fmt: skip
+    axes.set_xlim(where[0] - 0.8, where[-1] + 0.8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def grouped_bars(axes: Axes, where: np.ndarray, series: Mapping[str, Sequence[float]], digits: int = 2) -> None:
+    """One bar per series at each position, with its value above it."""
+    width = 0.86 / len(series)
+    for index, (name, values) in enumerate(series.items()):
+        offset = (index - (len(series) - 1) / 2) * width
+        axes.bar(where + offset, values, width * 0.94, color=POLICY_COLOURS.get(name, "#009E73"), label=name)
+        for x, value in zip(where + offset, values, strict=True):
+            axes.annotate(f"{value:.{digits}f}", (x, value), xytext=(0, 2), textcoords="offset points", ha="center",
+                          va="bottom", fontsize=6, rotation=90, color="#333333")  # fmt: skip
+
+
+def stacked_bars(
+    axes: Axes, where: np.ndarray, parts: Mapping[str, Sequence[float]], colours: Mapping[str, str], width: float = 0.7,
+    *, labelled: bool = True,
+) -> None:  # fmt: skip
+    """One bar of stacked parts at each position."""
+    floor = np.zeros(len(where))
+    for name, values in parts.items():
+        axes.bar(where, values, width, bottom=floor, color=colours[name], label=name if labelled else None)
+        floor += np.asarray(values)
+
+
+def legend_above(axes: Axes, columns: int) -> None:
+    """The legend over the axes, so that it hides nothing."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, fontsize="small", frameon=False)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes ``path`` with the endings .png and .svg; the same figure gives the same bytes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a layout that does not fit is a defect, not a remark on stderr
+        FigureCanvasAgg(figure).print_png(path.with_suffix(".png"), metadata={"Software": "OpenT3"})
+        with matplotlib.rc_context({"svg.hashsalt": "OpenT3"}):
+            FigureCanvasSVG(figure).print_svg(path.with_suffix(".svg"), metadata={"Date": None, "Creator": "OpenT3"})

@@ -1,0 +1,238 @@
+"""The tables of ``t3 reproduce`` for the terminal."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from rich.table import Table
+
+from ..request import Policy
+from ..result import Result
+from .evaluation import OVERLAPPED, Evaluation, geomean, nmc_gain
+from .operators import PHASES
+from .reproduction import FigureRecord, model_pairs
+from .suite import FULL_RING_TP, TP_8_16, TP_32, TP_64, Point, Variant
+
+Maker = Callable[[Evaluation], Table]
+GEOMEAN = "geomean"
+
+
+def _table(title: str, first: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column(first, no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def figures_table(figures: Sequence[FigureRecord]) -> Table:
+    """Published, measured, band and verdict; a miss is written in capitals."""
+    rows = []
+    for item in figures:
+        digits = 2 if item.unit == "x" else 1
+        measured = "-" if item.measured is None else f"{item.measured:.{digits}f}"
+        verdict = item.verdict.upper() if item.verdict == "outside" else item.verdict
+        rows.append((item.title, f"{item.published:g}", measured, item.unit, _band(item), verdict))
+    table = _table("published and measured", "figure", ("paper", "here", "unit", "band", ""), rows)
+    table.columns[-1].justify = "left"
+    return table
+
+
+def _band(item: FigureRecord) -> str:
+    if item.low is not None and item.high is not None:
+        return f"{item.low:g} to {item.high:g}"
+    if item.low is not None:
+        return f"at least {item.low:g}"
+    return "" if item.high is None else f"at most {item.high:g}"
+
+
+def _us(ns: float) -> str:
+    return f"{ns / 1e3:.0f}"
+
+
+def _sublayers(points: Sequence[Point], title: str, policies: Sequence[Policy]) -> Maker:
+    """Time split of the sequential policy and speedups, with their geometric means."""
+
+    def make(e: Evaluation) -> Table:
+        rows = []
+        for point in points:
+            time = e.record(point, "sequential").time_ns
+            gains = (e.speedup(point, policy) for policy in policies)
+            split = (time.gemm, time.reduce_scatter, time.all_gather)
+            rows.append((point.title, *map(_us, split), *(f"{gain:.3f}" for gain in gains)))
+        means = (geomean(e.speedups(points, policy)) for policy in policies)
+        rows.append((GEOMEAN, "", "", "", *(f"{mean:.3f}" for mean in means)))
+        return _table(title, "sublayer", ("GEMM us", "RS us", "AG us", *policies), rows)
+
+    return make
+
+
+def _mca(e: Evaluation) -> Table:
+    """What the arbiter is worth, and which stream waited how long, for what; t3 and t3-mca in one cell."""
+    rows = []
+    for point in TP_8_16:
+        t3, mca = (e.record(point, policy) for policy in OVERLAPPED)
+        gains = (e.speedup(point, policy) for policy in ("ideal-overlap", *OVERLAPPED))
+        cells = (_pair(cause, t3, mca) for cause in MCA_CAUSES.values())
+        rows.append((point.title, *(f"{gain:.3f}" for gain in gains), *cells))
+    title = "what the arbiter is worth, and why (t3 -> t3-mca)"
+    return _table(title, "sublayer", ("ideal", *OVERLAPPED, *MCA_CAUSES), rows)
+
+
+def _pair(cause: Callable[[Result], float], t3: Result, mca: Result) -> str:
+    before, after = cause(t3), cause(mca)
+    digits = 0 if max(before, after) >= 100 else 1
+    return f"{before:.{digits}f} -> {after:.{digits}f}"
+
+
+def _stall(kind: str) -> Callable[[Result], float]:
+    def share(result: Result) -> float:
+        assert result.contention is not None
+        return 100 * result.contention.cu_stall_ns[kind] / result.time_ns.gemm
+
+    return share
+
+
+def _wait(stream: str) -> Callable[[Result], float]:
+    return lambda result: float(getattr(result.contention, stream).mean_wait_ns)
+
+
+def _blocked(stream: str, by: str) -> Callable[[Result], float]:
+    """Part of the time of all channels in which the head of a stream was held, in percent of the total time.
+
+    A run does not say how many channels it has; blocked cycles are given for each line, in ns-like memory clocks.
+    """
+
+    def cycles_per_line(result: Result) -> float:
+        part = getattr(result.contention, stream)
+        return float(getattr(part, f"blocked_by_{by}_cycles") / max(1, part.lines))
+
+    return cycles_per_line
+
+
+MCA_CAUSES: Mapping[str, Callable[[Result], float]] = MappingProxyType({
+    "CUs wait for loads, % of GEMM": _stall("loads"),
+    "for stores, %": _stall("stores"),
+    "compute waits, ns/line": _wait("compute"),
+    "behind comm., clocks/line": _blocked("compute", "other_stream"),
+    "full queue, clocks/line": _blocked("compute", "full_queue"),
+    "comm. waits, ns/line": _wait("communication"),
+    "behind compute, clocks/line": _blocked("communication", "other_stream"),
+    "threshold, clocks/line": _blocked("communication", "threshold"),
+})  # fmt: skip
+"""Columns of the arbiter's table, from a run's record."""
+
+
+def _traffic(e: Evaluation) -> Table:
+    """Bytes of t3-mca for each byte of sequential, by cause; RS reads and writes follow closed forms exactly."""
+    causes = {
+        "GEMM reads": ("gemm_read",), "RS reads": ("rs_read",), "GEMM+RS writes": ("gemm_write", "rs_write"),
+        "AG": ("ag_read", "ag_write"), "all": ("total",),
+    }  # fmt: skip
+    rows = []
+    for point in TP_8_16:
+        total = e.record(point, "sequential").traffic_bytes_per_gpu.total
+        ratios = (e.traffic_ratio(point, names) for names in causes.values())
+        rows.append((point.title, f"{total / 1e6:.0f}", *(f"{ratio:.3f}" for ratio in ratios)))
+    means = (geomean(e.traffic_ratio(point, names) for point in TP_8_16) for names in causes.values())
+    rows.append((GEOMEAN, "", *(f"{mean:.3f}" for mean in means)))
+    title = "DRAM data movement by cause, t3-mca relative to sequential"
+    return _table(title, "sublayer", ("sequential MB", *causes), rows)
+
+
+def _nmc(e: Evaluation) -> Table:
+    rows = []
+    for point in TP_8_16:
+        times = (e.record(point, policy, mirror=True).time_ns for policy in ("sequential", "sequential-nmc"))
+        rows.append((point.title, *(_us(time.reduce_scatter) for time in times), f"{nmc_gain(e, point):.3f}"))
+    title = "reduce-scatter alone, with near-memory reduction (one GPU mirrored)"
+    return _table(title, "sublayer", ("CUs, us", "NMC, us", "gain"), rows)
+
+
+def _baseline(e: Evaluation) -> Table:
+    rows = []
+    for point in TP_8_16:
+        plain, piped, mca = (
+            e.record(point, policy, mirror=True).time_ns for policy in ("sequential", "sequential-pipelined", "t3-mca")
+        )
+        rows.append((
+            point.title, _us(plain.reduce_scatter), _us(piped.reduce_scatter),
+            f"{plain.total / mca.total:.3f}", f"{piped.total / mca.total:.3f}",
+        ))  # fmt: skip
+    columns = ("RS us, bulk ring", "RS us, pipelined", "t3-mca over bulk", "over pipelined")
+    return _table("against a pipelined ring as the baseline (one GPU mirrored)", "sublayer", columns, rows)
+
+
+def _mirror(e: Evaluation) -> Table:
+    rows = []
+    for point in (point for point in TP_8_16 if point.tp == FULL_RING_TP):
+        cells = [point.title]
+        for policy in ("sequential", "t3-mca"):
+            ring, one = (e.record(point, policy, mirror=mirror).time_ns.total for mirror in (False, True))
+            cells += [f"{ring / 1e3:.1f}", f"{one / ring - 1:+.2%}"]
+        rows.append(cells)
+    columns = ("sequential us, ring", "mirrored", "t3-mca us, ring", "mirrored")
+    return _table("one GPU mirrored against all GPUs of the ring", "sublayer", columns, rows)
+
+
+def _tracker(e: Evaluation) -> Table:
+    rows = []
+    for point in TP_8_16:
+        cells = [point.title]
+        variants: tuple[Variant, ...] = ("base", "fit")
+        base = e.record(point, "sequential", mirror=True).time_ns.total
+        for variant in variants:
+            result = e.record(point, "t3-mca", variant, mirror=True)
+            assert result.blocks is not None and result.tracker is not None
+            cells += [
+                f"{base / result.time_ns.total:.3f}", f"{result.blocks.by_tile} / {result.blocks.by_chunk}",
+                f"{result.tracker.overflowed_chunks}",
+            ]  # fmt: skip
+        rows.append(cells)
+    columns = ("paper: t3-mca", "by tile / chunk", "overflows", "paper-fit: t3-mca", "by tile / chunk", "overflows")
+    return _table("tracker of the paper's size, and one that never overflows", "sublayer", columns, rows)
+
+
+def _cus(e: Evaluation) -> Table:
+    policies: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
+    variants: tuple[Variant, ...] = ("base", "cus")
+    rows = [
+        (point.title, *(f"{e.speedup(point, policy, variant):.3f}" for variant in variants for policy in policies))
+        for point in TP_8_16
+    ]
+    means = (geomean(e.speedups(TP_8_16, policy, variant)) for variant in variants for policy in policies)
+    rows.append((GEOMEAN, *(f"{mean:.3f}" for mean in means)))
+    columns = (*policies, *(f"2x CUs: {policy}" for policy in policies))
+    return _table("a GPU with twice the CUs", "sublayer", columns, rows)
+
+
+def _end_to_end(e: Evaluation) -> Table:
+    rows = []
+    for model, tp in model_pairs(e):
+        for phase in PHASES:
+            plain, fused = (e.model_time(model, tp, phase, attention) for attention in ("unfused", "fused"))
+            rows.append((
+                f"{model} TP {tp} {phase}", f"{plain.total_ns('sequential') / 1e6:.1f}",
+                f"{plain.sublayer_share:.0%}", f"{plain.communication_share:.0%}", f"{plain.overlap_limit:.3f}",
+                *(f"{plain.speedup(policy):.3f}" for policy in OVERLAPPED), f"{fused.speedup('t3-mca'):.3f}",
+            ))  # fmt: skip
+    columns = ("ms", "sublayers", "communication", "at most", *OVERLAPPED, "t3-mca, fused attention")
+    return _table("whole models", "model", columns, rows)
+
+
+SPLIT: tuple[Policy, ...] = ("ideal-overlap", "ideal-overlap-nmc", *OVERLAPPED)
+TABLE_MAKERS: Mapping[str, Maker] = MappingProxyType({
+    "sublayers": _sublayers(TP_8_16, "sublayers at TP 8 and 16: speedups over sequential", SPLIT),
+    "mca": _mca,
+    "traffic": _traffic,
+    "nmc": _nmc,
+    "baseline": _baseline,
+    "mirror": _mirror,
+    "tracker": _tracker,
+    "tp32": _sublayers(TP_32, "sublayers at TP 32", ("ideal-overlap", *OVERLAPPED)),
+    "tp64": _sublayers(TP_64, "sublayers at TP 64", ("ideal-overlap", *OVERLAPPED)),
+    "cus": _cus,
+    "end-to-end": _end_to_end,
+})  # fmt: skip
+"""Table -> what prints it."""
