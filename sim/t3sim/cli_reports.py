@@ -37,9 +37,7 @@ def _run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Sto
     except RunsFailedError as error:
         raise Failure(str(error)) from error
     except KeyboardInterrupt as error:
-        raise Interrupted(
-            "interrupted; finished runs are kept, and the same command goes on from there"
-        ) from error
+        raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
     return store
 
 

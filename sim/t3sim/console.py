@@ -24,6 +24,8 @@ ESTIMATE_FROM = 0.05
 """Fraction of a run from which on its rate says something; before, kernels may have been compiled."""
 LINE_SECONDS = 10.0
 """Least time between progress lines where there is no terminal."""
+RUNS_SECONDS = 30.0
+"""The same, for many runs that take minutes each."""
 
 CAUSE_TITLES = {
     "gemm_read": "GEMM reads",
@@ -53,13 +55,18 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 @contextmanager
 def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"], None]]:
     """A callback for the state of many runs, shown as :func:`progress` does."""
-    with _bar_or_lines(console, label, "started (a first run compiles for a minute or two)") as show:
-        yield lambda now: show(now.cost_done, now.cost_total, _runs_status(now))
+    between = "\n  " if console.is_terminal else "; "
+    first = "started (a first run compiles for a minute or two)"
+    with _bar_or_lines(console, label, first, RUNS_SECONDS) as show:
+        yield lambda now: show(now.cost_done, now.cost_total, between.join([_runs_status(now), *now.running]))
 
 
 @contextmanager
-def _bar_or_lines(console: Console, label: str, first: str) -> Iterator[Callable[[float, float | None, str], None]]:
-    """Shows what is done, the total if known, and a text; the first line without a terminal ends with ``first``."""
+def _bar_or_lines(
+    console: Console, label: str, first: str, every: float | None = None
+) -> Iterator[Callable[[float, float | None, str], None]]:
+    """Shows what is done, the total if known, and a text. Without a terminal the first line ends with ``first``, and
+    the others are ``every`` seconds apart (by default LINE_SECONDS)."""
     if console.is_terminal:
         with Bar(
             TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[status]}"), console=console,
@@ -73,7 +80,7 @@ def _bar_or_lines(console: Console, label: str, first: str) -> Iterator[Callable
 
     def print_line(done: float, total: float | None, status: str) -> None:
         nonlocal last
-        if time.monotonic() - last >= LINE_SECONDS:
+        if time.monotonic() - last >= (LINE_SECONDS if every is None else every):
             last = time.monotonic()
             console.print(f"{label}: {status}", highlight=False, soft_wrap=True)
 
@@ -105,12 +112,12 @@ def _case_status(cases: int, total: int | None, seconds: float) -> str:
 
 def _runs_status(now: "Status") -> str:
     """Runs done, running and failed, and time to go."""
-    parts = [f"{now.done} of {now.total} runs done", f"{len(now.running)} running"]
+    parts = [f"{now.done} of {now.total} runs done"]
     if now.failed:
         parts.append(f"{now.failed} failed")
     if (seconds := now.seconds_left) is not None:
         parts.append(f"about {_clock(seconds)} left")
-    return ", ".join(parts) + "".join(f"\n  {name}" for name in now.running)
+    return ", ".join(parts)
 
 
 def _clock(seconds: float) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..console import CAUSE_TITLES
@@ -19,11 +20,11 @@ from .drawing import (
     save,
     stacked_bars,
 )
-from .evaluation import OVERLAPPED, Evaluation, geomean
+from .evaluation import Evaluation, geomean
 from .operators import PHASES
 from .published import published
 from .reproduction import model_pairs
-from .suite import FIGURE_17, TP_8_16, TP_32, TP_64, Point, Variant
+from .suite import FIGURE_17, OVERLAPPED, TP_8_16, TP_32, TP_64, Point, Variant
 
 Drawer = Callable[[Evaluation], Figure]
 GEOMEAN = "geo-\nmean"
@@ -70,7 +71,11 @@ def _split(points: Sequence[Point]) -> Drawer:
 
 
 def _speedups(
-    points: Sequence[Point], policies: Sequence[Policy], title: str, lines: Mapping[str, Policy], variant: Variant = "base"
+    points: Sequence[Point],
+    policies: Sequence[Policy],
+    title: str,
+    lines: Mapping[str, Policy],
+    variant: Variant = "base",
 ) -> Drawer:
     """Speedups of policies at every point and their geometric means; ``lines``: published figure -> its policy."""
 
@@ -93,13 +98,13 @@ def _speedups(
     return draw
 
 
-def _mark_published(axes, x: float, lines: Mapping[str, Policy], policies: list[Policy]) -> None:
+def _mark_published(axes: Axes, x: float, lines: Mapping[str, Policy], policies: list[Policy]) -> None:
     """A short line over the bar of each policy at the published geometric mean."""
     width = 0.86 / len(policies)
     for index, (name, policy) in enumerate(lines.items()):
         at = x + (policies.index(policy) - (len(policies) - 1) / 2) * width
         axes.hlines(published()[name].value, at - width * 0.7, at + width * 0.7, color="#D55E00", linewidth=2,
-                    label="published geomean" if index == 0 else None, zorder=3)  # fmt: skip
+                    label="published geomean" if index == 0 else "", zorder=3)  # fmt: skip
 
 
 def _timeline(e: Evaluation) -> Figure:
@@ -131,7 +136,8 @@ def _traffic(e: Evaluation) -> Figure:
     """Bytes by cause of sequential and t3-mca, as parts of sequential's."""
     labels, groups = _names(TP_8_16)
     where = positions(groups)
-    figure = _figure(_width(TP_8_16, 3), 4.0, "DRAM data movement by cause, relative to sequential (left: sequential, right: t3-mca)")  # fmt: skip
+    title = "DRAM data movement by cause, relative to sequential (left: sequential, right: t3-mca)"
+    figure = _figure(_width(TP_8_16, 3), 4.0, title)
     axes = figure.subplots()
     bases = np.array([e.record(point, "sequential").traffic_bytes_per_gpu.total for point in TP_8_16])
     policies: tuple[Policy, ...] = ("sequential", "t3-mca")

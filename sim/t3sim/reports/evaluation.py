@@ -10,14 +10,11 @@ import numpy as np
 from ..machine import Machine, load_machine
 from ..policy import COMPUTED, ideal_overlap
 from ..request import Policy, RunResult
-from ..result import Result
+from ..result import Result, TimeNs
 from .end_to_end import ModelTime, model_time
 from .operators import Attention, Phase
 from .store import Outcome, Store
-from .suite import SETTINGS, TP_8_16, TP_32, Point, Suite, Variant
-
-OVERLAPPED: tuple[Policy, ...] = ("t3", "t3-mca")
-BASELINE: Policy = "sequential"
+from .suite import BASELINE, OVERLAPPED, SETTINGS, TP_8_16, TP_32, Point, Suite, Variant
 
 
 def geomean(values: Iterable[float]) -> float:
@@ -82,7 +79,7 @@ class Evaluation:
 
     def model_time(self, model: str, tp: int, phase: Phase, attention: Attention = "unfused") -> ModelTime:
         """A whole model, with the simulated times of its sublayers."""
-        times = {
+        times: dict[str, dict[str, TimeNs]] = {
             policy: {
                 sublayer: self.record(Point(model=model, sublayer=sublayer, tp=tp), policy).time_ns
                 for sublayer in ("op", "fc2", "fc1", "ip")
@@ -122,10 +119,8 @@ def _nmc(e: Evaluation) -> dict[str, float]:
 
 def nmc_gain(e: Evaluation, point: Point) -> float:
     """Time of the sequential reduce-scatter over that of the one with near-memory reduction, one GPU mirrored."""
-    plain, near = (
-        e.record(point, policy, mirror=True).time_ns.reduce_scatter for policy in (BASELINE, "sequential-nmc")
-    )
-    return plain / near
+    plain = e.record(point, BASELINE, mirror=True).time_ns.reduce_scatter
+    return plain / e.record(point, "sequential-nmc", mirror=True).time_ns.reduce_scatter
 
 
 def _traffic(e: Evaluation) -> dict[str, float]:

@@ -10,10 +10,10 @@ from ..policy import COMPUTED
 from ..request import Policy
 from ..result import Result
 from ..runs import failures
-from .evaluation import BASELINE, OVERLAPPED, Evaluation, measure
+from .evaluation import Evaluation, measure
 from .operators import ATTENTIONS, PHASES, Attention, Phase
 from .published import Verdict, published
-from .suite import NEEDS, Point, Variant
+from .suite import BASELINE, NEEDS, OVERLAPPED, Point, Variant
 
 
 _Where = tuple[Point, Policy, Variant, bool]
@@ -125,11 +125,11 @@ def _runs(evaluation: Evaluation, tables: Sequence[str]) -> Iterator[RunRecord]:
                 where = point, policy, need.machine, need.mirror
                 wanted.setdefault(suite.experiment(*where).key, where)
     simulated = set(wanted.values())
-    for point, policy, *rest in wanted.values():
-        yield _run(evaluation, (point, policy, *rest), simulated)
+    for point, policy, variant, mirror in wanted.values():
+        yield _run(evaluation, (point, policy, variant, mirror), simulated)
         for name, sources in COMPUTED.items():
-            if policy == sources[-1] and all((point, source, *rest) in simulated for source in sources):
-                yield _run(evaluation, (point, name, *rest), simulated)
+            if policy == sources[-1] and all((point, source, variant, mirror) in simulated for source in sources):
+                yield _run(evaluation, (point, name, variant, mirror), simulated)
 
 
 def _run(evaluation: Evaluation, where: _Where, simulated: set[_Where]) -> RunRecord:
@@ -155,7 +155,5 @@ def _models(evaluation: Evaluation) -> Iterator[ModelRecord]:
 
 def model_pairs(evaluation: Evaluation) -> list[tuple[str, int]]:
     """The models and degrees of the end-to-end table, in its order."""
-    found = [
-        (point.model, point.tp) for need in NEEDS["end-to-end"] for point in evaluation.suite.points(need)
-    ]
+    found = [(point.model, point.tp) for need in NEEDS["end-to-end"] for point in evaluation.suite.points(need)]
     return list(dict.fromkeys(found))

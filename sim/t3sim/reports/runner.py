@@ -48,9 +48,7 @@ class RunsFailedError(Exception):
     """Some runs did not finish; the message names them, and says that the others are kept."""
 
 
-def run_missing(
-    experiments: Sequence[Experiment], store: Store, jobs: int, on_status: Callable[[Status], None]
-) -> int:
+def run_missing(experiments: Sequence[Experiment], store: Store, jobs: int, on_status: Callable[[Status], None]) -> int:
     """Simulates what ``store`` does not have, the longest first, ``jobs`` at a time; returns how many that were.
 
     Raises RunsFailedError when all others are done, KeyboardInterrupt with all workers ended.

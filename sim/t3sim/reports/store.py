@@ -102,7 +102,7 @@ def source_digest() -> str:
     packages = Path(__file__).parents[2], Path(__file__).parents[3] / "hdl"
     finder = ModuleFinder(path=[str(path) for path in packages])
     finder.import_hook(SIMULATOR)
-    found = {name: module.__file__ for name, module in finder.modules.items() if module.__file__}
+    found = {name: file for name, module in finder.modules.items() if (file := getattr(module, "__file__", None))}
     state = hashlib.sha256()
     for name, file in sorted(found.items()):
         state.update(f"{name}\n{_code(Path(file))}\n".encode())

@@ -18,8 +18,9 @@ SETTINGS: Mapping[Variant, dict[str, Any]] = MappingProxyType({
 })  # fmt: skip
 """Machines of the report: the paper's, with a tracker that never overflows, and with twice the CUs."""
 
-SEQUENTIAL: tuple[Policy, ...] = ("sequential",)
-OVERLAP: tuple[Policy, ...] = ("sequential", "t3", "t3-mca")
+BASELINE: Policy = "sequential"
+OVERLAPPED: tuple[Policy, ...] = ("t3", "t3-mca")
+OVERLAP: tuple[Policy, ...] = (BASELINE, *OVERLAPPED)
 FULL_RING: tuple[Policy, ...] = OVERLAP
 """Policies that are simulated with all GPUs of the ring at FULL_RING_TP on the base machine."""
 FULL_RING_TP = 8
@@ -42,7 +43,10 @@ class Point:
 def points(models: Iterable[str], degrees: Iterable[int]) -> tuple[Point, ...]:
     """All four sublayers of every model at every degree, in the order of the paper's figures."""
     return tuple(
-        Point(model=model, sublayer=sublayer, tp=tp) for model in models for tp in degrees for sublayer in INNER_MULTIPLE
+        Point(model=model, sublayer=sublayer, tp=tp)
+        for model in models
+        for tp in degrees
+        for sublayer in INNER_MULTIPLE
     )
 
 

@@ -7,10 +7,10 @@ from rich.table import Table
 
 from ..request import Policy
 from ..result import Result
-from .evaluation import OVERLAPPED, Evaluation, geomean, nmc_gain
+from .evaluation import Evaluation, geomean, nmc_gain
 from .operators import PHASES
 from .reproduction import FigureRecord, model_pairs
-from .suite import FULL_RING_TP, TP_8_16, TP_32, TP_64, Point, Variant
+from .suite import BASELINE, FULL_RING_TP, OVERLAPPED, TP_8_16, TP_32, TP_64, Point, Variant
 
 Maker = Callable[[Evaluation], Table]
 GEOMEAN = "geomean"
@@ -99,10 +99,7 @@ def _wait(stream: str) -> Callable[[Result], float]:
 
 
 def _blocked(stream: str, by: str) -> Callable[[Result], float]:
-    """Part of the time of all channels in which the head of a stream was held, in percent of the total time.
-
-    A run does not say how many channels it has; blocked cycles are given for each line, in ns-like memory clocks.
-    """
+    """Memory clocks that the head of a stream was held, for each line of the stream."""
 
     def cycles_per_line(result: Result) -> float:
         part = getattr(result.contention, stream)
@@ -143,8 +140,9 @@ def _traffic(e: Evaluation) -> Table:
 
 def _nmc(e: Evaluation) -> Table:
     rows = []
+    policies: tuple[Policy, ...] = (BASELINE, "sequential-nmc")
     for point in TP_8_16:
-        times = (e.record(point, policy, mirror=True).time_ns for policy in ("sequential", "sequential-nmc"))
+        times = (e.record(point, policy, mirror=True).time_ns for policy in policies)
         rows.append((point.title, *(_us(time.reduce_scatter) for time in times), f"{nmc_gain(e, point):.3f}"))
     title = "reduce-scatter alone, with near-memory reduction (one GPU mirrored)"
     return _table(title, "sublayer", ("CUs, us", "NMC, us", "gain"), rows)
@@ -152,10 +150,9 @@ def _nmc(e: Evaluation) -> Table:
 
 def _baseline(e: Evaluation) -> Table:
     rows = []
+    policies: tuple[Policy, ...] = (BASELINE, "sequential-pipelined", "t3-mca")
     for point in TP_8_16:
-        plain, piped, mca = (
-            e.record(point, policy, mirror=True).time_ns for policy in ("sequential", "sequential-pipelined", "t3-mca")
-        )
+        plain, piped, mca = (e.record(point, policy, mirror=True).time_ns for policy in policies)
         rows.append((
             point.title, _us(plain.reduce_scatter), _us(piped.reduce_scatter),
             f"{plain.total / mca.total:.3f}", f"{piped.total / mca.total:.3f}",
@@ -166,9 +163,10 @@ def _baseline(e: Evaluation) -> Table:
 
 def _mirror(e: Evaluation) -> Table:
     rows = []
+    policies: tuple[Policy, ...] = (BASELINE, "t3-mca")
     for point in (point for point in TP_8_16 if point.tp == FULL_RING_TP):
         cells = [point.title]
-        for policy in ("sequential", "t3-mca"):
+        for policy in policies:
             ring, one = (e.record(point, policy, mirror=mirror).time_ns.total for mirror in (False, True))
             cells += [f"{ring / 1e3:.1f}", f"{one / ring - 1:+.2%}"]
         rows.append(cells)
@@ -211,7 +209,7 @@ def _end_to_end(e: Evaluation) -> Table:
     rows = []
     for model, tp in model_pairs(e):
         for phase in PHASES:
-            plain, fused = (e.model_time(model, tp, phase, attention) for attention in ("unfused", "fused"))
+            plain, fused = e.model_time(model, tp, phase), e.model_time(model, tp, phase, "fused")
             rows.append((
                 f"{model} TP {tp} {phase}", f"{plain.total_ns('sequential') / 1e6:.1f}",
                 f"{plain.sublayer_share:.0%}", f"{plain.communication_share:.0%}", f"{plain.overlap_limit:.3f}",

@@ -1,0 +1,24 @@
+"""The paper's evaluation with toy GEMMs on the toy machine: seconds, and no figure of it means anything."""
+
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from t3sim.reports import suite
+from t3sim.reports.suite import Suite
+from t3sim.workload import Workload
+
+INNER = {"op": 128, "fc2": 512, "fc1": 512, "ip": 384}
+MACHINES = MappingProxyType({"base": {}, "fit": {"hardware.overrides.tracker_sets": 16}, "cus": {"gpu.cus": 8}})
+
+
+def toy_workload(model: str, sublayer: str, tp: int) -> Workload:
+    """One of three small GEMMs on four GPUs, whatever the model."""
+    return Workload(model=model, sublayer=sublayer, tp=4, m=128, n=128, k=INNER[sublayer])
+
+
+def toy_suite(monkeypatch: pytest.MonkeyPatch, **choices: Any) -> Suite:
+    """A suite whose every sublayer is a toy."""
+    monkeypatch.setattr(suite, "model_workload", toy_workload)
+    monkeypatch.setattr(suite, "SETTINGS", MACHINES)
+    return Suite(**{"machine": "toy", "hardware": "golden", **choices})
