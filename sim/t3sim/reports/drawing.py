@@ -45,14 +45,16 @@ def label_groups(axes: Axes, where: np.ndarray, labels: Sequence[str], groups: S
 
 
 def grouped_bars(axes: Axes, where: np.ndarray, series: Mapping[str, Sequence[float]], digits: int = 2) -> None:
-    """One bar per series at each position, with its value above it."""
+    """One bar per series at each position, from 1 to its value, which is written above it."""
     width = 0.86 / len(series)
     for index, (name, values) in enumerate(series.items()):
         offset = (index - (len(series) - 1) / 2) * width
-        axes.bar(where + offset, values, width * 0.94, color=POLICY_COLOURS.get(name, "#009E73"), label=name)
+        heights = np.asarray(values) - 1
+        colour = POLICY_COLOURS.get(name, "#009E73")
+        axes.bar(where + offset, heights, width * 0.94, bottom=1, color=colour, label=name)
         for x, value in zip(where + offset, values, strict=True):
-            axes.annotate(f"{value:.{digits}f}", (x, value), xytext=(0, 2), textcoords="offset points", ha="center",
-                          va="bottom", fontsize=6, rotation=90, color="#333333")  # fmt: skip
+            axes.annotate(f"{value:.{digits}f}", (x, max(value, 1)), xytext=(0, 2), textcoords="offset points",
+                          ha="center", va="bottom", fontsize=6, rotation=90, color="#333333")  # fmt: skip
 
 
 def stacked_bars(

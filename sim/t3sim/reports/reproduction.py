@@ -15,7 +15,6 @@ from .operators import ATTENTIONS, PHASES, Attention, Phase
 from .published import Verdict, published
 from .suite import BASELINE, NEEDS, OVERLAPPED, Point, Variant
 
-
 _Where = tuple[Point, Policy, Variant, bool]
 """What names a run: point, policy, machine, and whether one GPU is mirrored."""
 

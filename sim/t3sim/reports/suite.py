@@ -59,7 +59,7 @@ FIGURE_17 = Point(model="t-nlg", sublayer="fc2", tp=8)
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """Simulations of ``policies`` on ``machine`` at every point; ``mirror``: one GPU also where the ring is the rule."""
+    """Simulations of ``policies`` at every point; ``mirror``: of one GPU also where all of the ring is the rule."""
 
     points: tuple[Point, ...]
     policies: tuple[Policy, ...]
