@@ -74,10 +74,13 @@ def test_larger_runs_are_expected_to_cost_more():
     assert cost("t-nlg", True) < cost("t-nlg", False) < cost("mt-nlg", False)
 
 
+WITHOUT_T3 = {
+    "arbiter.starvation_cycles": 7, "arbiter.threshold_under_25": 1, "dma.lines_per_cycle": 1, "dma.block": "tile",
+}  # fmt: skip
 UNREAD = {
-    "sequential": {
-        "arbiter.starvation_cycles": 7, "arbiter.threshold_under_25": 1, "dma.lines_per_cycle": 1, "dma.block": "tile",
-    },
+    "sequential": WITHOUT_T3,
+    "sequential-nmc": WITHOUT_T3,
+    "sequential-pipelined": WITHOUT_T3,
     "t3": {"arbiter.starvation_cycles": 7, "arbiter.starvation_burst": 1, "arbiter.threshold_under_25": 1},
 }  # fmt: skip
 

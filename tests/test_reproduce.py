@@ -1,6 +1,5 @@
 """``t3 reproduce`` from the command line to its files, with toy GEMMs on the toy machine."""
 
-import json
 import math
 from pathlib import Path
 

@@ -24,7 +24,7 @@ REPORT_COLUMNS = 180
 """Width of tables that are not printed to a terminal."""
 
 
-def _run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
+def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
     """Runs what is missing, with progress on stderr. Raises Failure and Interrupted; finished runs are kept."""
     from .reports.runner import RunsFailedError, run_missing
     from .reports.store import Store
@@ -41,7 +41,8 @@ def _run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Sto
     return store
 
 
-def _jobs(command: Any) -> Any:
+def jobs_option(command: Any) -> Any:
+    """The option ``--jobs``."""
     return click.option(
         "--jobs", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
         help="Runs at a time; the results do not depend on it.",
@@ -54,7 +55,7 @@ def _jobs(command: Any) -> Any:
 @click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
-@_jobs
+@jobs_option
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results; none are written without it.")
 def reproduce(
     only: tuple[str, ...], quick: bool, hardware: Hardware, machine: str, settings: tuple[str, ...], jobs: int,
@@ -73,7 +74,7 @@ def reproduce(
         check_replaceable(out)
     suite = Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=quick)
     tables = [name for name in known if not only or name in only]
-    store = _run_all(suite.experiments(tables), jobs, "reproduce")
+    store = run_all(suite.experiments(tables), jobs, "reproduce")
     _report(suite, store, tables, out)
 
 
@@ -91,7 +92,7 @@ def _report(suite: Suite, store: "Store", tables: Sequence[str], out: Path | Non
         with output_folder(out) as folder:
             write_atomically(folder / "reproduce.json", json_text(record.model_dump(by_alias=True)))
             draw_charts(evaluation, tables, folder)
-    console = _wide_console()
+    console = wide_console()
     for name in tables:
         if name in TABLE_MAKERS:
             console.print(TABLE_MAKERS[name](evaluation), end="\n\n")
@@ -102,7 +103,7 @@ def _report(suite: Suite, store: "Store", tables: Sequence[str], out: Path | Non
         raise Mismatch("; ".join(record.failures))
 
 
-def _wide_console() -> Console:
+def wide_console() -> Console:
     """A console that does not fold wide tables when its output goes to a file."""
     console = Console()
     return console if console.is_terminal else Console(width=REPORT_COLUMNS)

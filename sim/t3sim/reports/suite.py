@@ -1,5 +1,6 @@
 """Which simulations the paper's evaluation needs, by table."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -55,6 +56,19 @@ TP_32 = points(("gpt-3", "palm", "mt-nlg"), (32,))
 TP_64 = points(("1t", "10t"), (64,))
 FIGURE_17 = Point(model="t-nlg", sublayer="fc2", tp=8)
 """The sublayer whose DRAM traffic over time the paper shows."""
+
+
+def sweep_points(models: Iterable[str], degrees: Iterable[str], sublayers: Iterable[str]) -> tuple[Point, ...]:
+    """The points that a command line names. Raises ValueError for an unknown name, or a degree that is no number."""
+    found = []
+    for model, text, sublayer in itertools.product(models, degrees, sublayers):
+        if not text.isdecimal():
+            raise ValueError(f"--tp must be numbers of GPUs separated by commas, not {text!r}")
+        model_workload(model, sublayer, int(text))
+        found.append(Point(model=model, sublayer=sublayer, tp=int(text)))
+    if not found:
+        raise ValueError("choose at least one model, one sublayer and one degree")
+    return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
