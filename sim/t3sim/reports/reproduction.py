@@ -117,12 +117,12 @@ def figures(measured: dict[str, float]) -> list[FigureRecord]:
 def _runs(evaluation: Evaluation, tables: Sequence[str]) -> Iterator[RunRecord]:
     """All runs of ``tables`` and the policies that are computed from them, each once."""
     suite = evaluation.suite
-    wanted: dict[str, _Where] = {}
+    wanted: dict[tuple[Point, str], _Where] = {}
     for need in (need for table in tables for need in NEEDS[table]):
         for point in suite.points(need):
             for policy in need.policies:
                 where = point, policy, need.machine, need.mirror
-                wanted.setdefault(suite.experiment(*where).key, where)
+                wanted.setdefault((point, suite.experiment(*where).key), where)
     simulated = set(wanted.values())
     for point, policy, variant, mirror in wanted.values():
         yield _run(evaluation, (point, policy, variant, mirror), simulated)

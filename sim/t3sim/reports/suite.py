@@ -15,7 +15,7 @@ Variant = Literal["base", "fit", "cus"]
 SETTINGS: Mapping[Variant, dict[str, Any]] = MappingProxyType({
     "base": {},
     "fit": {"hardware.preset": "paper-fit"},
-    "cus": {"gpu.cus": 160},
+    "cus": {"gpu.cus": 160, "kernel.cus": 160},
 })  # fmt: skip
 """Machines of the report: the paper's, with a tracker that never overflows, and with twice the CUs."""
 

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from ..request import Policy
 from ..result import Result
@@ -12,21 +14,22 @@ from .operators import PHASES
 from .reproduction import FigureRecord, model_pairs
 from .suite import BASELINE, FULL_RING_TP, OVERLAPPED, TP_8_16, TP_32, TP_64, Point, Variant
 
-Maker = Callable[[Evaluation], Table]
+Maker = Callable[[Evaluation], RenderableType]
 GEOMEAN = "geomean"
 
 
-def _table(title: str, first: str, columns: Iterable[str], rows: Iterable[Sequence[str]]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+def _table(title: str, first: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
+    """A title and a table of names and figures; a column without a title is text."""
+    table = Table(box=None, pad_edge=False)
     table.add_column(first, no_wrap=True)
     for name in columns:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right" if name else "left")
     for row in rows:
         table.add_row(*row)
-    return table
+    return Group(Text(title, style="bold"), table)
 
 
-def figures_table(figures: Sequence[FigureRecord]) -> Table:
+def figures_table(figures: Sequence[FigureRecord]) -> RenderableType:
     """Published, measured, band and verdict; a miss is written in capitals."""
     rows = []
     for item in figures:
@@ -34,9 +37,7 @@ def figures_table(figures: Sequence[FigureRecord]) -> Table:
         measured = "-" if item.measured is None else f"{item.measured:.{digits}f}"
         verdict = item.verdict.upper() if item.verdict == "outside" else item.verdict
         rows.append((item.title, f"{item.published:g}", measured, item.unit, _band(item), verdict))
-    table = _table("published and measured", "figure", ("paper", "here", "unit", "band", ""), rows)
-    table.columns[-1].justify = "left"
-    return table
+    return _table("published and measured", "figure", ("paper", "here", "unit", "band", ""), rows)
 
 
 def _band(item: FigureRecord) -> str:
@@ -54,7 +55,7 @@ def _us(ns: float) -> str:
 def _sublayers(points: Sequence[Point], title: str, policies: Sequence[Policy]) -> Maker:
     """Time split of the sequential policy and speedups, with their geometric means."""
 
-    def make(e: Evaluation) -> Table:
+    def make(e: Evaluation) -> RenderableType:
         rows = []
         for point in points:
             time = e.record(point, "sequential").time_ns
@@ -68,7 +69,7 @@ def _sublayers(points: Sequence[Point], title: str, policies: Sequence[Policy]) 
     return make
 
 
-def _mca(e: Evaluation) -> Table:
+def _mca(e: Evaluation) -> RenderableType:
     """What the arbiter is worth, and which stream waited how long, for what; t3 and t3-mca in one cell."""
     rows = []
     for point in TP_8_16:
@@ -121,7 +122,7 @@ MCA_CAUSES: Mapping[str, Callable[[Result], float]] = MappingProxyType({
 """Columns of the arbiter's table, from a run's record."""
 
 
-def _traffic(e: Evaluation) -> Table:
+def _traffic(e: Evaluation) -> RenderableType:
     """Bytes of t3-mca for each byte of sequential, by cause; RS reads and writes follow closed forms exactly."""
     causes = {
         "GEMM reads": ("gemm_read",), "RS reads": ("rs_read",), "GEMM+RS writes": ("gemm_write", "rs_write"),
@@ -138,7 +139,7 @@ def _traffic(e: Evaluation) -> Table:
     return _table(title, "sublayer", ("sequential MB", *causes), rows)
 
 
-def _nmc(e: Evaluation) -> Table:
+def _nmc(e: Evaluation) -> RenderableType:
     rows = []
     policies: tuple[Policy, ...] = (BASELINE, "sequential-nmc")
     for point in TP_8_16:
@@ -148,7 +149,7 @@ def _nmc(e: Evaluation) -> Table:
     return _table(title, "sublayer", ("CUs, us", "NMC, us", "gain"), rows)
 
 
-def _baseline(e: Evaluation) -> Table:
+def _baseline(e: Evaluation) -> RenderableType:
     rows = []
     policies: tuple[Policy, ...] = (BASELINE, "sequential-pipelined", "t3-mca")
     for point in TP_8_16:
@@ -161,7 +162,7 @@ def _baseline(e: Evaluation) -> Table:
     return _table("against a pipelined ring as the baseline (one GPU mirrored)", "sublayer", columns, rows)
 
 
-def _mirror(e: Evaluation) -> Table:
+def _mirror(e: Evaluation) -> RenderableType:
     rows = []
     policies: tuple[Policy, ...] = (BASELINE, "t3-mca")
     for point in (point for point in TP_8_16 if point.tp == FULL_RING_TP):
@@ -174,7 +175,7 @@ def _mirror(e: Evaluation) -> Table:
     return _table("one GPU mirrored against all GPUs of the ring", "sublayer", columns, rows)
 
 
-def _tracker(e: Evaluation) -> Table:
+def _tracker(e: Evaluation) -> RenderableType:
     rows = []
     for point in TP_8_16:
         cells = [point.title]
@@ -192,7 +193,7 @@ def _tracker(e: Evaluation) -> Table:
     return _table("tracker of the paper's size, and one that never overflows", "sublayer", columns, rows)
 
 
-def _cus(e: Evaluation) -> Table:
+def _cus(e: Evaluation) -> RenderableType:
     policies: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
     variants: tuple[Variant, ...] = ("base", "cus")
     rows = [
@@ -205,7 +206,7 @@ def _cus(e: Evaluation) -> Table:
     return _table("a GPU with twice the CUs", "sublayer", columns, rows)
 
 
-def _end_to_end(e: Evaluation) -> Table:
+def _end_to_end(e: Evaluation) -> RenderableType:
     rows = []
     for model, tp in model_pairs(e):
         for phase in PHASES:
