@@ -42,6 +42,7 @@ _UPDATES_MASK = (1 << 48) - 1
 TILE_MASK = sum(field.mask << field.shift for field in TILE_DONE)
 KIND_SHIFT = TILE_MASK.bit_length()
 LINES_SHIFT = KIND_SHIFT + 1
+_EVENT_LINES = 1 << 16
 
 
 @njit(cache=True)
@@ -53,8 +54,23 @@ def _row_of(state, bank, token):
 
 
 @njit(cache=True)
+def _add_to_waiting(state, bank, slot, lines):
+    """Add the lines of an OVERFLOW to a waiting OVERFLOW of the same slot: whether there is one with room for them."""
+    for i in range(state[S.event_count + bank]):
+        at = S.event + bank * EVENTS + ((state[S.event_first + bank] + i) & (EVENTS - 1))
+        event = state[at]
+        same = event >> KIND_SHIFT & 1 == EVENT_OVERFLOW and take(event, TILE_DONE.slot) == slot
+        if same and (event >> LINES_SHIFT) + lines < _EVENT_LINES:
+            state[at] += lines << LINES_SHIFT
+            return True
+    return False
+
+
+@njit(cache=True)
 def _push_event(state, bank, stage, kind, lines):
     """The token in register R makes an event."""
+    if kind == EVENT_OVERFLOW and _add_to_waiting(state, bank, state[stage + _STAGE.slot], lines):
+        return
     token = state[stage + _STAGE.token]
     ring = state[S.event_first + bank] + state[S.event_count + bank]
     tile = (
