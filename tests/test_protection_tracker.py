@@ -240,7 +240,7 @@ def test_a_lost_event_completes_nothing() -> None:
         while not d.bench.sent["token.0"]:
             await d.step()
         await d.step(3)  # the first event is in its queue
-        flip(d.bench, r"bank_0\.events\.storage\.\w+\.rows\[0\]", 0, 5)
+        flip(d.bench, r"bank_0\.events\.entry_0", 0, 5)
         await d.settle()
         assert (d.done_tiles, d.chunks, d["uncorrectable"]) == ([(0, 0, 2, 0)], [], 1)
 

@@ -1,4 +1,4 @@
-"""Wrong bits in memories and registers of a part, as radiation or a worn cell makes them."""
+"""Wrong bits in memories and registers of a part, as radiation or a worn cell makes them; a look at such a place."""
 
 import re
 from collections.abc import Iterator
@@ -8,23 +8,27 @@ from amaranth.hdl import Value
 from amaranth.lib.memory import MemoryData
 
 
-def _stored(fragment: Any, path: str) -> Iterator[tuple[str, Value]]:
-    """Path and value of every register (``part.name``) and memory row (``part.memory[row]``)."""
-    for domain, statements in fragment.statements.items():
-        if domain != "comb":
-            for signal in {id(signal): signal for signal in statements._lhs_signals()}.values():
-                yield f"{path}{signal.name}", signal
+def _places(fragment: Any, path: str) -> Iterator[tuple[str, Value]]:
+    """Path and value of every signal (``part.name``) and memory row (``part.memory[row]``)."""
+    for statements in fragment.statements.values():
+        for signal in {id(signal): signal for signal in statements._lhs_signals()}.values():
+            yield f"{path}{signal.name}", signal
     memory = getattr(fragment, "_data", None)
     if isinstance(memory, MemoryData):
         for row in range(memory.depth):
             yield f"{path.rstrip('.')}[{row}]", Value.cast(memory[row])
     for sub, name, *_ in fragment.subfragments:
-        yield from _stored(sub, f"{path}{name}.")
+        yield from _places(sub, f"{path}{name}.")
+
+
+def find(fragment: Any, pattern: str) -> Value:
+    """The one signal or memory row whose path ends in ``pattern`` (a regular expression)."""
+    found = [(path, value) for path, value in _places(fragment, "") if re.search(rf"(^|\.){pattern}$", path)]
+    assert len(found) == 1, f"{pattern} names {[path for path, _ in found]}"
+    return found[0][1]
 
 
 def flip(bench: Any, pattern: str, *bits: int) -> None:
-    """Inverts ``bits`` of the one register or memory row whose path ends in ``pattern`` (a regular expression)."""
-    found = [(path, value) for path, value in _stored(bench.fragment, "") if re.search(rf"(^|\.){pattern}$", path)]
-    assert len(found) == 1, f"{pattern} names {[path for path, _ in found]}"
-    value = found[0][1]
+    """Inverts ``bits`` of a register or memory row; ``pattern`` as of :func:`find`."""
+    value = find(bench.fragment, pattern)
     bench.ctx.set(value, bench.ctx.get(value) ^ sum(1 << bit for bit in bits))

@@ -3,18 +3,13 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..blocks.ram import Ram
 from ..config import T3Config
-from ..layouts import COUNT_BITS, ChunkDone, EventKind, SlotLoad, TileDone
-
-
-def event_layout(config: T3Config) -> data.StructLayout:
-    """What a tracker bank reports: a finished tile, or lines of a tile that has no entry."""
-    lines = max(config.tile_count_bits, COUNT_BITS)
-    return data.StructLayout({"kind": 1, "slot": 6, "lines": lines, "row": 12, "col": 12, "wf": 4})
+from ..layouts import ChunkDone, EventKind, SlotLoad, TileDone
+from .event_queue import Event
 
 
 class ChunkCounters(wiring.Component):
@@ -44,7 +39,7 @@ class ChunkCounters(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "load_valid": In(1), "load": In(SlotLoad),
-            "event_valid": In(1), "event": In(event_layout(config)),
+            "event_valid": In(1), "event": In(Event),
             "tile_done_valid": Out(1), "tile_done": Out(TileDone),
             "chunk_done_valid": Out(1), "chunk_done": Out(ChunkDone),
             "tiles": Out(32), "overflowed": Out(7), "over_total": Out(1),

@@ -47,9 +47,9 @@ class Tracker(wiring.Component):
     corrected, uncorrectable : Out(1) : sticky; a stored bit was put right, could not be. Cleared by a disarm.
     idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is the end of an abort.
 
-    Latency: 5 cycles from ``token`` to ``tile_done`` in an empty bank. Throughput: one token per bank and cycle, one
-    event (finished tile, or token without an entry) per cycle. Reset: 0; ``init_done`` after sets / banks cycles.
-    A disarm does the same and keeps profile and quotas.
+    Latency: 5 cycles from ``token`` to ``tile_done`` in an empty bank. Throughput: one token per bank and cycle; one
+    event per cycle, which is a finished tile, or tokens without an entry, added up per bank and chunk while they wait.
+    Reset: 0; ``init_done`` after sets / banks cycles. A disarm does the same and keeps profile and quotas.
 
     What ``protect`` finds broken beyond repair is never counted: the tile and the chunk complete late or never.
     """
@@ -156,12 +156,12 @@ class Tracker(wiring.Component):
         """One event per cycle, the banks take turns."""
         m.submodules.turn = turn = RoundRobin(requesters=len(banks))
         m.d.comb += [
-            turn.requests.eq(Cat(bank.event.valid for bank in banks)),
+            turn.requests.eq(Cat(bank.event_valid for bank in banks)),
             turn.take.eq(1),
             counters.event_valid.eq(turn.requests.any()),
-            counters.event.eq(Array(bank.event.payload for bank in banks)[index_of(turn.grant)]),
+            counters.event.eq(Array(bank.event for bank in banks)[index_of(turn.grant)]),
         ]
-        m.d.comb += [bank.event.ready.eq(granted) for bank, granted in zip(banks, turn.grant, strict=True)]
+        m.d.comb += [bank.event_taken.eq(granted) for bank, granted in zip(banks, turn.grant, strict=True)]
 
     def _faults(
         self, m: Module, banks: list[TrackerBank], slots: LiveSlots, counters: ChunkCounters, damage: Value

@@ -7,11 +7,11 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..blocks.choose import index_of, lowest_bit
-from ..blocks.queues import Fifo, InputQueue
+from ..blocks.queues import InputQueue
 from ..config import T3Config
-from ..layouts import EventKind, Token
-from .chunk_counters import event_layout
+from ..layouts import COUNT_BITS, EventKind, Token
 from .entry_table import EntryTable, entry_layout, table_row, tag_of
+from .event_queue import Event, EventQueue
 from .live_slots import SlotDetail, SlotMatch
 from .tile_profile import TileLines
 
@@ -34,7 +34,8 @@ class TrackerBank(wiring.Component):
     match : In : its live chunk.
     read : Out(1) : it enters M in this cycle.
     detail, lines : In : of the tile in M: addends and descriptor of its chunk, lines per addend.
-    event : Out(stream) : finished tiles, and lines counted without an entry.
+    event_valid, event : Out : a finished tile, or lines counted without an entry; these may grow while they wait.
+    event_taken : In(1) : the event leaves.
     quotas : In : ways of a row that each context may use.
     halt : In(1) : no token enters M.
     dropping, dropped : In : tokens of context ``dropped`` that enter M in this cycle are not counted.
@@ -52,12 +53,11 @@ class TrackerBank(wiring.Component):
     """
 
     def __init__(self, *, config: T3Config) -> None:
-        self._event = event_layout(config)
         row = range(config.sets_per_bank)
         super().__init__({
             "token": In(stream.Signature(Token)), "tile": Out(Token),
             "match": In(SlotMatch), "read": Out(1), "detail": In(SlotDetail), "lines": In(TileLines),
-            "event": Out(stream.Signature(self._event)),
+            "event_valid": Out(1), "event": Out(Event), "event_taken": In(1),
             "quotas": In(5).array(16), "halt": In(1), "dropping": In(1), "dropped": In(4), "drained": Out(1),
             "walk": In(TableWalk), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
             "way": In(4), "entry": Out(entry_layout(config)),
@@ -75,8 +75,7 @@ class TrackerBank(wiring.Component):
         config, walk = self._parameters, self.walk
         m.submodules.queue = queue = InputQueue(Token)
         m.submodules.table = table = EntryTable(config=config)
-        m.submodules.events = events = Fifo(self._event, depth=config.event_queue, protect=config.protect)
-        wiring.connect(m, events.o, wiring.flipped(self.event))
+        m.submodules.events = events = EventQueue(config=config)
         matched, row = Signal(self._m_stage), Signal(self._r_stage)
         advance, takes = Signal(), Signal()
 
@@ -85,7 +84,10 @@ class TrackerBank(wiring.Component):
             queue.i.valid.eq(self.token.valid & ~walk.clear),
             self.token.ready.eq(queue.i.ready & ~walk.clear),
             self.tile.eq(queue.o.payload),
-            advance.eq(~row.valid | events.i.ready),
+            advance.eq(~row.valid | (events.level != config.event_queue)),
+            self.event_valid.eq(events.valid),
+            self.event.eq(events.head),
+            events.pop.eq(self.event_taken),
             queue.o.ready.eq(advance & ~self.halt),
             takes.eq(queue.o.valid & queue.o.ready),
             self.read.eq(takes),
@@ -130,7 +132,7 @@ class TrackerBank(wiring.Component):
         hits, free, way = Signal(config.tracker_ways), Signal(config.tracker_ways), Signal(config.tracker_ways)
         found, marked, reached, over, counted = Signal(), Signal(), Signal(), Signal(), Signal()
         unentered, spill, room, damaged = Signal(), Signal(), Signal(), Signal()
-        old, count = Signal(config.tile_count_bits), Signal(len(events.i.payload.lines) + 1)
+        old, count = Signal(config.tile_count_bits), Signal(max(config.tile_count_bits, COUNT_BITS) + 1)
         mark = (1 << row.descriptor)[: config.descriptors]
         used = sum(entry.valid & (entry.tag.context == token.context) for entry in ways)
         m.d.comb += [
@@ -154,11 +156,12 @@ class TrackerBank(wiring.Component):
         kept_count = Mux(count > (1 << config.tile_count_bits) - 1, -1, count)
         self._write(m, table, row, written, counted & spill, reached, kept_count)
         m.d.comb += [
-            events.i.valid.eq(counted & (spill | reached)),
-            events.i.payload.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
-            events.i.payload.lines.eq(Mux(spill, token.n, row.threshold)),
-            *(events.i.payload[field].eq(token[field]) for field in ("row", "col", "wf")),
-            events.i.payload.slot.eq(row.slot),
+            events.push.eq(counted & (spill | reached)),
+            events.event.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
+            events.event.lines.eq(Mux(spill, token.n, row.threshold)),
+            *(events.event[field].eq(token[field]) for field in ("row", "col", "wf")),
+            events.event.slot.eq(row.slot),
+            events.n.eq(token.n),
             self.unmatched.eq(update & ~row.hit & ~row.dropped),
             self.over_count.eq(counted & over & ~spill),
             self.allocated.eq(counted & unentered & ~spill),

@@ -1,0 +1,124 @@
+"""The event queue of a tracker bank: what it reports waits, and lines of one chunk are added up meanwhile."""
+
+from typing import Any
+
+from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..blocks.choose import lowest_bit
+from ..blocks.secded import check_bits, decode, encode
+from ..config import T3Config
+from ..layouts import COUNT_BITS, EventKind
+
+LINES_BITS = 16
+"""Bits of an event's lines: of a tile's threshold, or of tokens of a chunk added up."""
+
+Event = data.StructLayout({"kind": 1, "slot": 6, "lines": LINES_BITS, "row": 12, "col": 12, "wf": 4})
+"""What a tracker bank reports: a finished tile, or (OVERFLOW) lines of tiles that have no entry."""
+
+
+class EventQueue(wiring.Component):
+    """Keeps events in order; an OVERFLOW is added to one of its slot that waits, if there is one.
+
+    Of the OVERFLOW events of the slot that are in the queue and do not leave it in this cycle, the oldest one whose
+    sum fits in its lines takes the new ones. (In a tracker every sum fits: no valid configuration has an entry wait for
+    more than 64 tokens.) The head is no exception, so this is no stream: ``head.lines`` may grow while it waits.
+
+    Parameters
+    ----------
+    config : gives the depth ``event_queue``, and ``protect``: check bits beside every entry; an entry that cannot be
+        corrected is dropped when it becomes the oldest, so what it says is never counted. An entry with one wrong bit
+        is not added to any more.
+
+    Members
+    -------
+    push, event : In : pulse; an event comes in. Not while ``level`` is ``event_queue``, whatever the event is.
+    n : In(10) : ``event.lines`` if that is an OVERFLOW; known before its kind is, so the sums need not wait.
+    valid, head : Out : the oldest entry. It means nothing while ``valid`` is 0.
+    pop : In(1) : the oldest entry leaves. Not while ``valid`` is 0.
+    level : Out : entries held.
+    corrected, uncorrectable : Out(1) : the oldest entry had to be corrected, is being dropped.
+
+    Latency: 1. Throughput: one event in and one out per cycle. Reset: empty.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "push": In(1), "event": In(Event), "n": In(COUNT_BITS), "valid": Out(1), "head": Out(Event), "pop": In(1),
+            "level": Out(range(config.event_queue + 1)), "corrected": Out(1), "uncorrectable": Out(1),
+        })  # fmt: skip
+        self._depth, self._protect = config.event_queue, config.protect
+
+    @property
+    def latency(self) -> int:
+        """Cycles from ``push`` to ``valid`` of an empty queue."""
+        return 1
+
+    def elaborate(self, platform: Any) -> Module:
+        """A shift register whose first entry is the head: neither the output nor a comparison waits for a pointer."""
+        m = Module()
+        width = Event.size + (check_bits(Event.size) if self._protect else 0)
+        entries = [Signal(width, name=f"entry_{k}") for k in range(self._depth)]
+        leaves = Signal()
+        fitting = Signal(self._depth)
+        takes = Signal(self._depth)
+        merge = Signal()
+        self._show(m, entries[0])
+        after = []
+        for k, entry in enumerate(entries):
+            fits, sum_ = self._add(m, k, entry)
+            m.d.comb += fitting[k].eq((fits & ~leaves) if k == 0 else fits)
+            after.append(Mux(takes[k] & merge, sum_, entry))
+        m.d.comb += [
+            leaves.eq(self.pop | self.uncorrectable),
+            takes.eq(lowest_bit(fitting)),
+            merge.eq(self.push & (self.event.kind == EventKind.OVERFLOW) & fitting.any()),
+        ]
+        arriving = self._stored(self.event.as_value())
+        for k, entry in enumerate(entries):
+            # The first free entry gets the event even if another one takes its lines: it stays free then.
+            with m.If(self.push & (self.level == k + leaves)):
+                m.d.sync += entry.eq(arriving)
+            with m.Elif(leaves):
+                m.d.sync += entry.eq(after[min(k + 1, self._depth - 1)])
+            with m.Else():
+                m.d.sync += entry.eq(after[k])
+        append = self.push & ~merge
+        with m.If(append != leaves):
+            m.d.sync += self.level.eq(Mux(append, self.level + 1, self.level - 1))
+        return m
+
+    def _stored(self, word: Value) -> Value:
+        return encode(word) if self._protect else word
+
+    def _show(self, m: Module, head: Signal) -> None:
+        """The outputs: the head, corrected."""
+        held = self.level != 0
+        m.d.comb += [self.valid.eq(held & ~self.uncorrectable), self.head.eq(head)]
+        if self._protect:
+            decoded = decode(m, head, Event.size)
+            m.d.comb += [
+                self.head.eq(decoded.word),
+                self.corrected.eq(held & decoded.corrected),
+                self.uncorrectable.eq(held & decoded.uncorrectable),
+            ]
+
+    def _add(self, m: Module, k: int, entry: Signal) -> tuple[Signal, Value]:
+        """Whether entry number ``k`` can take ``n`` lines of the event's slot, and what it is with them.
+
+        The check bits follow the sum without a look at the rest (the code is linear), so two wrong bits stay found.
+        """
+        held = data.View(Event, entry[: Event.size])
+        fits, total = Signal(name=f"fits_{k}"), Signal(LINES_BITS + 1, name=f"total_{k}")
+        change = Signal(Event, name=f"change_{k}")
+        sound = ~entry.xor() if self._protect else Const(1)  # every word of the code has an even number of ones
+        m.d.comb += [
+            total.eq(held.lines + self.n),
+            fits.eq(
+                (self.level > k) & (held.kind == EventKind.OVERFLOW) & (held.slot == self.event.slot)
+                & ~total[LINES_BITS] & sound
+            ),
+            change.lines.eq(held.lines ^ total),
+        ]  # fmt: skip
+        return fits, entry ^ self._stored(change.as_value())
