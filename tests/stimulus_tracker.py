@@ -73,17 +73,16 @@ class TrackerOverflows(Stimulus):
     Every chunk gets exactly its lines, then its slot is loaded again. A disarm clears the marks now and then.
     """
 
-    PERIOD = 1200
-    _COLUMNS = 4
-
     def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
         super().__init__(bench, config, rng)
-        self._slots = min(8, config.chunk_window)
+        self._slots = min(config.event_queue + 1, config.chunk_window)
         self._wavefronts = min(2, config.wavefronts)
-        tiles = config.tracker_banks * self._COLUMNS * self._wavefronts
-        self._threshold = min(40, (1 << config.tile_count_bits) - 1, ((1 << config.chunk_count_bits) - 1) // tiles)
+        self._columns = max(2, 8 // config.tracker_banks)
+        self._period = 100 * config.tracker_banks + 100
+        tiles = config.tracker_banks * self._columns * self._wavefronts
+        self._threshold = min(12, (1 << config.tile_count_bits) - 1, ((1 << config.chunk_count_bits) - 1) // tiles)
         self._expected = tiles * self._threshold
-        self._loads = 0
+        self._loads = self._epoch = 0
         self._free: list[int] = []
         self._left: dict[int, list[list[list[int]]]] = {}  # of a slot, per bank: column, wavefront, lines to come
         for edge in range(4):
@@ -92,16 +91,18 @@ class TrackerOverflows(Stimulus):
 
     def configure(self) -> None:
         """The profile, then a disarm in every period."""
-        if self.bench.cycle % self.PERIOD == 0:
+        self.activity = 1.0
+        if self.bench.cycle % self._period == 0:
             self.control(disarm=1)
             self._free, self._left = list(range(self._slots)), {}
+            self._epoch = (self._epoch + 1) & 3  # what is still offered is of no chunk then
         write = self.writes.popleft() if self.writes else None
         self.pulse("config", pack(ConfigWrite, address=write[0], data=write[1]) if write else None)
 
     def drive_part(self) -> None:
         if self.bench.get("chunk_done_valid"):
             self._free.append(self.bench.get("chunk_done") >> ChunkDone["slot"].offset & 63)
-        loads = self._free and not self.writes and self.bench.get("init_done")
+        loads = self._free and not self.bench.driven("config_valid") and self.bench.get("init_done")
         self.pulse("load", self._load(self._free.pop(0)) if loads else None)
         for bank in range(self.config.tracker_banks):
             if any(banks[bank] for banks in self._left.values()):
@@ -111,17 +112,17 @@ class TrackerOverflows(Stimulus):
 
     def rate(self, name: str) -> float:
         """Mostly as many tokens as the banks take."""
-        return max(super().rate(name), 0.3)
+        return max(super().rate(name), 0.7)
 
     def _load(self, slot: int) -> int:
         row, banks, self._loads = slot << self.config.row_index_bits, range(self.config.tracker_banks), self._loads + 1
         self._left[slot] = [
-            [[c, wf, self._threshold] for c in range(self._COLUMNS) for wf in range(self._wavefronts)] for _ in banks
+            [[c, wf, self._threshold] for c in range(self._columns) for wf in range(self._wavefronts)] for _ in banks
         ]
         return pack(
             SlotLoad,
             row0=row, row1=row + 1, col1=4095, addends=1, slot=slot, valid=1, expected=self._expected,
-            descriptor=self._loads % self.config.descriptors,
+            epoch=self._epoch, descriptor=self._loads % self.config.descriptors,
         )  # fmt: skip
 
     def _token(self, bank: int) -> int:
@@ -129,9 +130,9 @@ class TrackerOverflows(Stimulus):
         slot = self.rng.choice([slot for slot, banks in self._left.items() if banks[bank]])
         tiles = self._left[slot][bank]
         tile = self.rng.choice(tiles[:3])
-        n = min(tile[2], self.rng.choice((1, 1, 1, 2, 3, tile[2])))
+        n = min(tile[2], self.rng.choice((1, 1, 2, 3, tile[2])))
         tile[2] -= n
         if not tile[2]:
             tiles.remove(tile)
         row, col = slot << self.config.row_index_bits, tile[0] << self.config.column_index_bits | bank
-        return pack(Token, row=row, col=col, wf=tile[1], n=n)
+        return pack(Token, epoch=self._epoch, row=row, col=col, wf=tile[1], n=n)

@@ -20,7 +20,7 @@ from tracker_driver import Driver, check
 from upsets import find
 
 SEED = 20261121
-CYCLES = 1800
+CYCLES = 1600
 
 Inputs = list[dict[str, int]]
 
@@ -83,7 +83,7 @@ def cases(config: T3Config, inputs: Inputs) -> Counter[str]:
 
 @pytest.mark.parametrize(
     "size",
-    ["small", "protected", "narrow", *(pytest.param(size, marks=pytest.mark.slow) for size in ("wide", "paper"))],
+    ["small", "protected", *(pytest.param(size, marks=pytest.mark.slow) for size in ("wide", "paper"))],
 )
 def test_chunks_overflow_side_by_side(size: str) -> None:
     config = CONFIGS[size]
@@ -91,10 +91,11 @@ def test_chunks_overflow_side_by_side(size: str) -> None:
     hit = cases(config, inputs)
     print(f"seed {SEED}: {dict(seen)} {dict(hit)}")
     assert seen["tile"] > 20 and seen["chunk with overflow"] > 5
-    wanted = {"full", "into the head", "into the last", "while the head leaves", "the one that would take it leaves"}
-    # Merges come while there is room, so they have a middle in queues of 4 and more. One bank never lets an event wait.
-    wanted |= {"into the middle", "past a tile"} if config.event_queue > 3 else set()
-    assert config.tracker_banks == 1 or wanted <= hit.keys(), "a case of the event queues never came up"
+    wanted = {"full", "into the head", "into the last", "while the head leaves", "past a tile"}
+    wanted |= {"the one that would take it leaves"}
+    # Merges come while there is room, so they have a middle in queues of 4 and more.
+    wanted |= {"into the middle"} if config.event_queue > 3 else set()
+    assert wanted <= hit.keys(), "a case of the event queues never came up"
 
 
 async def _overflowed(d: Driver, tokens: int, expected: int) -> None:
