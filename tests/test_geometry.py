@@ -199,5 +199,5 @@ def test_slices_of_a_chunk_cover_it_in_order(tiles):
         ]
         assert sorted(covered) == [(row, col) for row in range(2, 2 + rows) for col in range(4, 4 + cols)]
         assert all(0 < part.tiles <= tiles for part in slices)
-        if tiles >= rows:
-            assert all(part.rows == rows for part in slices)
+        if tiles >= cols:
+            assert all(part.cols == cols for part in slices)

@@ -42,15 +42,15 @@ class Chunk:
         return self.rows * self.cols
 
     def cut(self, tiles: int) -> tuple["Chunk", ...]:
-        """Slices of at most ``tiles`` tiles, of near-equal size: whole tile columns, or parts of one if it has more."""
-        groups = ceil_div(self.cols, max(1, tiles // self.rows))
-        pieces = ceil_div(self.rows, tiles)
+        """Slices of at most ``tiles`` tiles, of near-equal size: whole tile rows, or parts of one if it has more."""
+        groups = ceil_div(self.rows, max(1, tiles // self.cols))
+        pieces = ceil_div(self.cols, tiles)
         return tuple(
             Chunk(
-                self.row0 + piece * self.rows // pieces,
-                self.row0 + (piece + 1) * self.rows // pieces,
-                self.col0 + group * self.cols // groups,
-                self.col0 + (group + 1) * self.cols // groups,
+                self.row0 + group * self.rows // groups,
+                self.row0 + (group + 1) * self.rows // groups,
+                self.col0 + piece * self.cols // pieces,
+                self.col0 + (piece + 1) * self.cols // pieces,
             )
             for group in range(groups)
             for piece in range(pieces)

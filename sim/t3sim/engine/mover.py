@@ -1,6 +1,7 @@
 """Movers of lines: the DMA engine that the trigger commands, and the reduce-scatter and all-gather kernels on the CUs.
 
-A mover walks a rectangle of tiles tile by tile, wavefront tile by wavefront tile, row by row. It reads each row from
+A mover walks a rectangle of tiles, a tile's row at a time: the DMA engine tile by tile, as the hardware counts them; a
+kernel in the order of addresses, as software does, so that DRAM's rows stay open. It reads each row from
 one place, or from two that it adds (a reduce-scatter without NMC), and sends it over the link or back into this GPU's
 memory. A read is issued only when room for its data is reserved, so reads never block what they wait for.
 """
@@ -78,19 +79,39 @@ def _command_done(g, command):
 
 
 @inner
-def _advance(g, which):
-    """To the next row of the walk: down a tile, then down the tile rows of a column, then to the next column."""
-    p, mover, move = g.p[0], g.movers[which], g.current[which]
+def _down(g, mover, move):
+    """To the next output row, down the tile rows; behind the last one back to the first: True."""
+    p = g.p[0]
     mover.height = mover.height + 1
     if mover.height < min(p.tile_rows, p.m - mover.row * p.tile_rows):
-        return
+        return False
     mover.height = 0
     mover.row = mover.row + 1
     if mover.row < move.row1:
-        return
+        return False
     mover.row = move.row0
+    return True
+
+
+@inner
+def _right(mover, move):
+    """To the next tile column; behind the last one back to the first: True."""
     mover.col = mover.col + 1
-    if mover.col == move.col1:
+    if mover.col < move.col1:
+        return False
+    mover.col = move.col0
+    return True
+
+
+@inner
+def _advance(g, which):
+    """To the next row of the walk: the kernels go along output rows, the DMA engine down each tile column."""
+    mover, move = g.movers[which], g.current[which]
+    if which == KERNEL:
+        ended = _right(mover, move) and _down(g, mover, move)
+    else:
+        ended = _down(g, mover, move) and _right(mover, move)
+    if ended:
         mover.active = 0
         if which == DMA:
             _command_done(g, g.s[0].command_head - 1)
