@@ -54,6 +54,15 @@ def test_every_number_has_a_unit():
     }  # fmt: skip
 
 
+def test_samsung_preset_has_other_timings_and_nothing_else():
+    paper, samsung = load_machine("paper"), load_machine("paper-samsung")
+    assert paper.model_copy(update={"hbm": samsung.hbm, "name": samsung.name, "sources": samsung.sources}) == samsung
+    differ = {key for key, value in samsung.hbm if value != getattr(paper.hbm, key)}
+    assert differ == {
+        "nCL", "nCWL", "nRCDWR", "nRAS", "nRC", "nRRDL", "nFAW", "nWTRS", "nWTRL", "nRFC", "pim_switch_cycles",
+    }  # fmt: skip
+
+
 def test_paper_machine_has_the_published_rates():
     machine = load_machine("paper")
     tflops = machine.gpu.cus * machine.gpu.clock_mhz * machine.gpu.flop_per_clock_per_cu / 1e6

@@ -1,4 +1,4 @@
-"""``validate``: the model against the reference simulator's traces if they are at hand, closed forms, clear errors."""
+"""``validate``: the model against the reference simulator's traces, closed forms, clear errors."""
 
 import json
 from dataclasses import replace
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import t3sim
 from t3sim.hbm import HbmParameters
 from t3sim.hbm_timing import timing_names
 from t3sim.validate_hbm import replay, validate
 
-REFERENCE = Path(__file__).parents[2] / "shared" / "reference"
+REFERENCE = Path(t3sim.__file__).parent / "reference"
 DEFAULT = HbmParameters(refresh=False)
 REQUESTS = 4000
 
@@ -55,8 +56,7 @@ def edit(path: Path, change):
 
 @pytest.mark.parametrize("refresh", [False, True])
 def test_reference_traces(refresh):
-    if not REFERENCE.is_dir():
-        pytest.skip(f"no reference traces at {REFERENCE}")
+    """The promise is 3 %; what holds is 0.2 %, and the same cycles in all traces but one."""
     rows = validate(REFERENCE / "hbm2_traces.npz", REFERENCE / "hbm2_reference.json", 0.002, refresh)
     assert len(rows) == 14
     assert all(row.within for row in rows), [(row.name, row.error) for row in rows if not row.within]
