@@ -6,6 +6,7 @@ from typing import Any
 from ..machine import load_machine, preset_names
 from ..machine_models import SECTIONS, Machine, unit_of
 from ..output import write_atomically
+from .markdown import table
 
 PAGE = Path(__file__).parents[3] / "docs" / "constants.md"
 BASE = "paper"
@@ -28,8 +29,8 @@ def page() -> str:
     parts = [_HEAD, f"## {BASE}\n", _table(base, {})]
     for name in preset_names():
         if name != BASE:
-            parts += [f"\n## {name}\n\nAs `{BASE}` but for:\n", _table(load_machine(name), settings(base))]
-    return "\n".join(parts) + "\n"
+            parts += [f"## {name}\n\nAs `{BASE}` but for:\n", _table(load_machine(name), settings(base))]
+    return "\n".join(parts)
 
 
 def settings(machine: Machine) -> dict[str, Any]:
@@ -47,13 +48,14 @@ def settings(machine: Machine) -> dict[str, Any]:
 
 def _table(machine: Machine, known: dict[str, Any]) -> str:
     """The settings that ``known`` does not have with the same value."""
-    lines = ["| constant | value | unit | source |", "|---|---:|---|---|"]
-    for name, value in settings(machine).items():
-        if name in known and known[name] == value:
-            continue
-        section, key = name.split(".")[:2]
-        lines.append(f"| `{name}` | {_text(value)} | {unit_of(section, key) or ''} | {machine.sources[name]} |")
-    return "\n".join(lines)
+    return table(
+        ("constant", "value:", "unit", "source"),
+        (
+            (f"`{name}`", _text(value), unit_of(*name.split(".")[:2]) or "", machine.sources[name])
+            for name, value in settings(machine).items()
+            if name not in known or known[name] != value
+        ),
+    )
 
 
 def _text(value: Any) -> str:
