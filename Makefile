@@ -12,7 +12,7 @@ CYCLES ?= 4000
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-all tb area lint types clean prerequisites
+.PHONY: run test test-all tb area pages lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -28,6 +28,10 @@ tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus
 
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
 	$(BIN)/python -m t3hdl.emit.area
+
+pages: $(READY)  ## docs/constants.md and docs/validation.md, after a change of a machine or a model
+	$(BIN)/python -m t3sim.reports.constants
+	$(BIN)/python -m t3sim.reports.validation
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -108,4 +108,3 @@ def path_ns(machine: Machine) -> float:
     read = hbm.nRP + hbm.nRCDRD + hbm.nCL + hbm.nBL
     write = hbm.nRP + hbm.nRCDWR + hbm.nCWL + hbm.nBL
     return fabric.request_ns + 2 * fabric.response_ns + (read + write) * 1000 / hbm.clock_mhz
-

@@ -1,6 +1,15 @@
 """Markdown of generated pages."""
 
+import textwrap
 from collections.abc import Iterable, Sequence
+
+WIDTH = 130
+"""Columns of a page's text."""
+
+
+def paragraph(text: str) -> str:
+    """Text on lines of :data:`WIDTH`, with an empty line after it."""
+    return textwrap.fill(text, WIDTH, break_on_hyphens=False, break_long_words=False) + "\n\n"
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

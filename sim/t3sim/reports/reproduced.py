@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .markdown import table
+from .markdown import paragraph, table
 
 _HOW = """\
-They take minutes to hours of simulation, so they are not measured again with this page. After `t3 reproduce -o out/reproduce`,
-`python -m t3sim.reports.validation --reproduce out/reproduce` puts here every published number beside ours, with its band and
-verdict, the causes of what is outside, and links to the charts.
+They take long to simulate, so they are not measured again with this page. After `t3 reproduce -o out/reproduce`,
+`python -m t3sim.reports.validation --reproduce out/reproduce` puts here every published number beside ours, with its
+band and verdict, the causes of what is outside, and links to the charts.
 """
 _VERDICTS = {"inside": "yes", "outside": "**no**"}
 
@@ -26,9 +26,7 @@ def reproduced_section(folder: Path | None, sensitivity: Path | None, page_folde
     record = _load(folder / "reproduce.json", ("figures", "runs", "failures"))
     figures = [figure for figure in record["figures"] if figure["measured"] is not None]
     parts = [
-        f"From `t3 reproduce` of OpenT3 {record['opent3']} on machine `{record['machine']}`"
-        f"{_settings(record['settings'])} with {record['hardware']} hardware: {len(record['runs'])} runs, "
-        f"{len(record['failures'])} accounting identities that do not hold.\n",
+        paragraph(_provenance(record)).removesuffix("\n"),
         table(("result", "published:", "ours:", "band:", "inside"), map(_figure_row, figures)),
         _misses(figures),
         _mirror_table(record["runs"]),
@@ -37,6 +35,15 @@ def reproduced_section(folder: Path | None, sensitivity: Path | None, page_folde
     if sensitivity is not None:
         parts.append(_sensitivity(_load(sensitivity, ("columns", "rows"))))
     return "\n".join(part for part in parts if part)
+
+
+def _provenance(record: Mapping[str, Any]) -> str:
+    settings = "".join(f", `{key}={value}`" for key, value in record["settings"].items())
+    return (
+        f"From `t3 reproduce` of OpenT3 {record['opent3']} on machine `{record['machine']}`{settings} with "
+        f"{record['hardware']} hardware: {len(record['runs'])} runs, {len(record['failures'])} accounting identities "
+        "that do not hold."
+    )
 
 
 def _load(path: Path, keys: Sequence[str]) -> dict[str, Any]:
@@ -52,10 +59,6 @@ def _load(path: Path, keys: Sequence[str]) -> dict[str, Any]:
     return record
 
 
-def _settings(settings: Mapping[str, Any]) -> str:
-    return "".join(f", `{key}={value}`" for key, value in settings.items())
-
-
 def _number(value: float | None, unit: str) -> str:
     if value is None:
         return ""
@@ -66,8 +69,8 @@ def _figure_row(figure: Mapping[str, Any]) -> tuple[str, ...]:
     low, high = (_number(figure[end], figure["unit"]) for end in ("low", "high"))
     band = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else ""
     return (
-        figure["title"], _number(figure["published"], figure["unit"]), _number(figure["measured"], figure["unit"]), band,
-        _VERDICTS.get(figure["verdict"], figure["verdict"]),
+        figure["title"], _number(figure["published"], figure["unit"]), _number(figure["measured"], figure["unit"]),
+        band, _VERDICTS.get(figure["verdict"], figure["verdict"]),
     )  # fmt: skip
 
 

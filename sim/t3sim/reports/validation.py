@@ -22,7 +22,7 @@ from .checks import (
     ring_pass,
     toy_run,
 )
-from .markdown import table
+from .markdown import paragraph, table
 from .reproduced import reproduced_section
 from .ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
 from .validation_text import DIFFERENCES, HEAD, NOT_VALIDATED
@@ -40,12 +40,11 @@ def closed_forms_section() -> str:
         (row.policy, f"`{row.cause}`", f"{row.expected:,}", f"{row.measured:,}", row.measured - row.expected)
         for row in closed_form_rows()
     ]
-    return (
+    return paragraph(
         f"Bytes by cause, summed over a ring of {TOY_GPUS} GPUs of the `toy` machine that reduces an output of "
-        f"{TOY[0]} x {TOY[1]} FP16 elements, all GPUs simulated. The closed forms are in `sim/t3sim/collective.py`; every "
-        "run checks them, of any size, and fails if one does not hold.\n\n"
-        + table(("policy", "cause", "closed form:", "measured:", "difference:"), rows)
-    )
+        f"{TOY[0]} x {TOY[1]} FP16 elements, all GPUs simulated. The closed forms are in `sim/t3sim/collective.py`; "
+        "every run checks them, of any size, and fails if one does not hold."
+    ) + table(("policy", "cause", "closed form:", "measured:", "difference:"), rows)
 
 
 def hbm_section() -> str:
@@ -63,13 +62,13 @@ def hbm_section() -> str:
     heads = (
         "trace", "requests:", "reference:", "model:", "error:", "reference, refresh:", "model, refresh:", "error:",
     )  # fmt: skip
-    return (
+    text = paragraph(
         "Cycles in which one pseudo-channel accepts a trace: Ramulator 2.1 (CMU-SAFARI/ramulator2, commit c5b1c3a; "
-        "HBM2_2Gb, HBM2_2000Mbps, FR-FCFS, open rows, 32 + 32 entries) against the model, replayed with the same queues. "
-        f"Bound: {TOLERANCE:.0%}. Largest error: {worst:.2%}. `t3 validate hbm` repeats this, also with other traces.\n\n"
-        + table(heads, rows)
-        + "\nOther timing sets than Ramulator's have no reference: nobody measured these traces with them.\n"
+        "HBM2_2Gb, HBM2_2000Mbps, FR-FCFS, open rows, 32 + 32 entries) against the model, replayed with the same "
+        f"queues. Bound: {TOLERANCE:.0%}. Largest error: {worst:.2%}. `t3 validate hbm` repeats this, also with "
+        "other traces."
     )
+    return text + table(heads, rows) + "\nOther timing sets than Ramulator's have no reference: none measured them.\n"
 
 
 def link_section() -> str:
@@ -101,39 +100,46 @@ def link_section() -> str:
         "GPUs:", "chunk, KiB:", "links alone:", "all-gather:", "rest per step:", "over links:", "reduce-scatter:",
         "over links:",
     )  # fmt: skip
-    return (
-        f"The link of the engine in runs of the `paper` machine with {_settings(LINK_SETTINGS)}, so that memory is 20 times "
-        "as fast as the link. All times are in ns.\n\n"
-        f"*Packets.* An all-gather of two GPUs sends one chunk each way. A packet of 256 bytes takes {packet:.2f} ns, with "
-        "its header. What a change must add by the formula, latency + packets x (bytes + header) / rate, and what it adds:\n\n"
-        + table(("change", "formula:", "measured:"), differences)
-        + "\n*Rings.* All N - 1 steps on links alone take (N - 1) (latency + chunk with headers / rate). The rest of a step "
-        "is the way from memory to the link and back, on which nothing else waits: the kernel learns of what has arrived, "
-        "the crossbar, a read and a write that each open a row. In an idle system that is "
-        f"{path_ns(machine):,.0f} ns; the first step of a ring need not wait for an arrival, so two GPUs take less, and "
-        "reads that share a bank with writes take more. It is paid once per step, whatever the size of the chunk. The "
-        "reduce-scatter of `sequential` ends with the reduction of the owned chunk, which no link hides.\n\n"
-        + table(heads, rows)
-    )
+    parts = [
+        paragraph(
+            f"The link of the engine in runs of the `paper` machine with {_settings(LINK_SETTINGS)}, so that memory "
+            "is 20 times as fast as the link. All times are in ns."
+        ),
+        paragraph(
+            "*Packets.* An all-gather of two GPUs sends one chunk each way. A packet of 256 bytes takes "
+            f"{packet:.2f} ns, with its header. What a change must add by the formula, latency + packets x (bytes + "
+            "header) / rate, and what it adds (a single packet finds its row closed, the last of many an open one, "
+            "hence a few ns less):"
+        ),
+        table(("change", "formula:", "measured:"), differences) + "\n",
+        paragraph(
+            "*Rings.* All N - 1 steps on links alone take (N - 1) (latency + chunk with headers / rate). The rest "
+            "of a step is the way from memory to the link and back: the kernel learns of what has arrived, the "
+            "crossbar, a read and a write that each close and open a row. In an idle system that is "
+            f"{path_ns(machine):,.0f} ns; the first step of a ring need not wait for an arrival, so two GPUs take "
+            "less, and reads that meet writes in their bank take more. It is paid once per step, whatever the size "
+            "of the chunk. The reduce-scatter of `sequential` ends with the reduction of the owned chunk, which no "
+            "link hides."
+        ),
+        table(heads, rows),
+    ]
+    return "".join(parts)
 
 
 def ring_model_section() -> str:
     """ASTRA-sim's published regression."""
     model = ASTRA_REGRESSION
-    return (
-        "ASTRA-sim's regression test all-reduces 1 MiB on a ring of 8 NPUs with 50 GB/s and 500 ns. Its cost model, written "
-        f"down in `sim/t3sim/reports/ring_model.py`, gives {model.all_reduce_ns:,} ns; the test expects "
-        f"{ASTRA_REGRESSION_NS:,} ns.\n\n"
-        + table(
-            ("part of the model", "ns:"),
-            [
-                (f"messages: {model.splits} splits x 14 x (500 ns + 32 KiB / rate)", f"{model.network_ns:,}"),
-                (f"local memory at {model.local_memory_gb_s:g} GB/s: {model.splits} x 7 x 3 x 32 KiB", f"{model.memory_ns:,}"),
-                (f"endpoint delay: {model.splits} x 15 x {model.endpoint_delay_ns} ns", f"{model.endpoint_ns:,}"),
-                ("all-reduce", f"{model.all_reduce_ns:,}"),
-            ],
-        )
-    )  # fmt: skip
+    rows = [
+        (f"messages: {model.splits} splits x 14 x (500 ns + 32 KiB / rate)", model.network_ns),
+        (f"local memory at {model.local_memory_gb_s:g} GB/s: {model.splits} x 7 x 3 x 32 KiB", model.memory_ns),
+        (f"endpoint delay: {model.splits} x 15 x {model.endpoint_delay_ns} ns", model.endpoint_ns),
+        ("all-reduce", model.all_reduce_ns),
+    ]
+    return paragraph(
+        "ASTRA-sim's regression test all-reduces 1 MiB on a ring of 8 NPUs with 50 GB/s and 500 ns. Its cost model, "
+        f"written down in `sim/t3sim/reports/ring_model.py`, gives {model.all_reduce_ns:,} ns; the test expects "
+        f"{ASTRA_REGRESSION_NS:,} ns."
+    ) + table(("part of the model", "ns:"), ((name, f"{value:,}") for name, value in rows))
 
 
 def same_collective_section() -> str:
@@ -153,11 +159,12 @@ def same_collective_section() -> str:
         ("reduce-scatter as simulated: the same, with two reads, and the owned chunk reduced at the end",
          ours.reduce_scatter_ns + ours.all_gather_ns),
     ]  # fmt: skip
-    return (
+    text = paragraph(
         f"The same collective in the engine (an output of 512 x 1024 FP16 elements, {_settings(LINK_SETTINGS)}): "
         f"reduce-scatter {ours.reduce_scatter_ns:,.0f} ns, all-gather {ours.all_gather_ns:,.0f} ns. From ASTRA-sim's "
-        "number to ours, one change after the other:\n\n" + table(("all-reduce of 1 MiB on 8 GPUs", "ns:"), ((name, f"{value:,.0f}") for name, value in rows))
+        "number to ours, one change after the other:"
     )
+    return text + table(("all-reduce of 1 MiB on 8 GPUs", "ns:"), ((name, f"{value:,.0f}") for name, value in rows))
 
 
 def mirror_section() -> str:
@@ -166,12 +173,12 @@ def mirror_section() -> str:
     for policy in SIMULATED:
         ring, mirror = (toy_run(policy, mirror).time_ns for mirror in (False, True))
         rows.append((policy, *(_pair(getattr(ring, name), getattr(mirror, name)) for name in ("gemm", "total"))))
-    return (
-        f"The GEMM of the closed forms above, with equal chunks: the whole ring of {TOY_GPUS} GPUs, one GPU that is its own "
-        "neighbour, and the difference. Times are in ns, of the slowest GPU. In a ring the GPUs differ, because each makes "
-        "its chunks in another order and meets other rows of memory; a mirrored GPU sees its own traffic.\n\n"
-        + table(("policy", "GEMM: ring, mirror:", "total: ring, mirror:"), rows)
-    )
+    return paragraph(
+        f"The GEMM of the closed forms above, with equal chunks: the whole ring of {TOY_GPUS} GPUs, one GPU that is "
+        "its own neighbour, and the difference. Times are in ns, of the slowest GPU. In a ring the GPUs differ, "
+        "because each makes its chunks in another order and meets other rows of memory; a mirrored GPU sees its own "
+        "traffic."
+    ) + table(("policy", "GEMM: ring, mirror:", "total: ring, mirror:"), rows)
 
 
 def _pair(ring: float, mirror: float) -> str:
