@@ -7,6 +7,7 @@ from t3sim.result import (
     Contention,
     DataCheck,
     DramUse,
+    GemmRecord,
     Result,
     RtlRecord,
     StreamContention,
@@ -36,6 +37,7 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
     return Result(
         policy=policy, hardware="rtl", machine="paper", mirror=False, seed=0, gpus_simulated=workload.tp,
         workload=WorkloadRecord.of(workload),
+        gemm=GemmRecord(tile_rows=128, tile_cols=128, workgroups=2176, waves=28, predicted_ns=1.39e6),
         time_ns=TimeNs(
             total=total, gemm=1.3e6, reduce_scatter=0.5e6, all_gather=0.45e6, exposed_communication=total - 1.3e6
         ),

@@ -150,7 +150,7 @@ def test_progress_goes_to_stderr(engine):
         (("--m", "64"), "missing: --n, --k"),
         (("--m", "64", "--n", "64", "--k", "64", "--model", "palm"), "not both"),
         (("--m", "64", "--n", "64", "--k", "4"), "the smallest legal k is 8, not 4"),
-        (("--m", "64", "--n", "64", "--k", "64"), "the smallest legal n for m = 64 is 897"),
+        (("--m", "64", "--n", "64", "--k", "64"), "the smallest legal n for m = 64 is 449"),
         (
             ("--policy", "t4"),
             "policy must be one of sequential, sequential-pipelined, sequential-nmc, t3, t3-mca, ideal-overlap, ",

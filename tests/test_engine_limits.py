@@ -3,7 +3,7 @@
 import numpy as np
 from system_cases import check, run
 
-WIDE = {"gpu.tile_cols": 128, "hardware.overrides.tile_count_bits": 9}
+WIDE = {"gpu.tiles": [[32, 128]], "hardware.overrides.tile_count_bits": 9}
 
 
 def test_mirror_returns_as_much_credit_as_it_takes():

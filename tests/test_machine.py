@@ -49,8 +49,8 @@ def test_every_number_has_a_unit():
         if unit_of(section, key) is None
     }
     assert dimensionless == {
-        "gpu.dispatch", "gpu.store_release", "hbm.refresh", "hbm.queue", "hbm.line_order", "hbm.row_policy",
-        "hbm.substrate", "dma.block", "hardware.preset", "hardware.overrides",
+        "gpu.dispatch", "gpu.store_release", "llc.replacement", "hbm.refresh", "hbm.queue", "hbm.line_order",
+        "hbm.row_policy", "hbm.substrate", "dma.block", "hardware.preset", "hardware.overrides",
     }  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def test_paper_kernel_has_the_published_slowdown_on_8_cus():
 @pytest.mark.parametrize("name", preset_names())
 def test_resolved_file_reads_back_to_the_same_machine(name, tmp_path: Path):
     machine = load_machine(name, {"link.gb_s": 33.5, "hardware.overrides.tracker_ways": 4, "hardware.overrides": {
-        "token_queue": 8}, "variation.clock_scale": [1.0, 0.9]})  # fmt: skip
+        "token_queue": 8}, "variation.clock_scale": [1.0, 0.9], "gpu.tiles": [[64, 32], [32, 128]]})  # fmt: skip
     path = tmp_path / f"{name}.toml"
     path.write_text(machine.to_toml(), encoding="utf-8")
     assert load_machine(path) == machine
@@ -116,8 +116,18 @@ def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
         ("gpu.cus", {"value": 3, "unit": "MHz"}, r"gpu\.cus is in CUs, not 'MHz'"),
         ("gpu.cus", {"amount": 3}, r"gpu\.cus must be a plain value or \{ value, unit, source \}"),
         ("gpu.dispatch", "lockstep", r"gpu\.dispatch: .*'free' or 'stage'"),
-        ("gpu.tile_rows", 100, r"gpu\.tile_rows must be a multiple of gpu\.wavefronts \(8\), not 100"),
-        ("gpu.tile_cols", 40, r"gpu\.tile_cols must be a multiple of 16 .*not 40"),
+        ("gpu.tiles", [[128, 128], [100, 64]], r"multiple of gpu\.wavefronts \(8\), not 100 as in \[100, 64\]$"),
+        ("gpu.tiles", [[128, 40]], r"cols a multiple of 16 .*\[\[128, 64\]\], not \[\[128, 40\]\]$"),
+        ("gpu.tiles", [[128, 144]], r"up to 128 .*not \[\[128, 144\]\]$"),
+        ("gpu.tiles", [[1032, 64]], r"rows of 1 to 1024 .*not \[\[1032, 64\]\]$"),
+        ("gpu.tiles", [128, 64], r"^machine 'paper': gpu\.tiles must be a list of .*not \[128, 64\]$"),
+        ("gpu.tiles", [[128, 64, 2]], r"^machine 'paper': gpu\.tiles must be a list of .*not \[\[128, 64, 2\]\]$"),
+        ("gpu.tiles", [[128, True]], r"^machine 'paper': gpu\.tiles must be a list of .*not \[\[128, true\]\]$"),
+        ("gpu.tiles", [["128", 64]], r"gpu\.tiles must be a list of .*not \[\[\"128\", 64\]\]$"),
+        ("gpu.tiles", [], r"gpu\.tiles must be a list of one or more .*not \[\]$"),
+        ("gpu.tiles", "128x64", r"gpu\.tiles must be a list of .*not \"128x64\"$"),
+        ("gpu.tiles", [[64, 64], [64, 64]], r"gpu\.tiles must name each tile once, not \[\[64, 64\], \[64, 64\]\]$"),
+        ("llc.replacement", "plru", r"llc\.replacement: .*'lru' or 'random'"),
         ("gpu.wavefronts", 16, r"gpu\.wavefronts must be at most the hardware's wavefronts \(8\), not 16"),
         ("llc.capacity_kib", 1023, r"llc\.capacity_kib must be whole sets"),
         ("kernel.cus", 81, r"kernel\.cus must be at most gpu\.cus \(80\), not 81; set kernel\.cus too"),
@@ -191,6 +201,7 @@ def test_a_machine_cannot_be_changed():
         ("link.gb_s = 75.5", ("link.gb_s", 75.5)),
         ("hbm.refresh=false", ("hbm.refresh", False)),
         ("gpu.dispatch=stage", ("gpu.dispatch", "stage")),
+        ("gpu.tiles=[[64,128]]", ("gpu.tiles", [[64, 128]])),
         ("variation.clock_scale=[1, 0.9]", ("variation.clock_scale", [1, 0.9])),
         ("hardware.overrides.slices=4", ("hardware.overrides.slices", 4)),
     ],

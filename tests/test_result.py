@@ -20,8 +20,8 @@ def test_record_has_the_documented_fields(tmp_path: Path):
         "k_total": 17024, "dtype": "fp16",
     }  # fmt: skip
     assert set(record) == {
-        "schema", "opent3", "policy", "hardware", "machine", "mirror", "seed", "gpus_simulated", "workload", "time_ns",
-        "traffic_bytes_per_gpu", "tracker", "blocks", "rtl", "data_check", "contention", "identities",
+        "schema", "opent3", "policy", "hardware", "machine", "mirror", "seed", "gpus_simulated", "workload", "gemm",
+        "time_ns", "traffic_bytes_per_gpu", "tracker", "blocks", "rtl", "data_check", "contention", "identities",
     }  # fmt: skip
     assert set(record["time_ns"]) == {
         "total",

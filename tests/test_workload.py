@@ -64,8 +64,15 @@ def test_bad_sizes_are_refused():
 def test_the_smallest_legal_output_is_named(m, n, tp):
     workload = custom_workload(m, n, 64, tp)
     with pytest.raises(ValueError, match=f"for each of {tp} GPUs") as caught:
-        workload.check_tiles(128, 128)
+        workload.check_tiles([(128, 128)])
     least = int(str(caught.value).rsplit(" ", 1)[1])
-    custom_workload(m, least, 64, tp).check_tiles(128, 128)
+    custom_workload(m, least, 64, tp).check_tiles([(128, 128)])
     with pytest.raises(ValueError, match="smallest legal"):
-        custom_workload(m, least - 1, 64, tp).check_tiles(128, 128)
+        custom_workload(m, least - 1, 64, tp).check_tiles([(128, 128)])
+
+
+def test_one_tile_of_the_menu_that_is_small_enough_is_enough():
+    menu = [(128, 128), (64, 128), (64, 64)]
+    custom_workload(64, 193, 64, 4).check_tiles(menu)
+    with pytest.raises(ValueError, match=r"one 64 x 64 tile .* 64 x 192 has 3: .* n for m = 64 is 193$"):
+        custom_workload(64, 192, 64, 4).check_tiles(menu)

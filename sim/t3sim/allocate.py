@@ -88,9 +88,9 @@ def _request_arrays(sizes: Sizes) -> Arrays:
 
 
 def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
-    plan, count = sizes.plan, int(sizes.p["cus"])
-    cus = _zeros(count, dtype=state.CU)
-    cus["event"] = state.FAR
+    plan, count = sizes.plan, int(sizes.p["workgroups"])
+    workgroups = _zeros(count, dtype=state.WORKGROUP)
+    workgroups["event"] = state.FAR
     # Behind the sets: spare entries for misses that find every way waiting, chained through llc_used.
     spare = sizes.misses + 16
     entries = sizes.llc_entries + spare
@@ -98,7 +98,8 @@ def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
     used[sizes.llc_entries :] = np.append(np.arange(sizes.llc_entries + 1, entries), -1)
     return {
         "order": np.array(plan.partition.dispatch_order(ring_order(gpu, plan.gpus)), np.int64),
-        "cus": cus,
+        "cus": _zeros(int(sizes.p["cus"]), dtype=state.CU),
+        "workgroups": workgroups,
         "slab_left": _zeros(count, sizes.slots),
         "slab_ready": _zeros(count, sizes.slots),
         "llc_tag": _full(-1, entries, dtype=np.int32),
@@ -114,7 +115,7 @@ def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
 def _egress_arrays(sizes: Sizes) -> Arrays:
     ports = sizes.config.egress_ports
     return {
-        "jobs_cu": _zeros(ports, int(sizes.p["cus"]) + 1),
+        "jobs_wg": _zeros(ports, int(sizes.p["workgroups"]) + 1),
         "jobs_count": _zeros(ports),
         "jobs_next": _zeros(ports),
         "flight": _zeros(ports, 8, 2),
@@ -198,7 +199,7 @@ def _data_arrays(sizes: Sizes, partial: NDArray[np.float16] | None) -> Arrays:
 
 
 def _observation_arrays(sizes: Sizes) -> Arrays:
-    stages = _zeros(ceil_div(sizes.plan.grid.tiles, int(sizes.p["cus"])), 2)
+    stages = _zeros(ceil_div(sizes.plan.grid.tiles, int(sizes.p["workgroups"])), 2)
     stages[:, 0] = state.FAR
     return {
         "bytes_by_cause": _zeros(state.CAUSES),

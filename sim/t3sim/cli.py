@@ -16,7 +16,7 @@ from . import __version__
 from .cli_errors import Failure, Interrupted, Mismatch
 from .cli_reports import reproduce
 from .cli_validate import validate
-from .console import bench_tables, progress, result_table
+from .console import bench_tables, progress, result_table, tiling_text
 from .machine import load_machine, parse_setting, preset_names
 from .machine_models import hardware_config
 from .output import check_replaceable, output_folder, write_atomically
@@ -157,6 +157,7 @@ def _show(request: RunRequest, records: list[Result], out: Path | None) -> None:
     console = Console()
     machine, config = request.machine, request.machine.hardware.preset
     console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
+    console.print(tiling_text(records[0].gemm))
     console.print(result_table(records, runs.speedups(records)))
     if out is not None:
         console.print(f"written to {out}", soft_wrap=True)

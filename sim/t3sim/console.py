@@ -12,7 +12,7 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 
 from .request import Progress
-from .result import Result
+from .result import GemmRecord, Result
 
 if TYPE_CHECKING:  # they take seconds to import
     from .bench import Bench
@@ -125,6 +125,14 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def tiling_text(gemm: GemmRecord) -> str:
+    """The GEMM's workgroup tile and what follows from it, in one line."""
+    return (
+        f"GEMM: {gemm.workgroups} workgroups of {gemm.tile_rows} x {gemm.tile_cols} in {gemm.waves} "
+        f"wave{'s' * (gemm.waves > 1)}, predicted {gemm.predicted_ns / 1e3:.1f} us"
+    )
 
 
 def result_table(results: Sequence[Result], speedups: Sequence[float | None]) -> Table:

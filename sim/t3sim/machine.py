@@ -116,8 +116,13 @@ def _put(values: Values, sources: dict[str, str], section: str, key: str, item: 
     if key not in known:
         raise ValueError(f"{where}: unknown key {section}.{key}{_suggest(key, known)}")
     value, source = _unwrap(item, unit_of(section, key), source, f"{where}: {section}.{key}")
-    values.setdefault(section, {})[key] = tuple(value) if isinstance(value, list) else value
+    values.setdefault(section, {})[key] = _frozen(value)
     sources[f"{section}.{key}"] = source
+
+
+def _frozen(value: Any) -> Any:
+    """``value`` with all of its lists as tuples: a machine cannot be changed."""
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _unwrap(item: Any, unit: str | None, source: str, where: str) -> tuple[Any, str]:

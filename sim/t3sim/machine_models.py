@@ -25,11 +25,22 @@ def _quantity(unit: str, **limits: Any) -> Any:
     return Field(json_schema_extra={"unit": unit}, **limits)
 
 
+Tile = tuple[int, int]
+"""Rows and columns of a workgroup's part of the output."""
 Threshold = Annotated[int, Field(json_schema_extra={"unit": "lines"}, ge=0, le=NO_LIMIT)]
 
 
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _is_tile(tile: object) -> bool:
+    """Whether ``tile`` is (rows, cols) that a store row and the GEMM kernel can have."""
+    if not isinstance(tile, tuple) or [type(size) for size in tile] != [int, int]:
+        return False
+    rows, cols = tile
+    widest, step = STORE_ROW_BYTES // ELEMENT_BYTES, LINE_BYTES // ELEMENT_BYTES
+    return 1 <= rows <= 1024 and step <= cols <= widest and cols % step == 0
 
 
 class Gpu(_Section):
@@ -38,8 +49,9 @@ class Gpu(_Section):
     cus: int = _quantity("CUs", ge=1, le=1024)
     clock_mhz: int = _quantity("MHz", ge=1)
     flop_per_clock_per_cu: int = _quantity("FLOP/clock/CU", ge=1)
-    tile_rows: int = _quantity("elements", ge=1, le=1024)
-    tile_cols: int = _quantity("elements", ge=16, le=STORE_ROW_BYTES // ELEMENT_BYTES)
+    workgroups_per_cu: int = _quantity("workgroups/CU", ge=1, le=8)
+    tiles: tuple[Tile, ...] = _quantity("elements")
+    tile_margin: float = _quantity("fraction", ge=0, le=1)
     slab_k: int = _quantity("elements", ge=1)
     wavefronts: int = _quantity("wavefronts/workgroup", ge=1, le=16)
     prefetch_slabs: int = _quantity("slabs", ge=0, le=16)
@@ -49,14 +61,27 @@ class Gpu(_Section):
     swizzle_rows: int = _quantity("tile rows", ge=1)
     kernel_launch_ns: int = _quantity("ns", ge=0)
 
+    @field_validator("tiles", mode="before")
+    @classmethod
+    def _is_a_menu(cls, menu: object) -> object:
+        if not isinstance(menu, tuple) or not menu or not all(_is_tile(tile) for tile in menu):
+            raise ValueError(
+                "gpu.tiles must be a list of one or more [rows, cols] with rows of 1 to 1024 and cols a multiple of "
+                f"{LINE_BYTES // ELEMENT_BYTES} (whole 32-byte lines of FP16) up to {STORE_ROW_BYTES // ELEMENT_BYTES} "
+                f"(a store row), as in [[128, 64]], not {json.dumps(menu)}"
+            )
+        if len(set(menu)) < len(menu):
+            raise ValueError(f"gpu.tiles must name each tile once, not {json.dumps(menu)}")
+        return menu
+
     @model_validator(mode="after")
-    def _tile_is_whole(self) -> Self:
-        if self.tile_rows % self.wavefronts:
-            raise ValueError(f"gpu.tile_rows must be a multiple of gpu.wavefronts ({self.wavefronts}), not "
-                             f"{self.tile_rows}")  # fmt: skip
-        if self.tile_cols * ELEMENT_BYTES % LINE_BYTES:
-            raise ValueError(f"gpu.tile_cols must be a multiple of 16 (whole 32-byte lines of FP16), not "
-                             f"{self.tile_cols}")  # fmt: skip
+    def _wavefronts_share_a_tile(self) -> Self:
+        for rows, cols in self.tiles:
+            if rows % self.wavefronts:
+                raise ValueError(
+                    f"rows of a tile in gpu.tiles must be a multiple of gpu.wavefronts ({self.wavefronts}), not {rows} "
+                    f"as in [{rows}, {cols}]"
+                )
         return self
 
 
@@ -67,6 +92,8 @@ class Llc(_Section):
     ways: int = _quantity("ways", ge=1, le=64)
     line_bytes: int = _quantity("bytes", ge=LINE_BYTES, le=1024, multiple_of=LINE_BYTES)
     latency_ns: int = _quantity("ns", ge=0)
+    bytes_per_clock_per_cu: int = _quantity("bytes/clock/CU", ge=1)
+    replacement: Literal["lru", "random"]
 
     @model_validator(mode="after")
     def _sets_are_whole(self) -> Self:
@@ -304,5 +331,5 @@ def unit_of(section: str, key: str) -> str | None:
 
 def _toml_line(key: str, value: Any, unit: str | None, source: str) -> str:
     fields = {"value": value} | ({"unit": unit} if unit else {}) | {"source": source}
-    # JSON's scalars, strings and flat arrays are also TOML's
+    # JSON's scalars, strings and arrays are also TOML's
     return f"{key} = {{ {', '.join(f'{name} = {json.dumps(item)}' for name, item in fields.items())} }}"

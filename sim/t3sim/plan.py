@@ -11,6 +11,7 @@ from .carried import Carried, choose_lines, no_lines
 from .engine import state
 from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition, ceil_div
 from .request import RunRequest
+from .tiling import slab_clocks
 
 ALIGNMENT = (1 << 20) // LINE_BYTES
 """Lines to which buffers are aligned: 1 MiB."""
@@ -61,10 +62,11 @@ class Plan:
 
     @cached_property
     def grid(self) -> Grid:
-        gpu, workload = self.request.machine.gpu, self.request.workload
+        tiling, workload = self.request.tiling, self.request.workload
         return Grid(
-            m=workload.m, n=workload.n, tile_rows=gpu.tile_rows, tile_cols=gpu.tile_cols, wavefronts=gpu.wavefronts
-        )
+            m=workload.m, n=workload.n, tile_rows=tiling.rows, tile_cols=tiling.cols,
+            wavefronts=self.request.machine.gpu.wavefronts,
+        )  # fmt: skip
 
     @cached_property
     def partition(self) -> Partition:
@@ -126,8 +128,7 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
     machine, workload, config = request.machine, request.workload, hardware.config
     variation = machine.variation
     k = workload.k_of(gpu)
-    slab_flop = 2 * machine.gpu.tile_rows * machine.gpu.tile_cols
-    slabs = ceil_div(k, machine.gpu.slab_k)
+    slabs, tile = ceil_div(k, machine.gpu.slab_k), (grid.tile_rows, grid.tile_cols)
     own = plan.partition.chunks[gpu]
     llc_sets = machine.llc.capacity_kib * 1024 // (machine.llc.ways * machine.llc.line_bytes)
     scale = variation.clock_scale[gpu] if variation.clock_scale else 1.0
@@ -135,15 +136,14 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
     skew = variation.start_skew_ns[gpu] if variation.start_skew_ns else 0.0
     return {
         "gpu": gpu, "gpus": plan.gpus, "channels": config.slices, "cus": machine.gpu.cus,
+        "workgroups": machine.gpu.cus * machine.gpu.workgroups_per_cu,
         "clock_khz": round(machine.gpu.clock_mhz * 1000 * scale), "memory_mhz": machine.hbm.clock_mhz,
         "m": grid.m, "n": grid.n, "k": k, "tile_rows": grid.tile_rows, "tile_cols": grid.tile_cols,
         "wavefront_rows": grid.wavefront_rows, "rows": grid.rows, "cols": grid.cols, "pitch": grid.pitch,
         "tile_lines": grid.tile_lines, "slack": grid.slack_bytes,
         "slab_k": machine.gpu.slab_k, "slabs": slabs,
-        "slab_clocks": ceil_div(slab_flop * machine.gpu.slab_k, machine.gpu.flop_per_clock_per_cu),
-        "last_slab_clocks": ceil_div(
-            slab_flop * (k - (slabs - 1) * machine.gpu.slab_k), machine.gpu.flop_per_clock_per_cu
-        ),
+        "slab_clocks": slab_clocks(machine.gpu, tile, machine.gpu.slab_k),
+        "last_slab_clocks": slab_clocks(machine.gpu, tile, k - (slabs - 1) * machine.gpu.slab_k),
         "prefetch": machine.gpu.prefetch_slabs, "stage_barrier": machine.gpu.dispatch == "stage",
         "hold_store": machine.gpu.store_release == "performed",
         "store_bytes_per_clock": machine.gpu.store_bytes_per_clock,
@@ -153,7 +153,8 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "start": plan.cycles(machine.gpu.kernel_launch_ns + skew),
         "llc_sets": llc_sets, "llc_mask": llc_sets - 1 if llc_sets & (llc_sets - 1) == 0 else -1,
         "llc_ways": machine.llc.ways, "llc_line": machine.llc.line_bytes // LINE_BYTES,
-        "llc_latency": plan.cycles(machine.llc.latency_ns), "request": plan.cycles(machine.fabric.request_ns),
+        "llc_latency": plan.cycles(machine.llc.latency_ns), "llc_random": machine.llc.replacement == "random",
+        "llc_bytes_per_clock": machine.llc.bytes_per_clock_per_cu, "request": plan.cycles(machine.fabric.request_ns),
         "response": plan.cycles(machine.fabric.response_ns),
         "link_mb_s": round(link * 1000), "link_latency": plan.cycles(machine.link.latency_ns),
         "header_bytes": machine.link.header_bytes, "mirror": request.mirror,

@@ -21,7 +21,7 @@ def ideal_overlap(policy: Policy, base: RunResult, reduction: RunResult) -> RunR
     bytes_of = gemm.traffic_bytes_per_gpu.model_dump(exclude={"total", "init_write"})
     bytes_of |= scatter.traffic_bytes_per_gpu.model_dump(include={"rs_read", "rs_write"})
     record = Result(
-        **{name: getattr(gemm, name) for name in ("machine", "mirror", "seed", "gpus_simulated", "workload")},
+        **{name: getattr(gemm, name) for name in ("machine", "mirror", "seed", "gpus_simulated", "workload", "gemm")},
         policy=policy,
         hardware=gemm.hardware,
         time_ns=time.model_copy(update={"total": total, "exposed_communication": total - time.gemm}),

@@ -1,6 +1,7 @@
 """What goes into a simulation and what comes out of it: the contract between the engine and everything around it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from .machine import Machine
 from .result import Result, WallSeconds
+from .tiling import Tiling, choose_tiling
 from .workload import Workload
 
 Policy = Literal[
@@ -62,8 +64,13 @@ class RunRequest:
             raise ValueError(f"seed must be in 0 to 2**64 - 1, not {self.seed}")
         if self.data_lines is not None and self.data_lines < 0:
             raise ValueError(f"data_lines must be at least 0, not {self.data_lines}")
-        self.workload.check_tiles(self.machine.gpu.tile_rows, self.machine.gpu.tile_cols)
+        self.workload.check_tiles(self.machine.gpu.tiles)
         self.machine.check_gpus(self.workload.tp)
+
+    @cached_property
+    def tiling(self) -> Tiling:
+        """The workgroup tile of the GEMM."""
+        return choose_tiling(self.workload, self.machine)
 
 
 @dataclass(frozen=True, kw_only=True)

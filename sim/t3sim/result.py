@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from . import __version__
 from .output import write_atomically
+from .tiling import Tiling
 from .workload import Workload
 
 
@@ -39,6 +40,25 @@ class WorkloadRecord(_Record):
         return cls(
             model=workload.model, sublayer=workload.sublayer, tp=workload.tp, m=workload.m, n=workload.n,
             k=largest, k_smallest=smallest, k_total=workload.k,
+        )  # fmt: skip
+
+
+class GemmRecord(_Record):
+    """The GEMM kernel: its workgroup tile, workgroups, waves of them on the GPU, and the kernel's predicted time, by
+    which the tile was chosen (t3sim.tiling)."""
+
+    tile_rows: int
+    tile_cols: int
+    workgroups: int
+    waves: int
+    predicted_ns: float
+
+    @classmethod
+    def of(cls, tiling: Tiling) -> Self:
+        """The record of ``tiling``."""
+        return cls(
+            tile_rows=tiling.rows, tile_cols=tiling.cols, workgroups=tiling.workgroups, waves=tiling.waves,
+            predicted_ns=tiling.predicted_ns,
         )  # fmt: skip
 
 
@@ -156,6 +176,7 @@ class Result(_Record):
     seed: int
     gpus_simulated: int
     workload: WorkloadRecord
+    gemm: GemmRecord
     time_ns: TimeNs
     traffic_bytes_per_gpu: TrafficBytes
     tracker: TrackerRecord | None

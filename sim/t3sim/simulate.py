@@ -23,6 +23,7 @@ from .request import CAUSES, Progress, RunRequest, RunResult
 from .result import (
     BlocksRecord,
     DataCheck,
+    GemmRecord,
     Result,
     RtlRecord,
     TimeNs,
@@ -115,6 +116,7 @@ def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float1
         seed=request.seed,
         gpus_simulated=plan.simulated,
         workload=WorkloadRecord.of(request.workload),
+        gemm=GemmRecord.of(request.tiling),
         time_ns=_times(system),
         traffic_bytes_per_gpu=_traffic(system),
         tracker=tracker,

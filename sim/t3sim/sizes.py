@@ -53,15 +53,15 @@ class Sizes:
 
     @property
     def slots(self) -> int:
-        """Slabs of one CU that are loaded or waited for."""
+        """Slabs of one workgroup that are loaded or waited for."""
         return int(self.p["prefetch"]) + 1
 
     @property
     def misses(self) -> int:
-        """LLC lines that all CUs wait for."""
+        """LLC lines that all workgroups wait for."""
         line_bytes = 32 * int(self.p["llc_line"])
         blocks = ceil_div(2 * int(self.p["tile_rows"]), line_bytes) + ceil_div(2 * int(self.p["tile_cols"]), line_bytes)
-        return int(self.p["cus"]) * self.slots * int(self.p["slab_k"]) * (blocks + 2)
+        return int(self.p["workgroups"]) * self.slots * int(self.p["slab_k"]) * (blocks + 2)
 
     @property
     def llc_entries(self) -> int:
@@ -70,7 +70,7 @@ class Sizes:
     @property
     def nodes(self) -> int:
         tile_lines = int(self.p["tile_rows"] * self.p["tile_lines"])
-        reads, stores = self.misses * int(self.p["llc_line"]), int(self.p["cus"]) * tile_lines
+        reads, stores = self.misses * int(self.p["llc_line"]), int(self.p["workgroups"]) * tile_lines
         flushed = self.llc_entries * int(self.p["llc_line"]) if self.plan.sequential else 0
         moved = self.dma_lines + 2 * self.kernel_lines + 2 * self.rx_lines
         return reads + stores + flushed + moved + self.in_memory + SLACK

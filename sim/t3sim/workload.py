@@ -1,7 +1,7 @@
 """What is computed: the GEMM of one tensor-parallel sublayer whose partial outputs must be all-reduced."""
 
 import difflib
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -94,15 +94,20 @@ class Workload:
         """Smallest and largest inner dimension on any GPU."""
         return self.k // self.tp, -(-self.k // self.tp)
 
-    def check_tiles(self, tile_rows: int, tile_cols: int) -> None:
-        """Refuses an output with fewer workgroup tiles than GPUs (ValueError naming the smallest legal size)."""
-        rows, cols = -(-self.m // tile_rows), -(-self.n // tile_cols)
-        if rows * cols < self.tp:
-            least = (-(-self.tp // rows) - 1) * tile_cols + 1
+    def check_tiles(self, menu: Sequence[tuple[int, int]]) -> None:
+        """Refuses an output with fewer workgroup tiles than GPUs for all (rows, cols) of ``menu`` (ValueError naming
+        the smallest legal size)."""
+        least, rows, cols = min((self._least_columns(rows, cols), rows, cols) for rows, cols in menu)
+        if self.n < least:
             raise ValueError(
-                f"the output must have at least one {tile_rows} x {tile_cols} tile for each of {self.tp} GPUs, but "
-                f"{self.m} x {self.n} has {rows * cols}: the smallest legal n for m = {self.m} is {least}"
+                f"the output must have at least one {rows} x {cols} tile for each of {self.tp} GPUs, but "
+                f"{self.m} x {self.n} has {-(-self.m // rows) * -(-self.n // cols)}: the smallest legal n for "
+                f"m = {self.m} is {least}"
             )
+
+    def _least_columns(self, tile_rows: int, tile_cols: int) -> int:
+        """Smallest n with a tile for each GPU."""
+        return (-(-self.tp // -(-self.m // tile_rows)) - 1) * tile_cols + 1
 
     @property
     def title(self) -> str:

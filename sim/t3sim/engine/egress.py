@@ -24,9 +24,9 @@ STORE_OP = 1
 
 
 @inner
-def _tile_row(g, cu, row):
-    """First line, lines, wavefront and edge class of row ``row`` of the tile that a CU stores."""
-    p, c = g.p[0], g.cus[cu]
+def _tile_row(g, wg, row):
+    """First line, lines, wavefront and edge class of row ``row`` of the tile that a workgroup stores."""
+    p, c = g.p[0], g.workgroups[wg]
     line = p.out_base + (c.row * p.tile_rows + row) * p.pitch + c.col * p.tile_lines
     lines = min(p.tile_lines, p.pitch - c.col * p.tile_lines)
     right, bottom = c.col == p.cols - 1, c.row == p.rows - 1
@@ -34,12 +34,12 @@ def _tile_row(g, cu, row):
 
 
 @inner
-def _keep(g, cu, row, descriptor, now):
+def _keep(g, wg, row, descriptor, now):
     """A row stays here: local updates, one per line, into the compute stream."""
-    p, s, c = g.p[0], g.s[0], g.cus[cu]
-    line, lines, wf, right, bottom = _tile_row(g, cu, row)
+    p, s, c = g.p[0], g.s[0], g.workgroups[wg]
+    line, lines, wf, right, bottom = _tile_row(g, wg, row)
     for i in range(lines):
-        n = make_request(g, line + i, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, 32, cu)
+        n = make_request(g, line + i, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, 32, wg)
         node = g.nodes[n]
         node.part = g.part_at[c.row, c.col]
         node.carry = carried_line(g, line + i)
@@ -51,10 +51,10 @@ def _keep(g, cu, row, descriptor, now):
 
 
 @inner
-def _send_away(g, cu, row, line, op, now):
+def _send_away(g, wg, row, line, op, now):
     """A row becomes a packet for the neighbour: ``op`` on ``line`` there. The egress buffer has room for it."""
-    s, c = g.s[0], g.cus[cu]
-    here, lines, wf, right, bottom = _tile_row(g, cu, row)
+    s, c = g.s[0], g.workgroups[wg]
+    here, lines, wf, right, bottom = _tile_row(g, wg, row)
     r = new_row(g)
     out = g.rows[r]
     out.line, out.lines, out.bytes = line, lines, row_bytes(g, here, lines)
@@ -70,7 +70,7 @@ def _send_away(g, cu, row, line, op, now):
     s.egress_free = s.egress_free - lines
     s.outgoing = s.outgoing + 1
     transmit(g, r, now)
-    stored(g, cu, lines, now)
+    stored(g, wg, lines, now)
 
 
 @inner
@@ -80,13 +80,13 @@ def _take_route(g, port, now):
     if not g.words[out + ROUTE_VALID]:
         return False
     route = g.words[out + ROUTE]
-    cu, row = g.flight[port, 0, 0], g.flight[port, 0, 1]
+    wg, row = g.flight[port, 0, 0], g.flight[port, 0, 1]
     if route >> REMOTE & 1:
         if g.s[0].egress_free < g.p[0].tile_lines:
             return False
-        _send_away(g, cu, row, route & LINE_MASK, route >> ROUTE_OP & 7, now)
+        _send_away(g, wg, row, route & LINE_MASK, route >> ROUTE_OP & 7, now)
     else:
-        _keep(g, cu, row, route >> DESCRIPTOR & 63, now)
+        _keep(g, wg, row, route >> DESCRIPTOR & 63, now)
     g.flight_count[port] -= 1
     for i in range(g.flight_count[port]):
         g.flight[port, i, 0] = g.flight[port, i + 1, 0]
@@ -96,41 +96,41 @@ def _take_route(g, port, now):
 
 @inner
 def _pick(g, port, now):
-    """The CU whose next row this port stores: round-robin over those that have one ready (store rate); -1 if none."""
+    """The workgroup whose next row this port stores: in turn, those that have one ready (store rate); -1 if none."""
     p = g.p[0]
     count = g.jobs_count[port]
     for i in range(count):
         j = (g.jobs_next[port] + i) % count
-        c = g.cus[g.jobs_cu[port, j]]
+        c = g.workgroups[g.jobs_wg[port, j]]
         lines = min(p.tile_lines, p.pitch - c.col * p.tile_lines)
         bytes_ready = (now - c.store_start + 1) * p.clock_khz * p.store_bytes_per_clock // (p.memory_mhz * 1000)
         if bytes_ready >= (c.store_row + 1) * lines * 32:
             g.jobs_next[port] = j
-            return g.jobs_cu[port, j]
+            return g.jobs_wg[port, j]
     return -1
 
 
 @inner
 def _offer(g, port, base, now):
-    """Put the next store row on the matcher's input; the CU that it belongs to, or -1."""
-    cu = _pick(g, port, now)
-    g.words[base + STORE_VALID] = cu >= 0
-    if cu >= 0:
-        c = g.cus[cu]
-        line, _, wf, right, bottom = _tile_row(g, cu, c.store_row)
+    """Put the next store row on the matcher's input; the workgroup that it belongs to, or -1."""
+    wg = _pick(g, port, now)
+    g.words[base + STORE_VALID] = wg >= 0
+    if wg >= 0:
+        c = g.workgroups[wg]
+        line, _, wf, right, bottom = _tile_row(g, wg, c.store_row)
         g.words[base + STORE] = (
             line | (STORE_OP << OP) | (1 << TAGGED) | (wf << WF) | (right << RIGHT) | (bottom << BOTTOM)
         )
         g.words[base + STORE + 1] = (c.row << ROW) | (c.col << COL)
-    return cu
+    return wg
 
 
 @inner
-def _taken(g, port, cu):
-    """The matcher took a row of ``cu``: remember it, and leave the job when it was the last."""
-    c = g.cus[cu]
+def _taken(g, port, wg):
+    """The matcher took a row of ``wg``: remember it, and leave the job when it was the last."""
+    c = g.workgroups[wg]
     i = g.flight_count[port]
-    g.flight[port, i, 0] = cu
+    g.flight[port, i, 0] = wg
     g.flight[port, i, 1] = c.store_row
     g.flight_count[port] = i + 1
     c.store_row = c.store_row + 1
@@ -139,7 +139,7 @@ def _taken(g, port, cu):
         return
     count = g.jobs_count[port] - 1
     for j in range(g.jobs_next[port], count):
-        g.jobs_cu[port, j] = g.jobs_cu[port, j + 1]
+        g.jobs_wg[port, j] = g.jobs_wg[port, j + 1]
     g.jobs_count[port] = count
 
 
@@ -148,14 +148,14 @@ def run_port(g, port, step, now):
     """One cycle of one egress port."""
     base, out = part_in(g, MATCHER, port), part_out(g, MATCHER, port)
     room = g.words[out + STORE_READY] != 0
-    cu = _offer(g, port, base, now) if room else -1
+    wg = _offer(g, port, base, now) if room else -1
     route_taken = _take_route(g, port, now)
     g.words[base + ROUTE_READY] = route_taken
-    if cu >= 0 or route_taken or not g.words[out + MATCHER_IDLE]:
+    if wg >= 0 or route_taken or not g.words[out + MATCHER_IDLE]:
         step(g.handles[MATCHER + port], address_of(g.words[base:]), address_of(g.words[out:]))
         g.evaluated[1] += 1
-    if cu >= 0:
-        _taken(g, port, cu)
+    if wg >= 0:
+        _taken(g, port, wg)
         g.words[base + STORE_VALID] = 0
     busy = g.jobs_count[port] > 0 or g.flight_count[port] > 0 or not g.words[out + MATCHER_IDLE]
     g.port_wake[port] = now + 1 if busy else FAR

@@ -1,4 +1,4 @@
-"""The last-level cache: set-associative, least recently used, write-back without fetch, misses to one line merged.
+"""The last-level cache: set-associative, write-back without fetch, misses to one line merged.
 
 Inputs of the GEMM are read through it. Without T3 its output is written through it too; with T3 the output
 bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles share is written back once per byte.
@@ -53,15 +53,44 @@ def _write_back(g, entry, now):
 
 
 @inner
-def _allocate(g, line, now):
-    """An entry for ``line`` in its set: an empty one or the least recently used; -1 if all wait for memory."""
-    first = _set_of(g, line)
+def _oldest(g, first):
+    """The entry of a set that is empty or least recently used; -1 if all wait for memory."""
     victim = -1
     oldest = 1 << 62
     for entry in range(first, first + g.p[0].llc_ways):
         if g.llc_left[entry] == 0 and g.llc_used[entry] < oldest:
             oldest = g.llc_used[entry]
             victim = entry
+    return victim
+
+
+@inner
+def _drawn(g, first):
+    """The entry of a set that is empty or comes up by chance; -1 if all wait for memory.
+
+    Chance is a hash of the set and of how often the cache was used (the multipliers are those of MurmurHash3's
+    finalizer), so that a run can be repeated. A way that waits passes its turn to the next one.
+    """
+    ways = g.p[0].llc_ways
+    for entry in range(first, first + ways):
+        if g.llc_tag[entry] == EMPTY and g.llc_left[entry] == 0:
+            return entry
+    mixed = (first * 0x9E3779B1 + g.s[0].llc_stamp) & 0xFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
+    mixed = ((mixed ^ (mixed >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
+    turn = (mixed ^ (mixed >> 16)) % ways
+    for i in range(ways):
+        entry = first + (turn + i) % ways
+        if g.llc_left[entry] == 0:
+            return entry
+    return -1
+
+
+@inner
+def _allocate(g, line, now):
+    """An entry for ``line`` in its set, which is given up by another line; -1 if all wait for memory."""
+    first = _set_of(g, line)
+    victim = _drawn(g, first) if g.p[0].llc_random else _oldest(g, first)
     if victim >= 0:
         if g.llc_dirty[victim]:
             _write_back(g, victim, now)
@@ -77,23 +106,23 @@ def _touch(g, entry):
 
 
 @inner
-def _wait_for(g, entry, cu, slot):
-    """Let a CU's slab wait for an entry's fill."""
+def _wait_for(g, entry, wg, slot):
+    """Let a workgroup's slab wait for an entry's fill."""
     s = g.s[0]
     w = s.waiter_free
     if w < 0:
         raise RuntimeError("the pool of LLC waiters is exhausted")
     s.waiter_free = g.waiters[w, 2]
-    g.waiters[w, 0] = cu
+    g.waiters[w, 0] = wg
     g.waiters[w, 1] = slot
     g.waiters[w, 2] = g.llc_waiter[entry]
     g.llc_waiter[entry] = w
-    g.slab_left[cu, slot] += 1
+    g.slab_left[wg, slot] += 1
 
 
 @inner
-def read_line(g, line, cu, slot, now):
-    """One LLC line of a slab: a hit makes the slab ready after the LLC's latency, a miss when DRAM has answered."""
+def read_line(g, line, wg, slot, now):
+    """One LLC line of a slab: ready after the LLC's latency, or when DRAM has answered."""
     entry = _find(g, line)
     if entry < 0:
         entry = _allocate(g, line, now)
@@ -108,14 +137,14 @@ def read_line(g, line, cu, slot, now):
         g.llc_left[entry] = g.p[0].llc_line
         g.llc_fill[entry] = 0
         g.llc_waiter[entry] = -1
-        request_llc_line(g, entry, line, now)
+        request_llc_line(g, entry, line, now + g.p[0].llc_latency)
     if entry < g.p[0].llc_sets * g.p[0].llc_ways:
         _touch(g, entry)
     if g.llc_left[entry] > 0:
-        _wait_for(g, entry, cu, slot)
+        _wait_for(g, entry, wg, slot)
         return
     ready = max(now, g.llc_fill[entry]) + g.p[0].llc_latency
-    g.slab_ready[cu, slot] = max(g.slab_ready[cu, slot], ready)
+    g.slab_ready[wg, slot] = max(g.slab_ready[wg, slot], ready)
 
 
 @inner
@@ -130,12 +159,12 @@ def filled(g, entry, done):
     g.llc_fill[entry] = ready
     w = g.llc_waiter[entry]
     while w >= 0:
-        cu, slot, following = g.waiters[w, 0], g.waiters[w, 1], g.waiters[w, 2]
-        g.slab_ready[cu, slot] = max(g.slab_ready[cu, slot], ready)
-        g.slab_left[cu, slot] -= 1
-        c = g.cus[cu]
-        if c.state == WAITING and g.slab_left[cu, slot] == 0 and c.slab % g.slab_left.shape[1] == slot:
-            c.event = g.slab_ready[cu, slot]
+        wg, slot, following = g.waiters[w, 0], g.waiters[w, 1], g.waiters[w, 2]
+        g.slab_ready[wg, slot] = max(g.slab_ready[wg, slot], ready)
+        g.slab_left[wg, slot] -= 1
+        c = g.workgroups[wg]
+        if c.state == WAITING and g.slab_left[wg, slot] == 0 and c.slab % g.slab_left.shape[1] == slot:
+            c.event = g.slab_ready[wg, slot]
             s.cu_next = min(s.cu_next, c.event)
         g.waiters[w, 2] = s.waiter_free
         s.waiter_free = w

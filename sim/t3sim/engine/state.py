@@ -16,7 +16,7 @@ GEMM_READ, GEMM_WRITE, RS_READ, RS_WRITE, AG_READ, AG_WRITE = range(6)
 CAUSES = 6
 # Request queues into a slice.
 COMPUTE_READ, COMPUTE_WRITE, COMM_READ, COMM_WRITE = range(4)
-# States of a CU.
+# States of a place for a workgroup.
 IDLE, WAITING, STARTING, COMPUTING, STORING, RELEASING = range(6)
 # The two movers of lines.
 DMA, KERNEL = 0, 1
@@ -51,10 +51,15 @@ PACKET = _record(
 
 CREDIT = _record(arrival="i8", lines="i8")
 
-CU = _record(
-    state="i4", row="i4", col="i4", slab="i4", dispatched="i8", event="i8", clock="i8", store_left="i8", store_row="i4",
+# A place for a workgroup on a CU, and the one that it holds; ``clock``: CU clock at which the last slab was computed.
+WORKGROUP = _record(
+    state="i4", row="i4", col="i4", slab="i4", event="i8", clock="i8", store_left="i8", store_row="i4",
     store_rows="i4", store_start="i8", stage="i4", stall_since="i8",
 )  # fmt: skip
+
+# What the workgroups of a CU share: clocks from which its matrix unit, its path from the LLC and its store path are
+# free, and the cycle until which its time is accounted for as computing or stalled.
+CU = _record(matrix_free="i8", path_free="i8", store_free="i8", accounted="i8")
 
 # A rectangle of tiles that a mover reads and sends on.
 MOVE = _record(
@@ -79,13 +84,14 @@ MOVER = _record(
 )
 
 PLAN = _record(
-    gpu="i8", gpus="i8", channels="i8", cus="i8", clock_khz="i8", memory_mhz="i8",
+    gpu="i8", gpus="i8", channels="i8", cus="i8", workgroups="i8", clock_khz="i8", memory_mhz="i8",
     m="i8", n="i8", k="i8", tile_rows="i8", tile_cols="i8", wavefront_rows="i8", rows="i8", cols="i8",
     pitch="i8", tile_lines="i8", slack="i8",
     slab_k="i8", slabs="i8", slab_clocks="i8", last_slab_clocks="i8", prefetch="i8", stage_barrier="i8",
     hold_store="i8", store_bytes_per_clock="i8", a_base="i8", b_base="i8", a_pitch="i8", b_pitch="i8", out_base="i8",
     temp_base="i8", tiles="i8", cached_output="i8", start="i8", epoch="i8",
-    llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", request="i8", response="i8",
+    llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", llc_random="i8",
+    llc_bytes_per_clock="i8", request="i8", response="i8",
     link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
     nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", posted_lines="i8", bin_cycles="i8", kernel_overhead="i8",
@@ -125,7 +131,8 @@ class Gpu(Bundle):
         "row_data": (WORD, 3),  # [rows, SEGMENT, 4]
         "order": (WORD, 2),  # [tiles, 2] dispatch order
         "cus": (CU, 1),
-        "slab_left": (WORD, 2),  # [cus, prefetch + 1]
+        "workgroups": (WORKGROUP, 1),  # place i is on CU i % cus
+        "slab_left": (WORD, 2),  # [workgroups, prefetch + 1]
         "slab_ready": (WORD, 2),
         "llc_tag": (NUMBER, 1),  # [sets * ways + extra]
         "llc_used": (WORD, 1),
@@ -133,11 +140,11 @@ class Gpu(Bundle):
         "llc_left": (NUMBER, 1),
         "llc_dirty": (NUMBER, 1),
         "llc_waiter": (NUMBER, 1),
-        "waiters": (WORD, 2),  # [.., 3] cu, slot, next
-        "jobs_cu": (WORD, 2),  # [ports, cus] CUs that store through this port
+        "waiters": (WORD, 2),  # [.., 3] workgroup, slot, next
+        "jobs_wg": (WORD, 2),  # [ports, workgroups] those that store through this port
         "jobs_count": (WORD, 1),
         "jobs_next": (WORD, 1),
-        "flight": (WORD, 3),  # [ports, 4, 2] cu, store row of the rows inside the matcher
+        "flight": (WORD, 3),  # [ports, 4, 2] workgroup, store row of the rows inside the matcher
         "flight_count": (WORD, 1),
         "port_wake": (WORD, 1),
         "movers": (MOVER, 1),

@@ -14,6 +14,7 @@ from t3hdl.layouts import LINE_BYTES
 from ..geometry import ELEMENT_BYTES, ceil_div
 from ..hbm_timing import HbmParameters
 from ..machine import Machine
+from ..tiling import best_tiling, slab_clocks
 from .operators import Gemm, Operator
 
 READ_TRACE = "stream_read"
@@ -53,12 +54,11 @@ def operator_time(operator: Operator, machine: Machine, count: int = 1) -> Opera
 
 def gemm_ns(gemm: Gemm, machine: Machine) -> float:
     """Matrix-unit time of ``gemm``: waves of workgroup tiles, an edge tile taking the time of a whole one, as in the
-    simulated GEMM; a tile is its K steps and its stores."""
-    gpu = machine.gpu
-    tiles = gemm.count * ceil_div(gemm.m, gpu.tile_rows) * ceil_div(gemm.n, gpu.tile_cols)
-    clocks = ceil_div(2 * gpu.tile_rows * gpu.tile_cols * gemm.k, gpu.flop_per_clock_per_cu)
-    clocks += ceil_div(gpu.tile_rows * gpu.tile_cols * ELEMENT_BYTES, gpu.store_bytes_per_clock)
-    return ceil_div(tiles, gpu.cus) * clocks * 1000 / gpu.clock_mhz
+    simulated GEMM; a tile, chosen by the same rule, is its K steps and its stores."""
+    gpu, tiling = machine.gpu, best_tiling((gemm.m, gemm.n, gemm.k), machine, count=gemm.count)
+    clocks = slab_clocks(gpu, (tiling.rows, tiling.cols), gemm.k)
+    clocks += ceil_div(tiling.rows * tiling.cols * ELEMENT_BYTES, gpu.store_bytes_per_clock)
+    return ceil_div(tiling.workgroups, gpu.cus) * clocks * 1000 / gpu.clock_mhz
 
 
 def peak_gb_s(machine: Machine) -> float:
