@@ -8,7 +8,11 @@ from pydantic import BaseModel
 from sample_result import sample_result
 from t3sim.machine import load_machine
 from t3sim.machine_models import SECTIONS, unit_of
+from t3sim.reports.charts import CHARTS
 from t3sim.reports.operators import ATTENTIONS, PHASES, layer_operators, model_operators, optimizer_operator
+from t3sim.reports.reproduction import FigureRecord, ModelRecord, Reproduction, RunRecord
+from t3sim.reports.suite import TABLES
+from t3sim.reports.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
 from t3sim.result import Result
 from t3sim.workload import MODELS
 
@@ -91,3 +95,25 @@ def test_end_to_end_page_has_every_operator():
     listed = [op.name for phase in PHASES for how in ATTENTIONS for op in layer_operators("gpt-3", 32, phase, how)]
     listed += [op.name for op in model_operators("gpt-3", 32, "training")]
     assert found - {"operator", "---"} == {*listed, optimizer_operator("gpt-3", 32).name}
+
+
+@pytest.mark.parametrize(
+    ("page", "models"),
+    [
+        ("reproduce.md", (Reproduction, FigureRecord, RunRecord, ModelRecord)),
+        ("sweep.md", (SweepRecord, SweptVariant, SweptRun, Geomeans)),
+    ],
+)
+def test_pages_of_reports_have_every_field(page, models):
+    names = re.findall(r"`(?:….)?([\w.]+)`", (DOCS / page).read_text(encoding="utf-8"))
+    named = {part for name in names for part in name.split(".")}
+    for model in models:
+        assert {field.alias or name for name, field in model.model_fields.items()} <= named, model.__name__
+
+
+def test_reproduce_page_has_every_table_and_chart():
+    page = (DOCS / "reproduce.md").read_text(encoding="utf-8")
+    assert {row[0].strip("`") for row in table_of(page, "## What runs")} == set(TABLES)
+    for charts in CHARTS.values():
+        for name in charts:
+            assert f"`{name}`" in page

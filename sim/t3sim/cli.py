@@ -15,6 +15,7 @@ from t3hdl.config import PRESETS
 from . import __version__
 from .cli_errors import Failure, Interrupted, Mismatch
 from .cli_reports import reproduce
+from .cli_sweep import sweep
 from .cli_validate import validate
 from .console import bench_tables, progress, result_table, tiling_text
 from .machine import load_machine, parse_setting, preset_names
@@ -222,6 +223,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
 
 
 main.add_command(reproduce)
+main.add_command(sweep)
 main.add_command(validate)
 
 

@@ -12,6 +12,7 @@ from ..console import CAUSE_TITLES
 from ..request import CAUSES, Policy
 from ..timeline import COLOURS
 from .drawing import (
+    POLICY_COLOURS,
     SPLIT_COLOURS,
     grouped_bars,
     label_groups,
@@ -28,6 +29,7 @@ from .suite import FIGURE_17, OVERLAPPED, TP_8_16, TP_32, TP_64, Point, Variant
 
 Drawer = Callable[[Evaluation], Figure]
 GEOMEAN = "geo-\nmean"
+WAIT_COLOURS = {"for loads": COLOURS["gemm_read"], "for stores": COLOURS["gemm_write"]}
 
 
 def _names(points: Sequence[Point]) -> tuple[list[str], list[str]]:
@@ -87,9 +89,8 @@ def _speedups(
         axes = figure.subplots()
         grouped_bars(axes, where, {policy: [*values, geomean(values)] for policy, values in gains.items()})
         label_groups(axes, where, [*labels, GEOMEAN], [*groups, ""])
-        highest = max(max(values) for values in gains.values())
-        axes.set_ylim(0.9, max(highest * 1.08, 1.5))
         axes.axhline(1, color="#333333", linewidth=0.8)
+        axes.margins(y=0.12)
         _mark_published(axes, where[-1], lines, list(policies))
         axes.set_ylabel("speedup over sequential")
         legend_above(axes, len(policies) + 1)
@@ -132,6 +133,30 @@ def _timeline(e: Evaluation) -> Figure:
     return figure
 
 
+def _mca(e: Evaluation) -> Figure:
+    """How long a CU waits in the GEMM, by cause, under each policy: what contention costs, and what MCA saves."""
+    labels, groups = _names(TP_8_16)
+    where = positions(groups)
+    title = "Mean time that a CU waits, as part of the sequential GEMM (from left: sequential, t3, t3-mca)"
+    figure = _figure(_width(TP_8_16, 3), 4.0, title)
+    axes = figure.subplots()
+    bases = np.array([e.record(point, "sequential").time_ns.gemm for point in TP_8_16])
+    policies: tuple[Policy, ...] = ("sequential", *OVERLAPPED)
+    for policy, offset in zip(policies, (-0.27, 0.0, 0.27), strict=True):
+        causes: dict[str, list[float]] = {"for loads": [], "for stores": []}
+        for point in TP_8_16:
+            contention = e.record(point, policy).contention
+            assert contention is not None
+            for name, values in causes.items():
+                values.append(contention.cu_stall_ns[name.removeprefix("for ")])
+        parts = {name: np.array(values) / bases for name, values in causes.items()}
+        stacked_bars(axes, where + offset, parts, WAIT_COLOURS, 0.24, labelled=policy == "sequential")
+    label_groups(axes, where, labels, groups)
+    axes.set_ylabel("waiting, sequential GEMM = 1")
+    legend_above(axes, 2)
+    return figure
+
+
 def _traffic(e: Evaluation) -> Figure:
     """Bytes by cause of sequential and t3-mca, as parts of sequential's."""
     labels, groups = _names(TP_8_16)
@@ -162,13 +187,14 @@ def _end_to_end(e: Evaluation) -> Figure:
         where = positions(["all"] * len(pairs))
         grouped_bars(axes, where, {policy: [time.speedup(policy) for time in times] for policy in OVERLAPPED}, 3)
         label_groups(axes, where, [f"{model}\nTP {tp}" for model, tp in pairs], [""] * len(pairs))
-        for policy, colour in zip(OVERLAPPED, ("#E69F00", "#0072B2"), strict=True):
+        compared = [x for x, (_, tp) in zip(where, pairs, strict=True) if tp in (8, 16)]
+        for policy in OVERLAPPED:
             value = 1 + published()[f"{phase}-{policy}-geomean"].value / 100
-            axes.axhline(value, color=colour, linestyle="--", linewidth=1, label=f"published geomean, {policy}")
-        axes.set_ylim(0.98, None)
+            axes.hlines(value, compared[0] - 0.5, compared[-1] + 0.5, color=POLICY_COLOURS[policy], linestyle="--",
+                        linewidth=1.2, label=f"published geomean, {policy}")  # fmt: skip
         axes.margins(y=0.15)
         axes.set_ylabel(phase)
-        legend_above(axes, 4)
+    legend_above(figure.axes[0], 4)
     return figure
 
 
@@ -186,7 +212,6 @@ def _cus(e: Evaluation) -> Figure:
         label_groups(axes, where, [*labels, GEOMEAN], [*groups, ""])
         axes.axhline(1, color="#333333", linewidth=0.8)
         axes.set_ylabel(title)
-    rows[0].set_ylim(0.8, None)
     rows[0].margins(y=0.15)
     legend_above(rows[0], 3)
     return figure
@@ -200,6 +225,7 @@ CHARTS: Mapping[str, Mapping[str, Drawer]] = MappingProxyType({
         "time-split": _split(TP_8_16),
         "speedups": _speedups(TP_8_16, IDEALS, "Speedup of sublayers at TP 8 and 16", PUBLISHED_LINES),
     },
+    "mca": {"waiting": _mca},
     "timeline": {"dram-traffic-over-time": _timeline},
     "traffic": {"data-movement": _traffic},
     "tp32": {

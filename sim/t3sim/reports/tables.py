@@ -115,6 +115,7 @@ MCA_CAUSES: Mapping[str, Callable[[Result], float]] = MappingProxyType({
     "compute waits, ns/line": _wait("compute"),
     "behind comm., clocks/line": _blocked("compute", "other_stream"),
     "full queue, clocks/line": _blocked("compute", "full_queue"),
+    "tracker, clocks/line": _blocked("compute", "tracker"),
     "comm. waits, ns/line": _wait("communication"),
     "behind compute, clocks/line": _blocked("communication", "other_stream"),
     "threshold, clocks/line": _blocked("communication", "threshold"),
