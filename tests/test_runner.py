@@ -139,7 +139,7 @@ def test_an_end_in_the_middle_leaves_no_worker_behind(tmp_path, sign):
         process.send_signal(sign)
         out, errors = process.communicate(timeout=60)
     if sign == signal.SIGINT:
-        assert out.splitlines()[-1] == "interrupted"
+        assert out.splitlines()[-1] == "interrupted", errors
         assert "Traceback" not in errors
     deadline = time.monotonic() + 20
     while any(os.path.exists(f"/proc/{worker}") for worker in workers):

@@ -33,7 +33,7 @@ def test_a_sweep_writes_every_combination(toys, tmp_path):
     slow, fast = record.variants[0], record.variants[2]
     assert len(slow.runs) == 2 * 4, "two sublayers under sequential and the three policies"
     times = [sum(run.result.time_ns.all_gather for run in item.runs) for item in (slow, fast)]
-    assert times[0] > 1.5 * times[1]
+    assert times[0] > 1.2 * times[1]
     assert fast.changes["t3"] == pytest.approx(100 * (fast.geomeans.speedups["t3"] / slow.geomeans.speedups["t3"] - 1))
     assert all(change == 0 for change in slow.changes.values())
     for item in record.variants:
