@@ -96,6 +96,7 @@ def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
 
 
 SCRIPT = """
+import signal
 import sys
 from t3sim.machine import load_machine
 from t3sim.reports.experiment import Experiment
@@ -105,6 +106,7 @@ from t3sim.workload import custom_workload
 from pathlib import Path
 
 def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test in the background would ignore it
     runs = [Experiment(workload=custom_workload(128, 128, 256, 4), machine=load_machine("toy"), policy="t3"),
             *(Experiment(workload=custom_workload(2048, 2048, k, 4), machine=load_machine("toy"), policy="t3-mca")
               for k in (1 << 16, 1 << 17))]

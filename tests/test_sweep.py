@@ -78,6 +78,8 @@ def test_values_are_read_as_on_the_command_line():
         "link.gb_s=75, dma.block=tile", "link.gb_s=75, dma.block=chunk", "link.gb_s=150.5, dma.block=tile",
         "link.gb_s=150.5, dma.block=chunk",
     ]  # fmt: skip
+    assert list(product_of(["gpu.tiles=[[64, 64]],[[128, 64]]"])) == ["gpu.tiles=[[64, 64]]", "gpu.tiles=[[128, 64]]"]
+    assert product_of(["hbm.refresh=true"])["hbm.refresh=true"].settings == {"hbm.refresh": True}
     assert found["link.gb_s=75, dma.block=tile"] == Variant(settings={"link.gb_s": 75, "dma.block": "tile"})
 
 
@@ -88,6 +90,7 @@ def test_values_are_read_as_on_the_command_line():
         (("--vary", "link.gb_s=75", "--assumptions"), "give either --vary"),
         (("--variants", "link"), "--variants must name some of link-75, "),
         (("--vary", "link.gb_s"), "--vary must have the form section.key=value,value"),
+        (("--vary", "link.gb_s="), "--vary must have the form section.key=value,value"),
         (("--vary", "link.gb_s=75,75"), "--vary must have the form section.key=value,value"),
         (("--vary", "link.gb_s=75", "--vary", "link.gb_s=80"), "--vary must name each key once"),
         (("--vary", "link.gbs=75"), "unknown key link.gbs; did you mean 'gb_s'?"),

@@ -1,6 +1,7 @@
 """``t3 sweep``: the same runs on many machines, and what that does to the results."""
 
 import itertools
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -182,16 +183,16 @@ def chosen_assumptions(names: Sequence[str]) -> dict[str, Variant]:
 def product_of(texts: Sequence[str]) -> dict[str, Variant]:
     """Every combination of ``key=value,value`` settings, the last key changing fastest.
 
-    A value is read as :func:`~t3sim.machine.parse_setting` does. Raises ValueError for a text of another form, a
-    repeated key or value, or more than MAX_COMBINATIONS.
+    Values are items of a TOML array, such as ``75,150`` or ``[[64, 64]],[[128, 64]]``, or bare words. Raises
+    ValueError for a text of another form, a repeated key or value, or more than MAX_COMBINATIONS.
     """
     axes: dict[str, list[tuple[str, Any]]] = {}
     for text in texts:
         key, _, values = text.partition("=")
         if key in axes:
             raise ValueError(f"--vary must name each key once, not {key} again")
-        names = [name.strip() for name in values.split(",")]
-        if not all(names) or len(set(names)) != len(names):
+        names = _texts(values)
+        if not names or not all(names) or len(set(names)) != len(names):
             raise ValueError(f"--vary must have the form section.key=value,value with different values, not {text!r}")
         axes[key] = [(f"{key}={name}", parse_setting(f"{key}={name}")) for name in names]
     combinations = list(itertools.product(*axes.values()))
@@ -201,6 +202,14 @@ def product_of(texts: Sequence[str]) -> dict[str, Variant]:
         ", ".join(name for name, _ in combination): Variant(settings=dict(setting for _, setting in combination))
         for combination in combinations
     }
+
+
+def _texts(values: str) -> list[str]:
+    """The values as text: items of a TOML array, or else words separated by commas."""
+    try:
+        return [json.dumps(item) for item in tomllib.loads(f"values = [{values}]")["values"]]
+    except tomllib.TOMLDecodeError:
+        return [name.strip() for name in values.split(",")]
 
 
 MAX_COMBINATIONS = 256
