@@ -116,6 +116,17 @@ def test_results_are_put_beside_the_published_ones_with_causes_and_charts(folder
     assert f"[speedups]({folder.name}/speedups.png)" in text
 
 
+def test_assumptions_are_listed_with_what_they_move(folder):
+    def variant(name: str, mca: float, change: float) -> dict:
+        means = {"speedups": {"t3": 1.2, "t3-mca": mca}, "gemm_reads": 1.5, "data_movement": 0.78}
+        return {"name": name, "why": "reason", "geomeans": means, "changes": {"t3-mca": change}}
+
+    path = folder / "sensitivity.json"
+    path.write_text(json.dumps({"variants": [variant("base", 1.3, 0), variant("slow", 1.17, -10)], "failures": []}))
+    text = reproduced_section(folder, path, folder.parent)
+    assert "| slow | reason | 1.200x (+0.0 %) | 1.170x (-10.0 %) | 1.50x (+0.0 %) | 0.78 (+0.0 %) |" in text
+
+
 def test_without_results_the_section_says_how_to_get_them():
     assert "t3 reproduce -o" in reproduced_section(None, None, Path())
 

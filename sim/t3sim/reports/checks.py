@@ -19,10 +19,10 @@ SIMULATED: tuple[Policy, ...] = tuple(policy for policy in POLICIES if not polic
 TOY = (256, 256, 512)
 """M, N and K on the toy machine: 8 x 8 tiles, so 4 GPUs have equal chunks, which mirror mode needs to be exact."""
 TOY_GPUS = 4
-LINK_SETTINGS = {"link.gb_s": 50.0, "hbm.refresh": False}
-"""A slow link before the paper machine's memory, 20 times as fast, that never refreshes: the link decides."""
 LINK_COLUMNS = STORE_ROW_BYTES // ELEMENT_BYTES
-"""Columns of a chunk, so that each of its rows is one packet."""
+"""Columns of a chunk and of a tile, so that each row of a chunk is one packet."""
+LINK_SETTINGS = {"link.gb_s": 50.0, "hbm.refresh": False, "gpu.tiles": ((LINK_COLUMNS, LINK_COLUMNS),)}
+"""A slow link before the paper machine's memory, 20 times as fast, that never refreshes: the link decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,9 +86,7 @@ def ring_pass(gpus: int, rows: int, **settings: Any) -> Pass:
     machine = load_machine("paper", LINK_SETTINGS | {f"link.{key}": value for key, value in settings.items()})
     workload = custom_workload(rows, LINK_COLUMNS * gpus, gpus, gpus)
     plan = Plan(RunRequest(workload=workload, machine=machine, policy="sequential"))
-    sizes = {plan.grid.chunk_bytes(chunk) for chunk in plan.partition.chunks}
-    if sizes != {rows * STORE_ROW_BYTES}:
-        raise ValueError(f"chunks of {rows} x {LINK_COLUMNS} elements are needed, but they have {sorted(sizes)} bytes")
+    assert {plan.grid.chunk_bytes(chunk) for chunk in plan.partition.chunks} == {rows * STORE_ROW_BYTES}
     times = _run("sequential", machine, workload.m, workload.n, workload.k, gpus).time_ns
     wire = rows * (STORE_ROW_BYTES + machine.link.header_bytes)
     link = pass_ns(gpus=gpus, chunk_bytes=wire, gb_s=machine.link.gb_s, latency_ns=machine.link.latency_ns)

@@ -3,6 +3,7 @@
 With ``--reproduce DIR`` (the folder of ``t3 reproduce -o DIR``) it also holds the published results beside ours.
 """
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -103,7 +104,7 @@ def link_section() -> str:
     parts = [
         paragraph(
             f"The link of the engine in runs of the `paper` machine with {_settings(LINK_SETTINGS)}, so that memory "
-            "is 20 times as fast as the link. All times are in ns."
+            "is 20 times as fast as the link and every row of a chunk is one packet. All times are in ns."
         ),
         paragraph(
             "*Packets.* An all-gather of two GPUs sends one chunk each way. A packet of 256 bytes takes "
@@ -186,8 +187,7 @@ def _pair(ring: float, mirror: float) -> str:
 
 
 def _settings(settings: Mapping[str, object]) -> str:
-    texts = (f"`{key}={str(value).lower()}`" for key, value in settings.items())
-    return " and ".join(texts)
+    return ", ".join(f"`{key}={json.dumps(value)}`" for key, value in settings.items())
 
 
 SECTIONS: dict[str, Callable[[], str]] = {
