@@ -1,7 +1,8 @@
 """Many runs: kept as they finish, resumed, failed one by one, interrupted."""
 
-import json
+import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from t3sim.machine import load_machine
 from t3sim.reports.experiment import Experiment
 from t3sim.reports.runner import RunsFailedError, Status, run_missing
 from t3sim.reports.store import Store
-from t3sim.workload import custom_workload
+from t3sim.workload import Workload, custom_workload
 
 WORK = custom_workload(128, 128, 256, 4)
 
@@ -26,14 +27,29 @@ def no_report(status: Status) -> None:
     """For tests that look at results only."""
 
 
-def test_a_run_is_simulated_once_and_its_result_kept(tmp_path):
-    store, seen = Store(tmp_path), []
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, list[Status]]:
+    """The folder of two finished runs, and what was reported of them."""
+    folder, seen = tmp_path_factory.mktemp("kept"), []
     runs = [toy("sequential"), toy("t3"), toy("t3")]
-    assert run_missing(runs, store, 2, seen.append) == 2, "two runs with one key are one"
-    assert (seen[0].done, seen[0].total, seen[-1].done, seen[-1].running) == (0, 2, 2, ())
-    assert seen[-1].cost_done == pytest.approx(seen[-1].cost_total)
-    assert run_missing(runs, store, 2, seen.append) == 0
-    kept = store.get(toy("t3"))
+    assert run_missing(runs, Store(folder), 2, seen.append) == 2, "two runs with one key are one"
+    return folder, seen
+
+
+def test_progress_goes_from_nothing_to_all(finished):
+    first, last = finished[1][0], finished[1][-1]
+    assert (first.done, first.total, last.done, last.running) == (0, 2, 2, ())
+    assert first.seconds_left is None and last.seconds_left == pytest.approx(0, abs=1e-6)
+    assert last.cost_done == pytest.approx(last.cost_total)
+
+
+def test_a_kept_run_is_not_simulated_again(finished, monkeypatch):
+    monkeypatch.setattr("t3sim.reports.runner._Pool", None)
+    assert run_missing([toy("sequential"), toy("t3")], Store(finished[0]), 2, no_report) == 0
+
+
+def test_a_kept_run_has_the_traffic_of_its_record(finished):
+    kept = Store(finished[0]).get(toy("t3"))
     assert kept is not None and kept.traffic is not None
     assert all(kept.record.identities.values())
     total = sum(sum(values) for values in kept.traffic.bytes.values())
@@ -51,32 +67,24 @@ def test_what_is_kept_is_what_a_simulation_gives(tmp_path):
     assert kept.record == result.record.model_copy(update={"machine": "toy"})
 
 
-def test_a_kept_result_takes_the_names_of_who_asks(tmp_path):
-    from t3sim.workload import Workload
-
-    store = Store(tmp_path)
-    run_missing([toy()], store, 1, no_report)
+def test_a_kept_result_takes_the_names_of_who_asks(finished):
     work = Workload(model="t-nlg", sublayer="fc1", tp=4, m=128, n=128, k=256)
-    kept = store.get(toy(workload=work))
+    kept = Store(finished[0]).get(toy(workload=work))
     assert kept is not None
     assert (kept.record.workload.model, kept.record.workload.sublayer) == ("t-nlg", "fc1")
 
 
 @pytest.mark.parametrize("content", ["", "{", '{"schema": 7}'])
-def test_a_damaged_file_is_as_good_as_none(tmp_path, content):
-    store = Store(tmp_path)
-    run_missing([toy()], store, 1, no_report)
-    path = next(store.folder.glob("*.json"))
-    good = path.read_bytes()
-    path.write_text(content)
+def test_a_damaged_file_is_as_good_as_none(finished, tmp_path, content):
+    shutil.copytree(finished[0], tmp_path / "copy")
+    store = Store(tmp_path / "copy")
+    for path in store.folder.glob("*.json"):
+        path.write_text(content)
     assert store.get(toy()) is None
-    run_missing([toy()], store, 1, no_report)
-    assert json.loads(path.read_bytes())["record"] == json.loads(good)["record"]
 
 
-def test_results_of_other_sources_are_not_taken(tmp_path):
-    run_missing([toy()], Store(tmp_path), 1, no_report)
-    assert Store(tmp_path, "another").get(toy()) is None
+def test_results_of_other_sources_are_not_taken(finished):
+    assert Store(finished[0], "another").get(toy()) is None
 
 
 def test_a_run_of_changed_sources_is_refused(tmp_path):
@@ -87,12 +95,25 @@ def test_a_run_of_changed_sources_is_refused(tmp_path):
 
 def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
     store = Store(tmp_path)
-    config = load_machine("toy", {"hardware.overrides.count_on": "performed"})
+    bad = toy(machine=load_machine("toy", {"hardware.overrides.count_on": "performed"}))
     with pytest.raises(RunsFailedError) as failed:
-        run_missing([toy(machine=config), toy("sequential"), toy("t3")], store, 2, no_report)
-    assert str(failed.value).startswith(f"1 of 3 runs failed: {toy(machine=config).label}: ")
+        run_missing([bad, toy("sequential"), toy("t3")], store, 2, no_report)
+    assert str(failed.value).startswith(f"1 of 3 runs did not finish: {bad.label}: ")
     assert "2 finished runs are kept" in str(failed.value)
     assert store.get(toy("sequential")) is not None and store.get(toy("t3")) is not None
+
+
+def test_a_killed_worker_is_one_message(tmp_path):
+    def kill(status: Status) -> None:
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    runs = [toy("t3"), toy("t3-mca"), toy("sequential")]
+    with pytest.raises(
+        RunsFailedError, match="3 of 3 runs did not finish: a worker process died in custom TP=4 .* or custom"
+    ):
+        run_missing(runs, Store(tmp_path), 2, kill)
+    assert multiprocessing.active_children() == []
 
 
 SCRIPT = """

@@ -76,10 +76,7 @@ class _Pool:
         with _workers(jobs) as pool:
             while self.todo or self.running:
                 while self.todo and len(self.running) < jobs:
-                    item = self.todo.pop(0)
-                    with _deaf_to_ctrl_c():
-                        future = pool.submit(_work, item, threads, self.store.root, self.store.sources)
-                    self.running[future] = item
+                    self._submit(pool, self.todo.pop(0), threads)
                 self._report()
                 done, _ = wait(self.running, REPORT_SECONDS, FIRST_COMPLETED)
                 for future in done:
@@ -87,9 +84,17 @@ class _Pool:
         self._report()
         if self.failures:
             raise RunsFailedError(
-                f"{len(self.failures)} of {self.total} runs failed: {'; '.join(self.failures)} "
+                f"{self.total - len(self.finished)} of {self.total} runs did not finish: {'; '.join(self.failures)} "
                 f"({len(self.finished)} finished runs are kept, and the same command goes on from there)"
             )
+
+    def _submit(self, pool: ProcessPoolExecutor, item: Experiment, threads: int) -> None:
+        try:
+            with _deaf_to_ctrl_c():
+                future = pool.submit(_work, item, threads, self.store.root, self.store.sources)
+            self.running[future] = item
+        except BrokenProcessPool:
+            self._give_up(item)
 
     def _collect(self, future: Future[None]) -> None:
         if future not in self.running:
@@ -99,14 +104,18 @@ class _Pool:
             future.result()
             self.finished.append(item)
         except BrokenProcessPool:
-            others = [item, *self.running.values()]
-            self.running, self.todo = {}, []
-            self.failures.append(
-                f"a worker process died in {' or '.join(other.label for other in others)}, as happens when memory is "
-                f"short: use fewer --jobs"
-            )
+            self._give_up(item)
         except EXPECTED as error:
             self.failures.append(f"{item.label}: {error or type(error).__name__}")
+
+    def _give_up(self, item: Experiment) -> None:
+        """After the death of a worker, which may be that of any run: a pool starts no other."""
+        lost = " or ".join(other.label for other in (item, *self.running.values()))
+        self.running, self.todo = {}, []
+        self.failures.append(
+            f"a worker process died in {lost}, as happens when memory is short: use fewer --jobs (the runs that were "
+            f"still to come did not start)"
+        )
 
     def _report(self) -> None:
         self.on_status(
