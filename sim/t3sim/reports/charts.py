@@ -129,7 +129,7 @@ def _timeline(e: Evaluation) -> Figure:
         axes.spines[["top", "right"]].set_visible(False)
     legend_above(rows[0], len(CAUSES))
     rows[-1].set_xlabel("time since GEMM launch (us)")
-    rows[-1].set_xlim(left=0)
+    rows[-1].set_xlim(0, max(e.record(FIGURE_17, policy).time_ns.total for policy in policies) / 1e3)
     return figure
 
 
