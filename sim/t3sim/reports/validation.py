@@ -187,7 +187,8 @@ def _pair(ring: float, mirror: float) -> str:
 
 
 def _settings(settings: Mapping[str, object]) -> str:
-    return ", ".join(f"`{key}={json.dumps(value, separators=(",", ":"))}`" for key, value in settings.items())
+    texts = ((key, json.dumps(value, separators=(",", ":"))) for key, value in settings.items())
+    return ", ".join(f"`{key}={text}`" for key, text in texts)
 
 
 SECTIONS: dict[str, Callable[[], str]] = {
