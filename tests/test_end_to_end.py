@@ -111,10 +111,11 @@ def test_a_gemm_takes_the_slower_of_matrix_units_and_memory():
 
 
 @pytest.mark.parametrize("size", ["m", "n", "k", "count"])
-def test_a_larger_gemm_is_never_faster(size):
+def test_a_larger_gemm_is_never_faster_than_the_choice_of_its_tile_allows(size):
     sizes = {"m": 300, "n": 200, "k": 96, "count": 2}
     found = [gemm_ns(Gemm(**sizes | {size: value}), PAPER) for value in range(1, 2000, 37)]
-    assert found == sorted(found)
+    slack = 1 + PAPER.gpu.tile_margin
+    assert all(later * slack >= max(found[: i + 1]) for i, later in enumerate(found))
     peak = PAPER.gpu.cus * PAPER.gpu.flop_per_clock_per_cu * PAPER.gpu.clock_mhz / 1000  # FLOP/ns
     assert gemm_ns(Gemm(**sizes), PAPER) > Gemm(**sizes).flop / peak
 
