@@ -11,7 +11,7 @@ from ..machine import Machine, load_machine
 from ..policy import COMPUTED, ideal_overlap
 from ..request import Policy, RunResult
 from ..result import Result, TimeNs
-from .end_to_end import ModelTime, model_time
+from .end_to_end import SUBLAYERS, ModelTime, model_time
 from .operators import Attention, Phase
 from .store import Outcome, Store
 from .suite import BASELINE, OVERLAPPED, SETTINGS, TP_8_16, TP_32, Point, Suite, Variant
@@ -77,16 +77,18 @@ class Evaluation:
         """The base machine."""
         return load_machine(self.suite.machine, {**self.suite.settings, **SETTINGS["base"]})
 
-    def model_time(self, model: str, tp: int, phase: Phase, attention: Attention = "unfused") -> ModelTime:
-        """A whole model, with the simulated times of its sublayers."""
+    def model_time(
+        self, model: str, tp: int, phase: Phase, attention: Attention = "unfused", *, optimizer: bool = False
+    ) -> ModelTime:
+        """A whole model, with the simulated times of its sublayers (:func:`~t3sim.reports.end_to_end.model_time`)."""
         times: dict[str, dict[str, TimeNs]] = {
             policy: {
                 sublayer: self.record(Point(model=model, sublayer=sublayer, tp=tp), policy).time_ns
-                for sublayer in ("op", "fc2", "fc1", "ip")
+                for sublayer in SUBLAYERS[phase]
             }
             for policy in (BASELINE, *OVERLAPPED)
         }
-        return model_time(model, tp, phase, times, self.machine, attention)
+        return model_time(model, tp, phase, times, self.machine, attention, optimizer=optimizer)
 
 
 Measure = Callable[[Evaluation], Mapping[str, float]]
