@@ -183,9 +183,9 @@ def test_dispatch_goes_down_a_group_then_right():
 
 
 def test_grid_refuses_tiles_that_split_badly():
-    with pytest.raises(ValueError, match=r"^gpu.tile_rows must be a multiple of gpu.wavefronts \(3\), not 32$"):
+    with pytest.raises(ValueError, match=r"^rows of a tile must be a multiple of gpu.wavefronts \(3\), not 32$"):
         Grid(m=64, n=64, tile_rows=32, tile_cols=32, wavefronts=3)
-    with pytest.raises(ValueError, match=r"^gpu.tile_cols must be a multiple of 16 \(whole lines\), not 24$"):
+    with pytest.raises(ValueError, match=r"^columns of a tile must be a multiple of 16 \(whole lines\), not 24$"):
         Grid(m=64, n=64, tile_rows=32, tile_cols=24, wavefronts=2)
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from t3hdl.config import PRESETS, T3Config
 from t3sim.machine import Machine, load_machine, parse_setting, preset_names
-from t3sim.machine_models import SECTIONS, STORE_ROW_BYTES, unit_of
+from t3sim.machine_gpu import STORE_ROW_BYTES
+from t3sim.machine_models import SECTIONS, unit_of
 
 NUMBER_SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 

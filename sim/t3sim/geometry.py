@@ -92,11 +92,12 @@ class Grid:
     def __post_init__(self) -> None:
         if self.tile_rows % self.wavefronts:
             raise ValueError(
-                f"gpu.tile_rows must be a multiple of gpu.wavefronts ({self.wavefronts}), not {self.tile_rows}"
+                f"rows of a tile must be a multiple of gpu.wavefronts ({self.wavefronts}), not {self.tile_rows}"
             )
         if self.tile_cols * ELEMENT_BYTES % LINE_BYTES:
             raise ValueError(
-                f"gpu.tile_cols must be a multiple of {LINE_BYTES // ELEMENT_BYTES} (whole lines), not {self.tile_cols}"
+                f"columns of a tile must be a multiple of {LINE_BYTES // ELEMENT_BYTES} (whole lines), not "
+                f"{self.tile_cols}"
             )
 
     @property

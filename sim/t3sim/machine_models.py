@@ -8,147 +8,61 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.layouts import LINE_BYTES
 
 from .hbm_timing import HbmParameters
+from .machine_gpu import STORE_ROW_BYTES, Gpu, Llc
+from .machine_section import Section, quantity
 
-ELEMENT_BYTES = 2
-"""Bytes of an FP16 element."""
-STORE_ROW_BYTES = 256
-"""Bytes of the widest store row that the GPU's egress matches at once (docs/hardware.md, RangeMatcher)."""
-
-
-def _quantity(unit: str, **limits: Any) -> Any:
-    """A required field with a unit; ``limits`` are pydantic's ge, gt, le, lt."""
-    return Field(json_schema_extra={"unit": unit}, **limits)
-
-
-Tile = tuple[int, int]
-"""Rows and columns of a workgroup's part of the output."""
 Threshold = Annotated[int, Field(json_schema_extra={"unit": "lines"}, ge=0, le=NO_LIMIT)]
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-def _is_tile(tile: object) -> bool:
-    """Whether ``tile`` is (rows, cols) that a store row and the GEMM kernel can have."""
-    if not isinstance(tile, tuple) or [type(size) for size in tile] != [int, int]:
-        return False
-    rows, cols = tile
-    widest, step = STORE_ROW_BYTES // ELEMENT_BYTES, LINE_BYTES // ELEMENT_BYTES
-    return 1 <= rows <= 1024 and step <= cols <= widest and cols % step == 0
-
-
-class Gpu(_Section):
-    """Compute units and how the GEMM kernel uses them."""
-
-    cus: int = _quantity("CUs", ge=1, le=1024)
-    clock_mhz: int = _quantity("MHz", ge=1)
-    flop_per_clock_per_cu: int = _quantity("FLOP/clock/CU", ge=1)
-    workgroups_per_cu: int = _quantity("workgroups/CU", ge=1, le=8)
-    tiles: tuple[Tile, ...] = _quantity("elements")
-    tile_margin: float = _quantity("fraction", ge=0, le=1)
-    slab_k: int = _quantity("elements", ge=1)
-    wavefronts: int = _quantity("wavefronts/workgroup", ge=1, le=16)
-    prefetch_slabs: int = _quantity("slabs", ge=0, le=16)
-    dispatch: Literal["free", "stage"]
-    store_release: Literal["accepted", "performed"]
-    store_bytes_per_clock: int = _quantity("bytes/clock/CU", ge=LINE_BYTES, multiple_of=LINE_BYTES)
-    swizzle_rows: int = _quantity("tile rows", ge=1)
-    kernel_launch_ns: int = _quantity("ns", ge=0)
-
-    @field_validator("tiles", mode="before")
-    @classmethod
-    def _is_a_menu(cls, menu: object) -> object:
-        if not isinstance(menu, tuple) or not menu or not all(_is_tile(tile) for tile in menu):
-            raise ValueError(
-                "gpu.tiles must be a list of one or more [rows, cols] with rows of 1 to 1024 and cols a multiple of "
-                f"{LINE_BYTES // ELEMENT_BYTES} (whole 32-byte lines of FP16) up to {STORE_ROW_BYTES // ELEMENT_BYTES} "
-                f"(a store row), as in [[128, 64]], not {json.dumps(menu)}"
-            )
-        if len(set(menu)) < len(menu):
-            raise ValueError(f"gpu.tiles must name each tile once, not {json.dumps(menu)}")
-        return menu
-
-    @model_validator(mode="after")
-    def _wavefronts_share_a_tile(self) -> Self:
-        for rows, cols in self.tiles:
-            if rows % self.wavefronts:
-                raise ValueError(
-                    f"rows of a tile in gpu.tiles must be a multiple of gpu.wavefronts ({self.wavefronts}), not {rows} "
-                    f"as in [{rows}, {cols}]"
-                )
-        return self
-
-
-class Llc(_Section):
-    """Last-level cache of one GPU."""
-
-    capacity_kib: int = _quantity("KiB", ge=1)
-    ways: int = _quantity("ways", ge=1, le=64)
-    line_bytes: int = _quantity("bytes", ge=LINE_BYTES, le=1024, multiple_of=LINE_BYTES)
-    latency_ns: int = _quantity("ns", ge=0)
-    bytes_per_clock_per_cu: int = _quantity("bytes/clock/CU", ge=1)
-    replacement: Literal["lru", "random"]
-
-    @model_validator(mode="after")
-    def _sets_are_whole(self) -> Self:
-        if self.capacity_kib * 1024 % (self.ways * self.line_bytes):
-            raise ValueError(
-                f"llc.capacity_kib must be whole sets of {self.ways} ways x {self.line_bytes} bytes, not "
-                f"{self.capacity_kib}"
-            )
-        return self
-
-
-class Fabric(_Section):
+class Fabric(Section):
     """Crossbar between the CUs with their LLC and the memory controllers."""
 
-    request_ns: int = _quantity("ns", ge=0)
-    response_ns: int = _quantity("ns", ge=0)
+    request_ns: int = quantity("ns", ge=0)
+    response_ns: int = quantity("ns", ge=0)
 
 
-class Hbm(_Section):
+class Hbm(Section):
     """DRAM of one GPU: pseudo-channels, their timings in memory clocks, the controller's queues and NMC timing."""
 
-    channels: int = _quantity("pseudo-channels", ge=1, le=64)
-    clock_mhz: int = _quantity("MHz", ge=1)
-    nBL: int = _quantity("clocks", ge=1)
-    nCL: int = _quantity("clocks", ge=1)
-    nRCDRD: int = _quantity("clocks", ge=1)
-    nRCDWR: int = _quantity("clocks", ge=1)
-    nRP: int = _quantity("clocks", ge=1)
-    nRAS: int = _quantity("clocks", ge=1)
-    nRC: int = _quantity("clocks", ge=1)
-    nWR: int = _quantity("clocks", ge=1)
-    nRTPL: int = _quantity("clocks", ge=1)
-    nCWL: int = _quantity("clocks", ge=1)
-    nCCDS: int = _quantity("clocks", ge=1)
-    nCCDL: int = _quantity("clocks", ge=1)
-    nRRDS: int = _quantity("clocks", ge=1)
-    nRRDL: int = _quantity("clocks", ge=1)
-    nWTRS: int = _quantity("clocks", ge=1)
-    nWTRL: int = _quantity("clocks", ge=1)
-    nFAW: int = _quantity("clocks", ge=1)
-    nRFC: int = _quantity("clocks", ge=1)
-    nREFI: int = _quantity("clocks", ge=1)
+    channels: int = quantity("pseudo-channels", ge=1, le=64)
+    clock_mhz: int = quantity("MHz", ge=1)
+    nBL: int = quantity("clocks", ge=1)
+    nCL: int = quantity("clocks", ge=1)
+    nRCDRD: int = quantity("clocks", ge=1)
+    nRCDWR: int = quantity("clocks", ge=1)
+    nRP: int = quantity("clocks", ge=1)
+    nRAS: int = quantity("clocks", ge=1)
+    nRC: int = quantity("clocks", ge=1)
+    nWR: int = quantity("clocks", ge=1)
+    nRTPL: int = quantity("clocks", ge=1)
+    nCWL: int = quantity("clocks", ge=1)
+    nCCDS: int = quantity("clocks", ge=1)
+    nCCDL: int = quantity("clocks", ge=1)
+    nRRDS: int = quantity("clocks", ge=1)
+    nRRDL: int = quantity("clocks", ge=1)
+    nWTRS: int = quantity("clocks", ge=1)
+    nWTRL: int = quantity("clocks", ge=1)
+    nFAW: int = quantity("clocks", ge=1)
+    nRFC: int = quantity("clocks", ge=1)
+    nREFI: int = quantity("clocks", ge=1)
     refresh: bool
     queue: Literal["shared", "split"]
-    queue_lines: int = _quantity("lines", ge=4, le=NO_LIMIT - 1)
-    read_lines: int = _quantity("lines", ge=2, le=NO_LIMIT - 1)
-    write_lines: int = _quantity("lines", ge=2, le=NO_LIMIT - 1)
-    drain_high: float = _quantity("fraction", gt=0, le=1)
-    drain_low: float = _quantity("fraction", ge=0, lt=1)
-    age_limit_cycles: int = _quantity("clocks", ge=1)
+    queue_lines: int = quantity("lines", ge=4, le=NO_LIMIT - 1)
+    read_lines: int = quantity("lines", ge=2, le=NO_LIMIT - 1)
+    write_lines: int = quantity("lines", ge=2, le=NO_LIMIT - 1)
+    drain_high: float = quantity("fraction", gt=0, le=1)
+    drain_low: float = quantity("fraction", ge=0, lt=1)
+    age_limit_cycles: int = quantity("clocks", ge=1)
     row_policy: Literal["oldest", "hits-first"]
     substrate: Literal["nmc", "pim", "atomics"]
-    nmc_update_cycles: int = _quantity("clocks", ge=1)
-    pim_switch_cycles: int = _quantity("clocks", ge=2)
-    atomic_cycles: int = _quantity("clocks", ge=1)
+    nmc_update_cycles: int = quantity("clocks", ge=1)
+    pim_switch_cycles: int = quantity("clocks", ge=2)
+    atomic_cycles: int = quantity("clocks", ge=1)
     line_order: Literal["rotate", "bank-local"]
 
     @model_validator(mode="after")
@@ -163,42 +77,42 @@ class Hbm(_Section):
         return HbmParameters(**self.model_dump(exclude={"channels", "clock_mhz"}))
 
 
-class Link(_Section):
+class Link(Section):
     """One direction of the ring link between neighbours; bandwidth is per direction, in 10^9 bytes per second."""
 
-    gb_s: float = _quantity("GB/s", gt=0)
-    latency_ns: int = _quantity("ns", ge=1)
-    header_bytes: int = _quantity("bytes/packet", ge=0)
-    egress_buffer_kib: int = _quantity("KiB", ge=1)
-    rx_buffer_kib: int = _quantity("KiB", ge=1)
+    gb_s: float = quantity("GB/s", gt=0)
+    latency_ns: int = quantity("ns", ge=1)
+    header_bytes: int = quantity("bytes/packet", ge=0)
+    egress_buffer_kib: int = quantity("KiB", ge=1)
+    rx_buffer_kib: int = quantity("KiB", ge=1)
 
 
-class Dma(_Section):
+class Dma(Section):
     """The DMA engine that the trigger commands; rates are per memory clock."""
 
-    buffer_kib: int = _quantity("KiB", ge=1)
-    lines_per_cycle: int = _quantity("lines/clock", ge=1)
+    buffer_kib: int = quantity("KiB", ge=1)
+    lines_per_cycle: int = quantity("lines/clock", ge=1)
     block: Literal["tile", "column", "chunk"]
 
 
-class Kernel(_Section):
+class Kernel(Section):
     """The reduce-scatter and all-gather kernels that run on ``cus`` of the CUs; what a CU can do is the same for all.
 
     ``bytes_per_clock_per_cu``: reads, per CU clock.
     """
 
-    cus: int = _quantity("CUs", ge=1)
-    bytes_per_clock_per_cu: int = _quantity("bytes/clock/CU", ge=1)
-    outstanding_lines_per_cu: int = _quantity("lines/CU", ge=STORE_ROW_BYTES // LINE_BYTES)
-    step_overhead_ns: int = _quantity("ns", ge=0)
-    slice_kib: int = _quantity("KiB", ge=1)
+    cus: int = quantity("CUs", ge=1)
+    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", ge=1)
+    outstanding_lines_per_cu: int = quantity("lines/CU", ge=STORE_ROW_BYTES // LINE_BYTES)
+    step_overhead_ns: int = quantity("ns", ge=0)
+    slice_kib: int = quantity("KiB", ge=1)
 
 
-class Arbiter(_Section):
+class Arbiter(Section):
     """T3-MCA: starvation limit, and occupancy thresholds by first-stage use (of a 64-line queue; 127: no limit)."""
 
-    starvation_cycles: int = _quantity("clocks", ge=1, le=65535)
-    starvation_burst: int = _quantity("lines", ge=1, le=255)
+    starvation_cycles: int = quantity("clocks", ge=1, le=65535)
+    starvation_burst: int = quantity("lines", ge=1, le=255)
     threshold_under_25: Threshold
     threshold_under_50: Threshold
     threshold_under_75: Threshold
@@ -213,11 +127,11 @@ def hardware_config(name: str, overrides: Mapping[str, Any]) -> T3Config:
         raise ValueError(str(error)) from error
 
 
-class Hardware(_Section):
+class Hardware(Section):
     """Which :class:`~t3hdl.config.T3Config` the T3 hardware has: a preset, and fields of it that are overridden."""
 
     preset: str
-    overrides: dict[str, int | str] = {}
+    overrides: dict[str, int | str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:
@@ -229,12 +143,12 @@ class Hardware(_Section):
         return hardware_config(self.preset, self.overrides)
 
 
-class Variation(_Section):
+class Variation(Section):
     """Differences between GPUs, one value per GPU; an empty list means that all are alike."""
 
-    start_skew_ns: tuple[float, ...] = _quantity("ns")
-    clock_scale: tuple[float, ...] = _quantity("factor")
-    link_gb_s: tuple[float, ...] = _quantity("GB/s")
+    start_skew_ns: tuple[float, ...] = quantity("ns")
+    clock_scale: tuple[float, ...] = quantity("factor")
+    link_gb_s: tuple[float, ...] = quantity("GB/s")
 
     @field_validator("start_skew_ns", "clock_scale", "link_gb_s")
     @classmethod
@@ -248,7 +162,7 @@ class Variation(_Section):
         return values
 
 
-class Machine(_Section):
+class Machine(Section):
     """One simulated machine. ``sources`` says for each ``section.key`` where its value comes from."""
 
     name: str
@@ -315,10 +229,10 @@ class Machine(_Section):
         return "\n".join(lines) + "\n"
 
 
-SECTIONS: dict[str, type[_Section]] = {
+SECTIONS: dict[str, type[Section]] = {
     name: field.annotation
     for name, field in Machine.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, _Section)
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
 }
 """Section name of a machine file -> its model."""
 

@@ -11,7 +11,8 @@ for DRAM, and the overlap of waves.
 from dataclasses import dataclass
 
 from .geometry import ELEMENT_BYTES, ceil_div
-from .machine_models import Gpu, Machine, Tile
+from .machine_gpu import Gpu, Tile
+from .machine_models import Machine
 from .workload import Workload
 
 Shape = tuple[int, int, int]

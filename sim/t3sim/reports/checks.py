@@ -8,7 +8,8 @@ from typing import Any
 from ..collective import closed_forms
 from ..geometry import ELEMENT_BYTES
 from ..machine import load_machine
-from ..machine_models import STORE_ROW_BYTES, Machine
+from ..machine_gpu import STORE_ROW_BYTES
+from ..machine_models import Machine
 from ..plan import Plan
 from ..request import POLICIES, Policy, RunRequest
 from ..result import Result
