@@ -91,6 +91,7 @@ def test_every_chart_is_written_twice(written):
         assert (written[0] / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_second_time_nothing_runs_and_the_files_are_the_same(written, monkeypatch, tmp_path):
     monkeypatch.setattr("t3sim.reports.runner._Pool", None)
     result = t3("reproduce", "--hardware", "golden", "--out", str(tmp_path / "out"))

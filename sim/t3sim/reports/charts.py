@@ -192,7 +192,7 @@ def _end_to_end(e: Evaluation) -> Figure:
             value = 1 + published()[f"{phase}-{policy}-geomean"].value / 100
             axes.hlines(value, compared[0] - 0.5, compared[-1] + 0.5, color=POLICY_COLOURS[policy], linestyle="--",
                         linewidth=1.2, label=f"published geomean, {policy}")  # fmt: skip
-        axes.margins(y=0.15)
+        axes.margins(y=0.2)
         axes.set_ylabel(phase)
     legend_above(figure.axes[0], 4)
     return figure

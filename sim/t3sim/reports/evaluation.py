@@ -7,14 +7,13 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ..machine import Machine, load_machine
 from ..policy import COMPUTED, ideal_overlap
 from ..request import Policy, RunResult
 from ..result import Result, TimeNs
 from .end_to_end import SUBLAYERS, ModelTime, model_time
 from .operators import Attention, Phase
 from .store import Outcome, Store
-from .suite import BASELINE, OVERLAPPED, SETTINGS, TP_8_16, TP_32, Point, Suite, Variant
+from .suite import BASELINE, OVERLAPPED, TP_8_16, TP_32, Point, Suite, Variant
 
 
 def geomean(values: Iterable[float]) -> float:
@@ -72,11 +71,6 @@ class Evaluation:
         )
         return float(new / old)
 
-    @cached_property
-    def machine(self) -> Machine:
-        """The base machine."""
-        return load_machine(self.suite.machine, {**self.suite.settings, **SETTINGS["base"]})
-
     def model_time(
         self, model: str, tp: int, phase: Phase, attention: Attention = "unfused", *, optimizer: bool = False
     ) -> ModelTime:
@@ -88,7 +82,8 @@ class Evaluation:
             }
             for policy in (BASELINE, *OVERLAPPED)
         }
-        return model_time(model, tp, phase, times, self.machine, attention, optimizer=optimizer)
+        machine = self.suite.machine_of("base")
+        return model_time(model, tp, phase, times, machine, attention, optimizer=optimizer)
 
 
 Measure = Callable[[Evaluation], Mapping[str, float]]

@@ -3,10 +3,11 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
-from ..machine import load_machine
+from ..machine import Machine, load_machine
 from ..request import Hardware, Policy
 from ..workload import INNER_MULTIPLE, model_workload
 from .experiment import TRACKED, Experiment
@@ -122,12 +123,22 @@ class Suite:
     quick: bool = False
     seed: int = 0
 
+    @cached_property
+    def _machines(self) -> dict[Variant, Machine]:
+        return {}
+
+    def machine_of(self, variant: Variant) -> Machine:
+        """A machine of the report. Raises ValueError if its values are not legal."""
+        if variant not in self._machines:
+            self._machines[variant] = load_machine(self.machine, {**self.settings, **SETTINGS[variant]})
+        return self._machines[variant]
+
     def experiment(self, point: Point, policy: Policy, variant: Variant = "base", mirror: bool = False) -> Experiment:
         """The simulation of ``policy`` at ``point``; raises ValueError for a machine that cannot hold it."""
         full = point.tp == FULL_RING_TP and variant == "base" and policy in FULL_RING and not (mirror or self.quick)
         return Experiment(
             workload=model_workload(point.model, point.sublayer, point.tp),
-            machine=load_machine(self.machine, {**self.settings, **SETTINGS[variant]}),
+            machine=self.machine_of(variant),
             policy=policy,
             hardware=self.hardware if policy in TRACKED else "golden",
             mirror=not full,

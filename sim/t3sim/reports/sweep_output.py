@@ -80,6 +80,7 @@ def draw_sensitivity(record: SweepRecord, path: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(axis="both", labelsize="small")
         axes.set_yticks(rows, [item.name for item in order])
+        axes.margins(y=0.01)
     save(figure, path)
 
 
