@@ -5,11 +5,11 @@ import pytest
 from t3sim.carried import (
     Carried,
     choose_lines,
-    chunk_map,
     no_lines,
     owners,
     partial_products,
     ring_reference,
+    tile_map,
     to_words,
 )
 from t3sim.collective import ring_next, ring_order
@@ -110,7 +110,7 @@ def test_sample_covers_every_chunk_and_tile_class(m, n, count):
     assert np.all(np.diff(carried.lines) > 0) and 0 <= carried.lines[0] and carried.lines[-1] < grid.lines
     assert np.array_equal(np.flatnonzero(carried.number_of >= 0), carried.lines)
     assert np.array_equal(carried.number_of[carried.lines], np.arange(len(carried.lines)))
-    chunk_of = chunk_map(grid, partition)
+    chunk_of = tile_map(grid, partition.chunks)
     wanted, got = set(), set()
     for row in range(grid.rows):
         for col in range(grid.cols):

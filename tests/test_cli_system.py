@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from t3sim import cli
-from t3sim.request import POLICIES
+from t3sim.request import COMPARED
 from t3sim.result import read_result
 
 TOY = ("--machine", "toy", "--m", "256", "--n", "200", "--k", "512", "--tp", "4", "--hardware", "golden")
@@ -30,7 +30,7 @@ def compared(tmp_path_factory) -> Path:
 
 
 def test_compare_holds_in_every_policy(compared):
-    for policy in POLICIES:
+    for policy in COMPARED:
         record = read_result(compared / policy / "result.json")
         assert all(record.identities.values()), policy
         assert (record.tracker is not None) == (policy in ("t3", "t3-mca"))

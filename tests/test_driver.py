@@ -93,7 +93,7 @@ def test_arbiter_and_arm(mca):
     program.arm()
     writes = dict(program.writes)
     arbiter = unpack(regs.Arbiter, writes[regs.ARBITER])
-    assert arbiter == {"mca": int(mca), "fixed": 0, "threshold": 127, "starvation": 64, "burst": 8}
+    assert arbiter == {"mca": int(mca), "fixed": 0, "threshold": 127, "starvation": 64, "burst": 16}
     assert unpack(regs.Thresholds, writes[regs.THRESHOLDS]) == {
         "under_25": 127, "under_50": 30, "under_75": 10, "above": 5
     }  # fmt: skip

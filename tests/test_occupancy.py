@@ -43,8 +43,9 @@ def test_a_second_workgroup_hides_the_first_ones_loads_and_stores():
     )
     check(shared)
     assert shared.record.time_ns.gemm < 0.7 * alone.record.time_ns.gemm
-    assert busy_and_stalled_ns(shared)[0] == pytest.approx(matrix_ns(alone), rel=1e-3)
-    assert busy_and_stalled_ns(shared)[0] == pytest.approx(busy_and_stalled_ns(alone)[0], rel=1e-3)
+    # a bin of the timeline holds no more than its length, and a slab is booked where it starts
+    assert busy_and_stalled_ns(shared)[0] == pytest.approx(matrix_ns(alone), rel=5e-3)
+    assert busy_and_stalled_ns(shared)[0] == pytest.approx(busy_and_stalled_ns(alone)[0], rel=5e-3)
     assert busy_and_stalled_ns(shared)[1] < 0.7 * busy_and_stalled_ns(alone)[1]
 
 

@@ -7,7 +7,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 from sample_result import sample_result, sample_timeline
-from t3sim.request import POLICIES
+from t3sim.request import COMPARED
 from t3sim.timeline import EXPOSED, MAX_BINS, _coarse, draw_comparison, draw_timeline
 
 PNG = b"\x89PNG"
@@ -81,7 +81,7 @@ def test_bins_are_summed_without_loss(bins):
 
 
 def test_comparison_shows_every_policy(tmp_path: Path):
-    records = [sample_result(policy) for policy in POLICIES]
+    records = [sample_result(policy) for policy in COMPARED]
     draw_comparison(records, [1.0, 1.2, 1.3, 1.4], tmp_path / "four.png")
     draw_comparison(records[:1], [None], tmp_path / "one.png")
     assert count(tmp_path / "four.png", EXPOSED) > count(tmp_path / "one.png", EXPOSED) > 1000
