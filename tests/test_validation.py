@@ -30,6 +30,13 @@ def test_what_needs_no_simulation_is_up_to_date(title):
     assert text == validation.SECTIONS[title]().rstrip("\n"), "old page: run python -m t3sim.reports.validation"
 
 
+def test_the_published_results_are_those_that_are_kept():
+    files = validation.kept(validation.KEPT), validation.kept(validation.KEPT_SENSITIVITY)
+    assert sections()[validation.RESULTS].rstrip("\n") == reproduced_section(*files, validation.PAGE.parent).rstrip(
+        "\n"
+    )
+
+
 def test_every_closed_form_of_the_page_holds():
     rows = [line for line in sections()["Closed forms of the traffic"].splitlines() if "`" in line and line[0] == "|"]
     assert len(rows) == 25

@@ -1,6 +1,7 @@
 """The validation page: ``python -m t3sim.reports.validation`` measures again and writes ``docs/validation.md``.
 
-With ``--reproduce DIR`` (the folder of ``t3 reproduce -o DIR``) it also holds the published results beside ours.
+The published results beside ours come from the folder of a finished ``t3 reproduce -o DIR``, as kept in the repository
+or given with ``--reproduce DIR``.
 """
 
 import json
@@ -29,6 +30,10 @@ from .ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
 from .validation_text import DIFFERENCES, HEAD, NOT_VALIDATED
 
 PAGE = Path(__file__).parents[3] / "docs" / "validation.md"
+KEPT = PAGE.parent / "reproduction"
+"""The folder of ``t3 reproduce`` that is kept beside the page."""
+KEPT_SENSITIVITY = PAGE.parent / "sensitivity" / "sensitivity.json"
+"""The file of ``t3 sweep --assumptions`` that is kept beside the page."""
 REFERENCE = Path(__file__).parents[1] / "reference"
 TOLERANCE = 0.03
 """Largest relative error of the HBM model against a reference trace."""
@@ -216,13 +221,18 @@ def page(reproduced: Path | None, sensitivity: Path | None) -> str:
     return HEAD + "".join(f"\n## {title}\n\n{text}" for title, text in parts.items())
 
 
+def kept(path: Path) -> Path | None:
+    """``path`` if it exists."""
+    return path if path.exists() else None
+
+
 @click.command()
-@click.option("--reproduce", type=click.Path(path_type=Path), help="Folder of t3 reproduce -o.")
-@click.option("--sensitivity", type=click.Path(path_type=Path), help="sensitivity.json.")
+@click.option("--reproduce", type=click.Path(path_type=Path), help="Folder of t3 reproduce -o. [default: as kept]")
+@click.option("--sensitivity", type=click.Path(path_type=Path), help="sensitivity.json. [default: as kept]")
 def main(reproduce: Path | None, sensitivity: Path | None) -> None:
     """Write docs/validation.md."""
     try:
-        text = page(reproduce, sensitivity)
+        text = page(reproduce or kept(KEPT), sensitivity or kept(KEPT_SENSITIVITY))
     except ValueError as error:
         raise click.ClickException(str(error)) from error
     write_atomically(PAGE, text)
