@@ -1,0 +1,63 @@
+"""ABC, which searches and-inverter graphs for a run that reaches an output, or shows that there is none."""
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from .netlist import ToolError, package_folder
+
+_REACHED = re.compile(r"was asserted in frame (\d+)")
+_DEPTH = re.compile(r"No output asserted in (\d+) frames")
+_PROVEN = re.compile(r"Invariant F\[(\d+)\][\s\S]*Property proved")
+_SIZE = re.compile(r"lat =\s*(\d+)\s+and =\s*(\d+)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """``reached``: a run sets the output; ``never``: none does (in that depth, if bounded); ``unknown``: time is up."""
+
+    outcome: Literal["reached", "never", "unknown"]
+    frames: int
+    latches: int
+    gates: int
+
+
+def search(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
+    """Whether some run of ``depth`` cycles sets ``output``; leaves the run in ``<output>.aiw``."""
+    return _ask(f"bmc3 -F {depth} -T {limit_s}", output, folder, depth)
+
+
+def exclude(output: str, folder: Path, *, limit_s: int) -> Answer:
+    """Whether no run at all sets ``output``; otherwise leaves the run in ``<output>.aiw``."""
+    return _ask(f"scorr; pdr -T {limit_s}", output, folder, None)
+
+
+def _ask(command: str, output: str, folder: Path, depth: int | None) -> Answer:
+    if _is_constant_zero(folder / f"{output}.aig"):
+        return Answer(outcome="never", frames=0, latches=0, gates=0)
+    commands = f"read_aiger {output}.aig; print_stats; {command}; write_cex -a {output}.aiw"
+    run = subprocess.run(
+        [package_folder() / "yosys-abc", "-c", commands], check=False, cwd=folder, capture_output=True, text=True
+    )
+    (folder / f"{output}.log").write_text(run.stdout)
+    size = _SIZE.search(run.stdout)
+    if run.returncode or size is None:
+        raise ToolError(f"ABC failed with status {run.returncode} on {output}: {(run.stderr or run.stdout)[-500:]}")
+    latches, gates = int(size[1]), int(size[2])
+    reached, proven, searched = (p.search(run.stdout) for p in (_REACHED, _PROVEN, _DEPTH))
+    if reached:
+        return Answer(outcome="reached", frames=int(reached[1]) + 1, latches=latches, gates=gates)
+    if proven:
+        return Answer(outcome="never", frames=int(proven[1]), latches=latches, gates=gates)
+    frames = int(searched[1]) if searched else 0
+    outcome: Literal["never", "unknown"] = "never" if depth is not None and frames >= depth else "unknown"
+    return Answer(outcome=outcome, frames=frames, latches=latches, gates=gates)
+
+
+def _is_constant_zero(graph: Path) -> bool:
+    """Whether Yosys has already found that the output is never set; ABC takes no graph without registers."""
+    header, *rest = graph.read_bytes().split(b"\n")
+    latches = int(header.split()[3])
+    return rest[latches] == b"0"

@@ -1,0 +1,89 @@
+"""From a harness to and-inverter graphs, one for each output, by Yosys."""
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain
+
+from .harness import LASTING, Harness
+
+DESIGN = "design.il"
+"""The flat netlist with words, from which counterexamples are shown."""
+
+_PREPARE = """\
+read_rtlil harness.il
+delete */t:$meminit_v2
+hierarchy -top top
+proc
+flatten
+memory_map
+dffunmap
+write_rtlil {design}
+opt -full -nodffe -nosdff
+techmap
+opt -fast -nodffe -nosdff
+setundef -zero
+aigmap
+opt_clean -purge
+design -save gates
+"""
+
+_OUTPUT = """\
+design -load gates
+{forget}
+{others}
+opt_clean -purge
+opt -fast -nodffe -nosdff
+aigmap
+opt_clean -purge
+write_aiger -zinit -symbols -map {output}.map {output}.aig
+"""
+
+
+class ToolError(Exception):
+    """Yosys or a solver is missing or fails; the message says what to do."""
+
+
+def package_folder() -> Path:
+    """Where the Python package with Yosys and ABC lies. Raises ToolError if it is missing."""
+    spec = importlib.util.find_spec("pyosys")
+    if spec is None or spec.origin is None:
+        raise ToolError("proofs need Yosys and ABC: pip install 'opent3[prove]'")
+    return Path(spec.origin).parent
+
+
+def compile_harness(
+    harness: Harness, depth: int, outputs: Iterable[str], folder: Path, patch: Callable[[str], str] | None = None
+) -> None:
+    """Leaves ``<output>.aig`` and ``<output>.map`` of each output in ``folder``, and the netlist :data:`DESIGN`.
+
+    ``patch`` changes the netlist's text before anything else, as a seeded mistake does. In the graph of ``step`` all
+    registers but those of the harness that say so begin with any value. Raises ToolError if Yosys is missing or fails.
+    """
+    signals = harness.finish(depth)
+    harness.m.domains.sync = clock = ClockDomain(reset_less=True)
+    ports = [*harness.inputs.values(), *signals.values(), clock.clk]
+    text = rtlil.convert(harness.m, name="top", emit_src=False, ports=ports)
+    (folder / "harness.il").write_text(patch(text) if patch else text)
+    script = [_PREPARE.format(design=DESIGN)]
+    for output in outputs:
+        others = [f"delete -port top/{name}" for name in signals if name != output]
+        forget = f"setattr -unset init w:* w:{LASTING}* %d" if output == "step" else ""
+        script.append(_OUTPUT.format(forget=forget, others="\n".join(others), output=output))
+    run_yosys("\n".join(script), folder)
+
+
+def run_yosys(script: str, folder: Path) -> None:
+    """Runs a script in ``folder``. Raises ToolError if Yosys is missing or fails."""
+    package_folder()
+    (folder / "script.ys").write_text(script)
+    # A process of its own: an error in Yosys ends the process that it is part of.
+    program = "from pyosys import libyosys; libyosys.run_pass('script script.ys', libyosys.Design())"
+    run = subprocess.run([sys.executable, "-c", program], check=False, cwd=folder, capture_output=True, text=True)
+    if run.returncode:
+        errors = [line for line in (run.stdout + run.stderr).splitlines() if line.startswith("ERROR")]
+        raise ToolError("\n".join(errors) or f"Yosys failed with status {run.returncode}: {run.stderr[-500:]}")

@@ -1,0 +1,1 @@
+"""Properties of the components, one file each."""

@@ -1,0 +1,43 @@
+"""Carries out many proofs side by side."""
+
+import multiprocessing
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from .check import check
+from .proof import Proof, Task, Verdict
+
+
+def tasks(proofs: Iterable[Proof], *, quick: bool = False) -> list[Task]:
+    """All sizes of all proofs; with ``quick`` the first size of the quick ones."""
+    return [
+        Task(proof=proof, size=size)
+        for proof in proofs
+        if proof.quick or not quick
+        for size in list(proof.sizes)[: 1 if quick else None]
+    ]
+
+
+def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterator[tuple[Task, Verdict]]:
+    """Tasks with their verdicts, as they end. ``keep`` : folder for waveforms of counterexamples.
+
+    Raises ToolError if Yosys or ABC is missing or fails; what has not begun then is dropped.
+    """
+    # Slowest first would be better, but nobody knows before; fresh processes, because the caller may have threads.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        running = {pool.submit(_check, task.proof.name, task.size, keep): task for task in todo}
+        try:
+            for future in as_completed(running):
+                yield running[future], future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _check(name: str, size: str, keep: Path | None) -> Verdict:
+    """In a worker: a proof is known there by its name, because harnesses cannot be sent."""
+    from .catalogue import chosen_proofs
+
+    (proof,) = chosen_proofs((name,))
+    return check(Task(proof=proof, size=size), keep)
