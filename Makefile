@@ -17,10 +17,12 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --di
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
 
-test: $(READY)  ## every test but the ones that take minutes each
+test: $(READY)  ## proofs and tests, but the ones that take minutes each
+	$(BIN)/t3 prove --quick
 	$(PYTEST) -m "not slow"
 
-test-all: $(READY)  ## every test
+test-all: $(READY)  ## every proof and test
+	$(BIN)/t3 prove
 	$(PYTEST)
 
 tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part

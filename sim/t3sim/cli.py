@@ -15,6 +15,7 @@ from t3hdl.config import PRESETS
 from . import __version__
 from .cli_errors import Failure, Interrupted, Mismatch
 from .cli_model import model
+from .cli_prove import prove
 from .cli_reports import reproduce
 from .cli_sweep import sweep
 from .cli_validate import validate
@@ -224,6 +225,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
 
 
 main.add_command(model)
+main.add_command(prove)
 main.add_command(reproduce)
 main.add_command(sweep)
 main.add_command(validate)

@@ -62,6 +62,15 @@ def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"],
 
 
 @contextmanager
+def proof_progress(console: Console, label: str, total: int) -> Iterator[Callable[[int, int, float, str], None]]:
+    """A callback for proofs done, failed ones, seconds so far, and the latest; shown as :func:`progress` does."""
+    with _bar_or_lines(console, label, f"{total} proofs, each for one size") as show:
+        yield lambda done, failed, seconds, latest: show(
+            done, total, _proof_status(done, total, failed, seconds, latest)
+        )
+
+
+@contextmanager
 def _bar_or_lines(
     console: Console, label: str, first: str, every: float | None = None
 ) -> Iterator[Callable[[float, float | None, str], None]]:
@@ -107,6 +116,15 @@ def _case_status(cases: int, total: int | None, seconds: float) -> str:
         if total is not None:
             left = (total - cases) * seconds / cases
             parts.append(f"about {int(left // 60)}:{int(left % 60):02d} left")
+    return ", ".join(parts)
+
+
+def _proof_status(done: int, total: int, failed: int, seconds: float, latest: str) -> str:
+    """Proofs done and failed, seconds, rate, and the latest that ended."""
+    parts = [f"{done} of {total} done"]
+    if failed:
+        parts.append(f"{failed} not proven")
+    parts += [_clock(seconds), f"{60 * done / max(seconds, 1e-3):.0f} per minute", f"last: {latest}"]
     return ", ".join(parts)
 
 

@@ -26,18 +26,18 @@ class Answer:
 
 def search(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
     """Whether some run of ``depth`` cycles sets ``output``; leaves the run in ``<output>.aiw``."""
-    return _ask(f"bmc3 -F {depth} -T {limit_s}", output, folder, depth)
+    return _ask(f"bmc3 -F {depth} -T {limit_s}; write_cex -a {output}.aiw", output, folder, depth)
 
 
 def exclude(output: str, folder: Path, *, limit_s: int) -> Answer:
-    """Whether no run at all sets ``output``; otherwise leaves the run in ``<output>.aiw``."""
-    return _ask(f"scorr; pdr -T {limit_s}", output, folder, None)
+    """Whether no run at all sets ``output``; if one does, it is not kept: :func:`search` finds it again."""
+    return _ask(f"scorr; write_aiger {output}_reduced.aig; pdr -T {limit_s}", output, folder, None)
 
 
 def _ask(command: str, output: str, folder: Path, depth: int | None) -> Answer:
     if _is_constant_zero(folder / f"{output}.aig"):
         return Answer(outcome="never", frames=0, latches=0, gates=0)
-    commands = f"read_aiger {output}.aig; print_stats; {command}; write_cex -a {output}.aiw"
+    commands = f"read_aiger {output}.aig; print_stats; {command}"
     run = subprocess.run(
         [package_folder() / "yosys-abc", "-c", commands], check=False, cwd=folder, capture_output=True, text=True
     )
@@ -49,15 +49,15 @@ def _ask(command: str, output: str, folder: Path, depth: int | None) -> Answer:
     reached, proven, searched = (p.search(run.stdout) for p in (_REACHED, _PROVEN, _DEPTH))
     if reached:
         return Answer(outcome="reached", frames=int(reached[1]) + 1, latches=latches, gates=gates)
-    if proven:
-        return Answer(outcome="never", frames=int(proven[1]), latches=latches, gates=gates)
+    if proven or (depth is None and _is_constant_zero(folder / f"{output}_reduced.aig")):
+        return Answer(outcome="never", frames=int(proven[1]) if proven else 1, latches=latches, gates=gates)
     frames = int(searched[1]) if searched else 0
     outcome: Literal["never", "unknown"] = "never" if depth is not None and frames >= depth else "unknown"
     return Answer(outcome=outcome, frames=frames, latches=latches, gates=gates)
 
 
 def _is_constant_zero(graph: Path) -> bool:
-    """Whether Yosys has already found that the output is never set; ABC takes no graph without registers."""
+    """Whether the output was simplified to one that is never set; searches take no graph without registers."""
     header, *rest = graph.read_bytes().split(b"\n")
     latches = int(header.split()[3])
     return rest[latches] == b"0"

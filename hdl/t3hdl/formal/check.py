@@ -24,13 +24,13 @@ def check(task: Task, keep: Path | None = None, patch: Patch | None = None, cove
     """
     proof, started = task.proof, time.monotonic()
     harness = proof.harness(proof.sizes[task.size])
-    if not harness.claims or not harness.covers:
-        raise ValueError(f"{task.title} must have a claim and a cover: it proves nothing, or perhaps of no run")
     with tempfile.TemporaryDirectory(prefix="t3-prove-") as name:
         folder = Path(name)
         wanted = [f"cover_{number}" for number in range(len(harness.covers) if covers else 0)]
         wanted += [BAD, STEP] if proof.method == "induction" else [BAD]
         compile_harness(harness, proof.depth if proof.method == "induction" else 0, wanted, folder, patch)
+        if not harness.claims or not harness.covers:
+            raise ValueError(f"{task.title} must have a claim and a cover: it proves nothing, or perhaps of no run")
         outcome, answer, output = _claims(task, folder)
         reached = _covers(task, harness, folder) if covers and outcome == "proven" else {}
         found = None
@@ -54,13 +54,19 @@ def _claims(task: Task, folder: Path) -> tuple[Outcome, Answer, str]:
     proof = task.proof
     if proof.method == "unbounded":
         answer = exclude(BAD, folder, limit_s=proof.limit_s)
+        if answer.outcome == "reached":  # the shortest run, and on the netlist as it was
+            answer = search(BAD, folder, depth=answer.frames, limit_s=proof.limit_s)
     else:
         answer = search(BAD, folder, depth=proof.depth, limit_s=proof.limit_s)
     outcomes: dict[str, Outcome] = {"reached": "violated", "never": "proven", "unknown": "undecided"}
     if proof.method != "induction" or answer.outcome != "never":
         return outcomes[answer.outcome], answer, BAD
     step = search(STEP, folder, depth=proof.depth + 1, limit_s=proof.limit_s)
-    return ("not inductive" if step.outcome == "reached" else outcomes[step.outcome]), step, STEP
+    if step.outcome != "reached":
+        return outcomes[step.outcome], step, STEP
+    # A run from reset says more than one from a state that is perhaps never reached.
+    longer = search(BAD, folder, depth=max(proof.cover_depth, proof.depth), limit_s=proof.limit_s)
+    return ("violated", longer, BAD) if longer.outcome == "reached" else ("not inductive", step, STEP)
 
 
 def _covers(task: Task, harness: Harness, folder: Path) -> dict[str, int | None]:

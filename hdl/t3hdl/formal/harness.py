@@ -104,7 +104,7 @@ class Harness:
         """
         m = self.m
         good, so_far = Signal(), Signal(init=1, name=f"{LASTING}assumed")
-        claimed, before = Signal(), Signal(range(depth + 1), name=f"{LASTING}claimed")
+        claimed, before = Signal(), Signal(range(max(depth, 1) + 1), name=f"{LASTING}claimed")
         held = Signal(init=1, name=f"{LASTING}held")
         outputs = {BAD: Signal(name=BAD), STEP: Signal(name=STEP)}
         m.d.comb += [

@@ -23,21 +23,18 @@ flatten
 memory_map
 dffunmap
 write_rtlil {design}
-opt -full -nodffe -nosdff
-techmap
-opt -fast -nodffe -nosdff
-setundef -zero
-aigmap
-opt_clean -purge
-design -save gates
+design -save words
 """
 
 _OUTPUT = """\
-design -load gates
+design -load words
 {forget}
 {others}
-opt_clean -purge
-opt -fast -nodffe -nosdff
+formalff -ff2anyinit
+opt -full -noff
+techmap
+opt -fast -noff
+setundef -zero
 aigmap
 opt_clean -purge
 write_aiger -zinit -symbols -map {output}.map {output}.aig

@@ -13,7 +13,7 @@ Method = Literal["unbounded", "induction", "bounded"]
 k = ``depth``. ``bounded``: the first ``depth`` cycles of every run."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Proof:
     """One named property of one component, proven for several sizes.
 
@@ -61,8 +61,8 @@ class Task:
 
 
 Outcome = Literal["proven", "violated", "not inductive", "undecided", "vacuous"]
-"""*violated*: a run from reset breaks a claim. *not inductive*: a run from some state does, perhaps from none that is reached.
-*undecided*: time is up. *vacuous*: the claims hold, but a cover was not reached within its depth."""
+"""*violated*: a run from reset breaks a claim. *not inductive*: a run from some state does, perhaps from one that is
+never reached. *undecided*: time is up. *vacuous*: the claims hold, but a cover was not reached within its depth."""
 
 
 @dataclass(frozen=True, kw_only=True)

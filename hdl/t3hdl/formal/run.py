@@ -24,10 +24,13 @@ def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterat
 
     Raises ToolError if Yosys or ABC is missing or fails; what has not begun then is dropped.
     """
-    # Slowest first would be better, but nobody knows before; fresh processes, because the caller may have threads.
+    # Fresh processes, because the caller may have threads. Those that are not quick go first, to end with the others.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        running = {pool.submit(_check, task.proof.name, task.size, keep): task for task in todo}
+        running = {
+            pool.submit(_check, task.proof.name, task.size, keep): task
+            for task in sorted(todo, key=lambda task: task.proof.quick)
+        }
         try:
             for future in as_completed(running):
                 yield running[future], future.result()
