@@ -83,7 +83,7 @@ def _counterexample(task: Task, harness: Harness, output: str, folder: Path, kee
     waves = replay(output, folder)
     kept = None
     if keep is not None:
-        kept = keep / f"{task.proof.name}-{task.size}.vcd"
+        kept = keep / f"{task.proof.name}-{task.size}.vcd".replace(" ", "-")
         keep.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(waves, kept)
     broken = claims_at_end({name: signal.name for name, signal in harness.claims.items()}, waves)
