@@ -24,8 +24,8 @@ HEAD = (
     + paragraph(
         "Properties are written in Amaranth (`hdl/t3hdl/formal/properties`), beside an abstract model of the "
         "component: a sum of counts, a queue, a byte of memory. Yosys makes the netlist, ABC proves; both are in the "
-        "Python package `pyosys`. Of the methods, property-directed reachability (*unbounded*) and *induction* hold in every "
-        "cycle of every run, a *bounded* search in the first cycles after reset only. Memories hold anything at first."
+        "Python package `pyosys`. Of the methods, property-directed reachability (*unbounded*) and *induction* hold in "
+        "every cycle of every run, a *bounded* search in the first cycles after reset only."
     )
     + paragraph(
         "A claim that holds because nothing happens proves nothing. So every proof has covers, runs in which what "
