@@ -10,7 +10,7 @@ from .netlist import ToolError, package_folder
 
 _REACHED = re.compile(r"was asserted in frame (\d+)")
 _DEPTH = re.compile(r"No output asserted in (\d+) frames")
-_PROVEN = re.compile(r"Invariant F\[(\d+)\][\s\S]*Property proved")
+_INVARIANT = re.compile(r"Invariant F\[(\d+)\]")
 _SIZE = re.compile(r"lat =\s*(\d+)\s+and =\s*(\d+)")
 
 
@@ -46,11 +46,11 @@ def _ask(command: str, output: str, folder: Path, depth: int | None) -> Answer:
     if run.returncode or size is None:
         raise ToolError(f"ABC failed with status {run.returncode} on {output}: {(run.stderr or run.stdout)[-500:]}")
     latches, gates = int(size[1]), int(size[2])
-    reached, proven, searched = (p.search(run.stdout) for p in (_REACHED, _PROVEN, _DEPTH))
+    reached, invariant, searched = (p.search(run.stdout) for p in (_REACHED, _INVARIANT, _DEPTH))
     if reached:
         return Answer(outcome="reached", frames=int(reached[1]) + 1, latches=latches, gates=gates)
-    if proven or (depth is None and _is_constant_zero(folder / f"{output}_reduced.aig")):
-        return Answer(outcome="never", frames=int(proven[1]) if proven else 1, latches=latches, gates=gates)
+    if "Property proved" in run.stdout or (depth is None and _is_constant_zero(folder / f"{output}_reduced.aig")):
+        return Answer(outcome="never", frames=int(invariant[1]) if invariant else 1, latches=latches, gates=gates)
     frames = int(searched[1]) if searched else 0
     outcome: Literal["never", "unknown"] = "never" if depth is not None and frames >= depth else "unknown"
     return Answer(outcome=outcome, frames=frames, latches=latches, gates=gates)
