@@ -25,5 +25,17 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="push is 0 while level is the depth",
         claims=(("slice.reserves-tokens", "the token queue is pushed only with room"),),
     ),
+    "an AXI manager keeps its items": Owed(
+        says="AWVALID, WVALID and ARVALID, and what goes with them, stay until the transfer",
+        integrator="a rule of AXI4-Lite for every manager (AMBA AXI specification, A3.2.1)",
+    ),
+    "the bus answers every request in the next cycle": Owed(
+        says="response_valid is 1 exactly in the cycle after a request was taken",
+        claims=(("registers.answers", "one answer in the cycle after a request, none else"),),
+    ),
+    "the bus is ready unless it answers": Owed(
+        says="bus_ready is 0 exactly while response_valid is 1",
+        claims=(("registers.answers", "ready unless it answers"),),
+    ),
 }
 """By name. Free choices of a harness (``chosen``) are no assumptions: they only name what is looked at."""

@@ -75,7 +75,7 @@ class Harness:
 
     def past(self, value: Any, init: int = 0) -> Signal:
         """What ``value`` was in the cycle before; ``init`` in the first cycle."""
-        held = Signal.like(Value.cast(value), name_suffix="_past", init=init)
+        held = Signal(Value.cast(value).shape(), name="past", init=init)
         self.m.d.sync += held.eq(value)
         return held
 

@@ -1,0 +1,14 @@
+"""Proofs of the AXI4-Lite port find a seeded mistake."""
+
+from seeded_mistakes import expect_violated, in_cell
+
+
+def test_a_write_that_overtakes_the_response_of_the_one_before_is_found():
+    """Seeded: the next write is made while the manager has not taken the last response."""
+    expect_violated(
+        "axi-port.writes",
+        lambda text: in_cell(
+            text, module="top.dut", having=r"connect \A \axi_bvalid [0]", old=r"\axi_bvalid [0]", new="1'0"
+        ),
+        "the bus gets address, privilege and data of the write, if all bytes are enabled",
+    )
