@@ -21,6 +21,10 @@ class Owed:
 
 
 ASSUMPTIONS: dict[str, Owed] = {
+    "now does not run back": Owed(
+        says="now is at least what it was in the cycle before",
+        integrator="it counts cycles, 48 bits of them, and neither stops nor jumps while the unit is in use",
+    ),
     "a token queue is pushed only with room": Owed(
         says="push is 0 while level is the depth",
         claims=(("slice.reserves-tokens", "the token queue is pushed only with room"),),

@@ -64,8 +64,10 @@ class Maintenance(wiring.Component):
         """One row counter for everything; a row is written in the cycle after it is read."""
         m = Module()
         rows = self._parameters.sets_per_bank
-        row, written = Signal(range(rows + 1)), Signal(range(rows))
-        walking, looking = Signal(), Signal()
+        row = Signal(range(rows + 1))
+        written = Signal(range(rows))
+        walking = Signal()
+        looking = Signal()
         last = Mux(looking, row == 1, row == rows)
         m.d.comb += [
             self.clear.eq(~self.init_done),

@@ -86,7 +86,10 @@ class DescriptorLoader(wiring.Component):
         m = Module()
         m.submodules.turn = turn = RoundRobin(requesters=self._parameters.contexts)
         table = self._table(m)
-        winner, word, spoilt, reading = Signal(4), Signal(3), Signal(), Signal()
+        winner = Signal(4)
+        word = Signal(3)
+        spoilt = Signal()
+        reading = Signal()
         chosen, words = self._kept(m)
         damaged = Cat(register.uncorrectable for register in words).any()
         lost = ~self.waits & chosen.uncorrectable
