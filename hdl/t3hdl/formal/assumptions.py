@@ -41,5 +41,9 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="bus_ready is 0 exactly while response_valid is 1",
         claims=(("registers.answers", "ready unless it answers"),),
     ),
+    "a bank gives its word in the next cycle, with every write up to the read's cycle": Owed(
+        says="the byte that is looked at is, in read_data in the cycle after read_valid, what writes up to then left",
+        integrator="the memory port of NmcUnit: a synchronous memory, written through, at each bank group",
+    ),
 }
 """By name. Free choices of a harness (``chosen``) are no assumptions: they only name what is looked at."""

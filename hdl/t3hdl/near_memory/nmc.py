@@ -24,6 +24,12 @@ class NmcUnit(wiring.Component):
     returns the new line. READ_CLEAR writes zeros into the enabled bytes, READ and whatever this configuration does not
     have write nothing (the write pulse has an empty mask); they return the old line.
 
+    Parameters
+    ----------
+    config : the hardware configuration.
+    alu : another component with the ports and the latency of :class:`~t3hdl.near_memory.alu.NmcAlu`, which it is else:
+        what the unit does with the results does not depend on what they are.
+
     Members
     -------
     request : In(stream(NmcRequest)) : operations on lines; ``tag`` is the requester's own.
@@ -39,8 +45,9 @@ class NmcUnit(wiring.Component):
     ready at once.
     """
 
-    def __init__(self, *, config: T3Config) -> None:
+    def __init__(self, *, config: T3Config, alu: wiring.Component | None = None) -> None:
         self._config = config
+        self._alu: Any = alu or NmcAlu(config=config)
         super().__init__(nmc_signature(config))
 
     @property
@@ -52,7 +59,7 @@ class NmcUnit(wiring.Component):
         """Queue, issue, a shift register of what is in flight, and the ALU that ends together with it."""
         m = Module()
         m.submodules.queue = queue = InputQueue(NmcRequest)
-        m.submodules.alu = alu = NmcAlu(config=self._config)
+        m.submodules.alu = alu = self._alu
         wiring.connect(m, wiring.flipped(self.request), queue.i)
         head = queue.o.payload
 
@@ -93,7 +100,7 @@ class NmcUnit(wiring.Component):
         ]
         return m
 
-    def _feed(self, m: Module, alu: NmcAlu, head: Any, issue: Value, valid: Value) -> None:
+    def _feed(self, m: Module, alu: Any, head: Any, issue: Value, valid: Value) -> None:
         """What the ALU needs of the request waits for the memory's word."""
         operand = data.StructLayout({"op": 3, "dtype": 2, "mask": LINE_BYTES, "data": _LINE})
         entering = Signal(operand, name="operand")
