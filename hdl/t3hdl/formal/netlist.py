@@ -22,6 +22,7 @@ proc
 flatten
 memory_map
 dffunmap
+delete */s:0
 write_rtlil {design}
 design -save words
 """
