@@ -37,7 +37,7 @@ class InputQueue(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """``o.payload`` is the first register, ``spare`` the second one; ``full`` implies ``o.valid``."""
         m = Module()
-        spare, full = Signal(self._shape), Signal()
+        spare, full = Signal(self._shape, name="spare"), Signal()
         push, keep = Signal(), Signal()
         m.d.comb += [
             self.i.ready.eq(~full),

@@ -80,8 +80,8 @@ class StreamArbiter(wiring.Component):
 
     def _starvation(self, m: Module, comm: Signal, granted: Signal) -> Signal:
         """How long communication waits, and the burst that it may send then; returns whether it must go first."""
-        waiting, since = Signal(), Signal(TIME_BITS)
-        burst, next_burst = Signal(8), Signal(8)
+        waiting, since = Signal(name="waiting"), Signal(TIME_BITS)
+        burst, next_burst = Signal(8, name="burst"), Signal(8)
         waits, starving, urgent = Signal(), Signal(), Signal()
         settings = self.settings
         elapsed = (self.now - since)[:TIME_BITS]
@@ -162,8 +162,8 @@ class OccupancyMonitor(wiring.Component):
         slices = self._parameters.slices
         control = control_pulses(m, self.config_valid, self.config)
         state = Signal(MonitorState)
-        start, elapsed = Signal(TIME_BITS), Signal(TIME_BITS)
-        settle, total = Signal(2), Signal(24 + slices.bit_length())
+        start, elapsed = Signal(TIME_BITS, name="start"), Signal(TIME_BITS)
+        settle, total = Signal(2, name="settle"), Signal(24 + slices.bit_length())
         threshold = Signal(OCCUPANCY_BITS, init=NO_LIMIT)
         choice = self._choose(m, busy=2 * total, all_cycles=elapsed * slices)
         first_stage_over = self.tile_done_valid | self.comm_seen

@@ -29,7 +29,7 @@ class _NodeOutput(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """The three steps of docs/hardware.md: move, grant, merge."""
         m = Module()
-        front, back, back_valid = self.o, Signal(Token), Signal()
+        front, back, back_valid = self.o, Signal(Token, name="back"), Signal(name="back_valid")
         sums = [Signal(COUNT_BITS + 1, name=f"sum_{i}") for i in range(len(self.head))]
         m.d.comb += [total.eq(head.n + back.n) for total, head in zip(sums, self.head, strict=True)]
         same = Cat(
@@ -39,7 +39,7 @@ class _NodeOutput(wiring.Component):
         mergeable = Signal.like(self.requests)
         m.submodules.turn = turn = RoundRobin(requesters=len(self.head))
 
-        moving, room, chosen = Signal(), Signal(), Signal(Token)
+        moving, room, chosen = Signal(name="moving"), Signal(name="room"), Signal(Token)
         m.d.comb += [
             moving.eq(front.valid & front.ready),
             room.eq(~back_valid | moving),
