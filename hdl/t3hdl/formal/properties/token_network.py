@@ -139,9 +139,7 @@ def _takes_turns(config: T3Config) -> Harness:
         # What makes it inductive: those that come before the input at its turn have not been preferred yet.
         behind = inside[f"{at}.turn.behind"]
         turn = sum((~behind)[:inputs][i] for i in range(inputs)) % inputs
-        harness.claim(
-            f"{at} has its turn in order", ~Cat(behind[i] & ~behind[i + 1] for i in range(inputs - 1)).any()
-        )
+        harness.claim(f"{at} has its turn in order", ~Cat(behind[i] & ~behind[i + 1] for i in range(inputs - 1)).any())
         harness.claim(f"{at} counts those before", others + (mine + inputs - turn) % inputs < inputs)
     return harness
 
