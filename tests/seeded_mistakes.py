@@ -8,17 +8,16 @@ from t3hdl.formal.proof import Task
 
 
 def in_cell(text, *, module, having, old, new):
-    """Replaces ``old`` by ``new`` in every cell of a module that has the line ``having``. There must be one."""
+    """Replaces ``old`` by ``new`` in each cell of a module that has both it and the line ``having``, at least one."""
     head = re.search(rf"^module \\{re.escape(module)}$", text, re.MULTILINE)
     assert head, f"no module {module}"
     end = text.index("\nend\n", head.end())
     body, number = text[head.end() : end], 0
     for cell in re.findall(r"\n  cell [^\n]*(?:\n    [^\n]*)*\n  end", body):
-        if f"\n    {having}" in cell:
-            assert old in cell, cell
+        if f"\n    {having}" in cell and old in cell:
             body = body.replace(cell, cell.replace(old, new))
             number += 1
-    assert number, f"no cell of {module} has {having}"
+    assert number, f"no cell of {module} has {having} and {old}"
     return text[: head.end()] + body + text[end:]
 
 

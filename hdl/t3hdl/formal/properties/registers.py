@@ -1,9 +1,19 @@
 """The registers answer every request by the rules of docs/hardware.md, and keep locked configuration as it is."""
 
+from amaranth.hdl import Cat, Mux, Signal
+
 from ...config import T3Config, preset
+from ...control import register_map as regs
 from ...control.registers import ControlRegisters
 from ..harness import Harness
 from ..proof import Proof
+from ..register_rules import RegisterRules
+
+_LATE_RULES = (
+    "a locked register", "an unprivileged write under LOCK.privileged",
+    "arm of descriptors of another active context",  # takes two contexts
+)  # fmt: skip
+"""Rules that are broken after other writes only."""
 
 
 def _answers(config: T3Config) -> Harness:
@@ -22,6 +32,49 @@ def _answers(config: T3Config) -> Harness:
     return harness
 
 
+def _rules(config: T3Config) -> Harness:
+    """Every rule of the contract, beside masks of who has which descriptors and ranges."""
+    registers = ControlRegisters(config=config)
+    harness = Harness(registers)
+    rules = RegisterRules(harness, registers, config)
+    taken = Signal(name="taken_model")
+    harness.m.d.comb += taken.eq(registers.bus_valid & registers.bus_ready)
+    error = registers.response_error
+    for write, named in ((1, rules.writes), (0, rules.reads)):
+        for name, broken in named.items():
+            breaks = harness.past(taken & (registers.bus_write == write) & broken)
+            harness.claim(f"an error: {name}", ~breaks | error)
+            if name in _LATE_RULES[: config.contexts + 1]:
+                alone = ~Cat(other for other in named.values() if other is not broken).any()
+                harness.cover(f"an error for this alone: {name}", breaks & harness.past(alone))
+    harness.claim("nothing else is an error", ~harness.past(taken & ~rules.refused) | ~error)
+    goes = harness.past(taken & rules.broadcast & ~rules.refused)
+    written = harness.past(Cat(registers.bus_address, registers.bus_data))
+    harness.claim("every good configuration write goes out, and no other", registers.config_valid == goes)
+    harness.claim("as it was written", ~goes | (registers.config.as_value() == written))
+    harness.claim("locked configuration does not change", ~(registers.config_valid & harness.past(rules.locked)))
+    harness.claim(
+        "a write to a locked register interrupts",
+        ~harness.past(taken & rules.hits_lock) | harness.inside[r"events\.irq"][regs.Interrupts["locked_write"].offset],
+    )
+    _links(harness, rules, config)
+    return harness
+
+
+def _links(harness: Harness, rules: RegisterRules, config: T3Config) -> None:
+    """What the registers remember is what the rules remember."""
+    for c, window in enumerate(rules.windows):
+        first, end = (harness.inside[f"window_{c}"].word_select(i, 7) for i in range(2))
+        mask = Cat((first <= d) & (end > d) for d in range(config.descriptors))
+        harness.claim(f"the window of context {c} is that of its last arm", window == mask)
+        some = (first < end) & (end <= config.descriptors)
+        harness.claim(f"the window of context {c} is empty after reset and disarm alone", some | ((first | end) == 0))
+    for i, owner in enumerate(rules.owners):
+        kept = harness.inside[f"owner_{i}"]
+        harness.claim(f"range {i} has the owner that it was given last", owner == Mux(kept[0], 1 << kept[1:], 0))
+    harness.claim("a lock stays", harness.inside["lock"] == rules.lock.as_value())
+
+
 PROOFS = (
     Proof(
         name="registers.answers",
@@ -30,5 +83,20 @@ PROOFS = (
         harness=_answers,
         sizes={"small": preset("small"), "one context": preset("small", contexts=1, ranges=1)},
         depth=4,
+    ),
+    Proof(
+        name="registers.rules",
+        invariants=(8,),
+        says="Exactly the requests that docs/hardware.md calls errors are refused: above all, writes to a locked "
+        "register never reach a part.",
+        harness=_rules,
+        sizes={
+            "small": preset("small"),
+            "one context": preset("small", contexts=1, ranges=1),
+            "four descriptors": preset("small", contexts=3, ranges=4, descriptors=4),
+        },
+        method="induction",
+        depth=1,
+        cover_depth=8,
     ),
 )
