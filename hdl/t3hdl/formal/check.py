@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .abc import Answer, exclude, search
+from .dependencies import inspect
 from .harness import BAD, STEP, Harness
 from .netlist import compile_harness
 from .proof import Counterexample, Outcome, Task, Verdict
 from .replay import claims_at_end, replay, transactions
+from .structure import Structure
 
 Patch = Callable[[str], str]
 """Changes the text of a netlist, as a seeded mistake does."""
@@ -26,6 +28,8 @@ def check(task: Task, keep: Path | None = None, patch: Patch | None = None, cove
     harness = proof.harness(proof.sizes[task.size])
     with tempfile.TemporaryDirectory(prefix="t3-prove-") as name:
         folder = Path(name)
+        if isinstance(harness, Structure):
+            return inspect(harness, folder, patch)
         wanted = [f"cover_{number}" for number in range(len(harness.covers) if covers else 0)]
         wanted += [BAD, STEP] if proof.method == "induction" else [BAD]
         compile_harness(harness, proof.depth if proof.method == "induction" else 0, wanted, folder, patch)

@@ -44,6 +44,8 @@ class Inside:
     def _visit(self, fragment: Fragment, path: str) -> None:
         for domain, statements in fragment.statements.items():
             for signal in statements._lhs_signals():
+                if not isinstance(signal, Signal):
+                    continue  # a reset of another clock domain
                 name = self._unused(f"{path}{signal.name}", signal)
                 self.signals[name] = signal
                 if domain != "comb":

@@ -41,6 +41,24 @@ opt_clean -purge
 write_aiger -zinit -symbols -map {output}.map {output}.aig
 """
 
+_GATES = """\
+read_rtlil part.il
+delete */t:$meminit_v2
+hierarchy -top top
+proc
+flatten
+memory_map
+async2sync
+dffunmap
+opt -fast -nodffe -nosdff
+techmap
+opt -fast -nodffe -nosdff
+setundef -zero
+aigmap
+opt_clean -purge
+write_aiger -ascii -symbols part.aag
+"""
+
 
 class ToolError(Exception):
     """Yosys or a solver is missing or fails; the message says what to do."""
@@ -73,6 +91,16 @@ def compile_harness(
         forget = f"setattr -unset init w:* w:{LASTING}* %d" if output == "step" else ""
         script.append(_OUTPUT.format(forget=forget, others="\n".join(others), output=output))
     run_yosys("\n".join(script), folder)
+
+
+def write_gates(text: str, folder: Path) -> Path:
+    """The and-gates, inverters and registers of module ``top`` of a netlist, with names, as AIGER's text format.
+
+    Raises ToolError if Yosys is missing or fails.
+    """
+    (folder / "part.il").write_text(text)
+    run_yosys(_GATES, folder)
+    return folder / "part.aag"
 
 
 def run_yosys(script: str, folder: Path) -> None:

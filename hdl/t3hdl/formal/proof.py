@@ -7,10 +7,12 @@ from typing import Literal
 
 from ..config import T3Config
 from .harness import Harness
+from .structure import Structure
 
-Method = Literal["unbounded", "induction", "bounded"]
+Method = Literal["unbounded", "induction", "bounded", "structure"]
 """``unbounded``: property-directed reachability, every cycle of every run. ``induction``: likewise, by k-induction with
-k = ``depth``. ``bounded``: the first ``depth`` cycles of every run."""
+k = ``depth``. ``bounded``: the first ``depth`` cycles of every run. ``structure``: by the wires
+alone, whatever they carry."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,7 +24,7 @@ class Proof:
     name : ``component.property``, as in ``token-queue.conserves``.
     invariants : those of the ten invariants that it is a part of; may be empty for a lemma.
     says : what is proven, as a sentence for the manual.
-    harness : makes the harness for one size.
+    harness : makes the harness for one size, or the rules of a structure.
     sizes : the sizes by name, the first one that of ``t3 prove --quick``.
     method, depth : see :data:`Method`; with ``unbounded``, ``depth`` is that within which covers must be reached.
     cover_depth : the same for the other methods; 0 stands for ``depth``.
@@ -33,7 +35,7 @@ class Proof:
     name: str
     invariants: tuple[int, ...]
     says: str
-    harness: Callable[[T3Config], Harness]
+    harness: Callable[[T3Config], Harness | Structure]
     sizes: Mapping[str, T3Config]
     method: Method = "unbounded"
     depth: int = 20

@@ -121,7 +121,14 @@ PROOFS = (
     _proof("nmc", quick=False, small=preset("small", dtypes=("int32",), nmc_latency=2)),
     _proof("registers", small=_SMALL),
     _proof("root", small=_SMALL),
-    _proof("slice", least=_LEAST, small=_SMALL),
-    _proof("tracker", least=_LEAST, small=_SMALL),
-    _proof("trigger", quick=False, least=_LEAST, small=_SMALL),
+    _proof(
+        "slice",
+        least=_LEAST,
+        small=_SMALL,
+        performed=preset("small", count_on="performed"),
+        protect=preset("small", token_queue=2, protect=True),
+    ),
+    _proof("tracker", least=_LEAST, small=_SMALL, protect=preset("small", tracker_ways=1, protect=True)),
+    _proof("trigger", quick=False, least=_LEAST, small=_SMALL, protect=preset("small", descriptors=4, protect=True)),
+    _proof("unit", quick=False, least=_LEAST),
 )

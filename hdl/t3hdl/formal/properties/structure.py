@@ -1,0 +1,70 @@
+"""Wires alone: every part is a Moore machine, and nothing that waits behind the trigger can hold updates up."""
+
+from functools import partial
+
+from ...config import T3Config, preset
+from ...core import T3Core
+from ...emit.verilog import PARTS
+from ..proof import Proof
+from ..structure import Structure
+
+_UPDATES = r"(compute|comm)_write__\d+__ready"
+_ARRIVES = r"(compute|comm)_(read|write)__\d+__(valid|payload)|update_done(_valid)?__\d+"
+_MEMORY = r"dram__\d+__ready|occupancy__\d+|now"
+_PROGRAM = r"registers\.config(_valid)?"
+_LOAD = r"trigger\.core\.loader\.(load_valid|chosen|word\d)"
+
+
+def _moore(name: str, config: T3Config) -> Structure:
+    structure = Structure(PARTS[name](config))
+    structure.claim("no output depends on an input of the same cycle", of=".*")
+    structure.cover("an input acts on an output in a later cycle", of=".*", on=".*")
+    return structure
+
+
+def _sinks(config: T3Config) -> Structure:
+    """All that the readiness for updates depends on. What the driver writes and which chunk is live come from registers
+    and trigger as pulses, which are never refused; they are where the search ends."""
+    structure = Structure(T3Core(config=config))
+    structure.claim(
+        "updates wait for memory, other updates, configuration and slots, for nothing else",
+        of=_UPDATES,
+        on=f"{_ARRIVES}|{_MEMORY}|{_PROGRAM}|{_LOAD}",
+        across=True,
+        ends=r"(registers|trigger|matcher_\d+)\..*",
+    )
+    structure.cover("updates wait for the memory", of=_UPDATES, on=r"dram__\d+__ready")
+    structure.cover("a stalled DMA engine shows in the status that programs read", of="quiet", on="command__ready")
+    return structure
+
+
+_SIZE = preset("small", slices=2, node_inputs=1, dtypes=("int32",))
+_LITTLE = preset(
+    "small", slices=2, node_inputs=1, ranges=1, contexts=1, tracker_sets=4, tracker_ways=1, descriptors=2,
+    chunk_window=2, blocks=4, wavefronts=1, tile_count_bits=4, chunk_count_bits=8, token_queue=2, event_queue=2,
+)  # fmt: skip
+_QUICK = ("axi", "crossing", "leaf", "matcher", "monitor", "registers", "root")
+
+PROOFS = (
+    *(
+        Proof(
+            name=f"{name}.moore",
+            invariants=(10,),
+            says="No output depends on an input of the same cycle: no path goes through the part.",
+            harness=partial(_moore, name),
+            sizes={"little": _LITTLE} if name in ("core", "unit") else {"small": _SIZE},
+            method="structure",
+            quick=name in _QUICK,
+        )
+        for name in PARTS
+    ),
+    Proof(
+        name="core.sinks",
+        invariants=(10,),
+        says="Over any number of cycles, the readiness for updates depends on nothing that leaves trigger, matchers or "
+        "bus: whether DMA engine, link and host take what is offered, or give credits back, is not among its causes.",
+        harness=_sinks,
+        sizes={"little": _LITTLE, "performed": preset("small", count_on="performed")},
+        method="structure",
+    ),
+)
