@@ -45,5 +45,29 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="the byte that is looked at is, in read_data in the cycle after read_valid, what writes up to then left",
         integrator="the memory port of NmcUnit: a synchronous memory, written through, at each bank group",
     ),
+    "now is far from its end": Owed(
+        says="now and the time that an abort takes are below 2**48",
+        integrator="48 bits are 78 hours at 1 GHz: reset the unit and its time before, or count in a slower unit",
+    ),
+    "one action per CONTROL write": Owed(
+        says="a CONTROL write has at most one of arm, disarm, abort, quiesce, resume",
+        claims=(("registers.rules", "one action per CONTROL write"),),
+    ),
+    "the tracker's requests come one at a time": Owed(
+        says="no arm, abort or debug read before init_done, while maintenance or while abort_busy",
+        claims=(("registers.rules", "the tracker's requests come one at a time"),),
+    ),
+    "only registers that exist are written": Owed(
+        says="no PROFILE register of a wavefront that does not exist, no address between registers",
+        claims=(("registers.rules", "only registers that exist are written"),),
+    ),
+    "a chunk has a descriptor that exists": Owed(
+        says="a load names a descriptor below `descriptors`",
+        claims=(("trigger.loads", "a chunk has a descriptor that exists"),),
+    ),
+    "tokens go to their bank": Owed(
+        says="bank (row XOR column) modulo banks takes a token",
+        claims=(("token-network.routes", "tokens go to their bank"),),
+    ),
 }
 """By name. Free choices of a harness (``chosen``) are no assumptions: they only name what is looked at."""

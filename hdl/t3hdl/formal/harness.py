@@ -55,6 +55,8 @@ class Harness:
 
     def free(self, name: str, shape: Any = 1) -> Any:
         """A value that may be another one in every cycle."""
+        if name in self.inputs:
+            raise ValueError(f"there is an input {name!r} already: choose another name")
         signal = Signal(shape, name=name)
         self.inputs[name] = Value.cast(signal)
         return signal

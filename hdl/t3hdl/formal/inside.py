@@ -2,8 +2,9 @@
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
-from amaranth.hdl import Fragment, MemoryInstance, Signal, Value
+from amaranth.hdl import Cat, Const, Fragment, MemoryInstance, Shape, Signal, Value
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,15 @@ class Table:
 
     writes: tuple[tuple[Value, Value, Value], ...]
     reads: tuple[Value, ...]
+    memory: MemoryInstance
+
+    def stored(self, row: Any) -> Signal:
+        """What is in a row now, for invariants: a further read port, which the hardware does not have."""
+        content = self.memory._data
+        word, bits = Signal(Shape.cast(content.shape).width, name="stored"), (content.depth - 1).bit_length()
+        address = Cat(row, Const(0, bits))[:bits]
+        self.memory.read_port(domain="comb", addr=address, data=word, en=Const(1), transparent_for=[])
+        return word
 
 
 class Inside:
@@ -54,6 +64,7 @@ class Inside:
             self.tables[path.removesuffix(".")] = Table(
                 tuple((Value.cast(p._en), Value.cast(p._addr), Value.cast(p._data)) for p in fragment._write_ports),
                 tuple(Value.cast(p._data) for p in fragment._read_ports if p._domain != "comb"),
+                fragment,
             )
         for number, (sub, name, _) in enumerate(fragment.subfragments):
             self._visit(sub, f"{path}{name or number}.")

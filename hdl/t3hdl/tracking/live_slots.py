@@ -26,7 +26,7 @@ _INSIDE = "1000000" + 4 * ("1" + 12 * "-")
 _TOP = Const(0, 1)
 
 
-def _slot_side(load: Any) -> Value:
+def summand_of_slot(load: Any) -> Value:
     """The summand of a slot."""
     key = (64 - Cat(load.context, load.epoch))[:7]
     return Cat((4096 - load.row0)[:13], load.row1, _TOP, (4096 - load.col0)[:13], load.col1, _TOP, key)
@@ -88,7 +88,7 @@ class LiveSlots(wiring.Component):
         ]  # fmt: skip
         of_context = Cat(self.retire & _belongs(bound, self.retired) for bound in bounds)
         retired = (of_context | Mux(self.finish, 1 << self.finished, 0))[: self._window] & valid
-        m.d.comb += [loaded.eq(_slot_side(self.load)), slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0))]
+        m.d.comb += [loaded.eq(summand_of_slot(self.load)), slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0))]
         m.d.sync += valid.eq((valid & ~retired & ~slot) | Mux(self.load.valid, slot, 0))
         for bound, mine in zip(bounds, slot, strict=True):
             with m.If(mine):

@@ -19,6 +19,15 @@ TableWalk = data.StructLayout({"clear": 1, "purge": 1, "context": 4, "read": 1})
 """What the owner does with the table while no token is in the pipeline: ``clear`` writes a row of zeros; ``read`` reads
 a row; ``purge`` writes the row that was read a cycle before, without entries of ``context``."""
 
+MatchedToken = data.StructLayout({"valid": 1, "token": Token, "hit": 1, "dropped": 1, "slot": 6})
+"""Register M: a token and its live chunk; ``dropped``: it has none because of an abort."""
+
+
+def row_layout(config: T3Config) -> data.StructLayout:
+    """Register R: what M held, and what was read meanwhile."""
+    read = {"descriptor": 6, "threshold": config.tile_count_bits, "damaged": 1}
+    return data.StructLayout({**MatchedToken.members, **read})
+
 
 class TrackerBank(wiring.Component):
     """Counts the tokens of its share of the tiles: queue, match (M), table row (R), event queue.
@@ -65,9 +74,6 @@ class TrackerBank(wiring.Component):
             "poison": Out(1), "poison_slot": Out(6), "corrected": Out(1), "uncorrectable": Out(1), "busy": Out(1),
         })  # fmt: skip
         self._parameters = config
-        stage = {"valid": 1, "token": Token, "hit": 1, "dropped": 1, "slot": 6}
-        self._m_stage = data.StructLayout(stage)
-        self._r_stage = data.StructLayout(stage | {"descriptor": 6, "threshold": config.tile_count_bits, "damaged": 1})
 
     def elaborate(self, platform: Any) -> Module:
         """The pipeline: either every stage moves, or (event queue full) every stage and the row that was read hold."""
@@ -76,7 +82,7 @@ class TrackerBank(wiring.Component):
         m.submodules.queue = queue = InputQueue(Token)
         m.submodules.table = table = EntryTable(config=config)
         m.submodules.events = events = EventQueue(config=config)
-        matched, row = Signal(self._m_stage), Signal(self._r_stage)
+        matched, row = Signal(MatchedToken, name="matched"), Signal(row_layout(config), name="row")
         advance, takes = Signal(), Signal()
 
         m.d.comb += [
