@@ -195,7 +195,8 @@ class MemorySlice(wiring.Component):
             push = accepted
         else:
             # A place in the token queue stays reserved for every update that the memory has not reported yet.
-            request, outstanding = self.update_done, Signal(range(depth + 1))
+            request = self.update_done
+            outstanding = Signal(range(depth + 1))
             epoch = find_range(m, ranges, request.line).attributes.epoch
             push = self.update_done_valid & request.tagged & (outstanding != 0)
             with m.If(control.disarm):

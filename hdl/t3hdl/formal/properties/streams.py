@@ -1,0 +1,83 @@
+"""A part keeps what it offers: valid and payload of an output stream stay until the transfer, or until a disarm."""
+
+from functools import partial
+
+from amaranth.hdl import Const, Value
+from amaranth.lib import data
+
+from ...blocks.broadcast import control_pulses
+from ...config import T3Config, preset
+from ...emit.module_ports import module_ports, module_streams
+from ...emit.verilog import PARTS
+from ...layouts import ConfigWrite
+from ..harness import Harness
+from ..proof import Proof
+
+
+def _keeps(name: str, config: T3Config) -> Harness:
+    """Every output stream; what waits inside is dropped by a disarm, in the cycle of its pulse."""
+    harness = Harness(PARTS[name](config))
+    dut = harness.dut
+    ports = {"__".join(map(str, path)): Value.cast(value) for path, _, value in dut.signature.flatten(dut)}
+    for stream in module_streams(module_ports(dut)):
+        if stream.is_input:
+            continue
+        valid, ready, payload = (ports[port.name] for port in (stream.valid, stream.ready, stream.payload))
+        waits = harness.past(valid & ~ready & ~_disarm(name, harness))
+        harness.claim(f"{stream.name} stays until it is taken", ~waits | (valid & (payload == harness.past(payload))))
+        if name != "core" or not stream.name.startswith("command"):  # in a core that would take hundreds of cycles
+            harness.cover(f"{stream.name} waits, and is taken", waits & valid & ready)
+    if name == "slice":
+        _token_places(harness, config)
+    return harness
+
+
+def _token_places(harness: Harness, config: T3Config) -> None:
+    """The slice keeps a place in its token queue for every update under way, so a token is never written over."""
+    inside, dram = harness.inside, harness.dut.dram
+    under_way = (dram.valid & dram.payload.tagged) + (inside["outstanding"] if config.count_on == "performed" else 0)
+    harness.claim("tokens have their places", inside["tokens.level"] + under_way <= config.token_queue)
+
+
+def _disarm(name: str, harness: Harness) -> Value:
+    """The pulse at the part's port for configuration writes; the core's is inside, a node has none."""
+    if name == "core":
+        inside = harness.inside
+        valid, write = inside["registers.config_valid"], data.View(ConfigWrite, inside["registers.config"])
+    elif "config" in harness.dut.signature.members:
+        valid, write = harness.dut.config_valid, harness.dut.config
+    else:
+        return Const(0)
+    return control_pulses(harness.m, valid, write).disarm
+
+
+_LEAST = preset(
+    "small", slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=2, tracker_ways=1, tracker_banks=1,
+    row_index_bits=0, descriptors=2, chunk_window=2, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
+    token_queue=2, event_queue=2,
+)  # fmt: skip
+_SMALL = preset("small")
+_SIZES = {
+    "core": {"least": _LEAST},
+    "leaf": {"small": _SMALL},
+    "matcher": {"least": _LEAST, "small": _SMALL},
+    "root": {"small": _SMALL},
+    "slice": {"least": _LEAST, "small": _SMALL, "performed": preset("small", count_on="performed")},
+    "trigger": {"least": _LEAST, "small": _SMALL},
+}
+"""The parts that have output streams; those of the unit are the core's."""
+
+PROOFS = tuple(
+    Proof(
+        name=f"{name}.keeps-items",
+        invariants=(8,),
+        says="What an output stream offers stays as it is until it is taken, unless a disarm drops it.",
+        harness=partial(_keeps, name),
+        sizes=sizes,
+        method="induction",
+        depth=1,
+        cover_depth=30 if name == "trigger" else 8,
+        quick=name not in ("core", "trigger"),
+    )
+    for name, sizes in _SIZES.items()
+)
