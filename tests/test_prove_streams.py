@@ -7,9 +7,9 @@ from t3hdl.formal.proof import Task
 
 def overwrite_what_waits(netlist):
     """The matcher's output register takes the next item when the one in it has not been taken yet."""
-    ready = r"connect \B \route__ready [0]"
+    ready = "connect \\B \\route__ready [0]\n    connect \\Y \\advance"
     assert netlist.count(ready) == 1
-    return netlist.replace(ready, r"connect \B 1'1")
+    return netlist.replace(ready, ready.replace(r"\route__ready [0]", "1'1"))
 
 
 def test_an_item_that_changes_while_it_waits_is_found():
