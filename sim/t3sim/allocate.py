@@ -18,6 +18,8 @@ from .sizes import SLACK, Sizes
 
 COMMAND_QUEUE = 64
 """Commands that wait in the DMA engine [A]."""
+DESCRIPTORS = 64
+"""Descriptors that a register of the hardware can name."""
 Arrays = dict[str, NDArray]
 
 
@@ -70,7 +72,7 @@ def _scalars(sizes: Sizes) -> NDArray:
         "extra_free": sizes.llc_entries, "egress_free": sizes.egress_lines,
         "tx_credit": sizes.rx_lines - int(sizes.p["posted_lines"]),
         "cu_next": state.FAR, "link_wake": state.FAR, "kernel_wake": state.FAR, "rs_first": state.FAR,
-        "ag_first": state.FAR, "gemm_start": -1, "gemm_end": -1, "finish": -1,
+        "ag_first": state.FAR, "resend_at": state.FAR, "gemm_start": -1, "gemm_end": -1, "finish": -1,
         "threshold": -1, "measure": -1, "state": 2,
     })  # fmt: skip
 
@@ -140,6 +142,7 @@ def _link_arrays(sizes: Sizes, steps: list[dict[str, int]]) -> Arrays:
         "tx": _zeros(1 << sizes.rows.bit_length()),
         "out": _zeros(sizes.packets, dtype=state.PACKET),
         "rx": _zeros(0, dtype=state.PACKET),
+        "replay": _zeros(sizes.packets if machine.link.retry else 0, dtype=state.PACKET),
         "credits": _zeros(sizes.credits, dtype=state.CREDIT),
         "grants": _zeros(0, dtype=state.CREDIT),
         "received": _zeros(2, sum(len(parts) for parts in sizes.plan.parts)),
@@ -158,8 +161,8 @@ def _map_arrays(sizes: Sizes, gpu: int) -> Arrays:
         "part_at": tile_map(plan.grid, parts),
         "descriptor_of": descriptor_of,
         "chunk_at": tile_map(plan.grid, plan.partition.chunks),
-        "held_head": _full(-1, plan.gpus),
-        "held_tail": _full(-1, plan.gpus),
+        "held_head": _full(-1, DESCRIPTORS),
+        "held_tail": _full(-1, DESCRIPTORS),
         "reflect_first": first,
         "reflect_start": start,
         "reflect_rows": rows,

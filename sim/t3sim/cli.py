@@ -14,6 +14,7 @@ from t3hdl.config import PRESETS
 
 from . import __version__
 from .cli_errors import Failure, Interrupted, Mismatch
+from .cli_faults import faults
 from .cli_model import model
 from .cli_prove import prove
 from .cli_reports import reproduce
@@ -224,6 +225,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     click.echo(f"written to {out}")
 
 
+main.add_command(faults)
 main.add_command(model)
 main.add_command(prove)
 main.add_command(reproduce)

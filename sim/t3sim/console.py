@@ -53,6 +53,23 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 
 
 @contextmanager
+def fault_progress(console: Console, total: int) -> Iterator[Callable[[int], None]]:
+    """A callback for the number of finished runs of a fault campaign, shown as :func:`progress` does."""
+    begin, first = time.monotonic(), None
+    with _bar_or_lines(console, "faults", f"{total} runs (the first ones compile for a minute or two)") as show:
+
+        def tell(done: int) -> None:
+            nonlocal begin, first
+            if first is None:  # what was finished before says nothing about the rate
+                begin, first = time.monotonic(), done
+            rate = (done - first) / max(time.monotonic() - begin, 1e-9)
+            left = f", {rate:.0f} runs/s, about {_clock((total - done) / rate)} left" if rate else ""
+            show(done, total, f"{done} of {total} runs{left}")
+
+        yield tell
+
+
+@contextmanager
 def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"], None]]:
     """A callback for the state of many runs, shown as :func:`progress` does."""
     between = "\n  " if console.is_terminal else "; "

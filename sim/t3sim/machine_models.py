@@ -85,6 +85,17 @@ class Link(Section):
     header_bytes: int = quantity("bytes/packet", ge=0)
     egress_buffer_kib: int = quantity("KiB", ge=1)
     rx_buffer_kib: int = quantity("KiB", ge=1)
+    retry: bool
+    retry_timeout_ns: int = quantity("ns", ge=1)
+
+    @model_validator(mode="after")
+    def _timeout_is_long_enough(self) -> Self:
+        if self.retry and self.retry_timeout_ns <= 2 * self.latency_ns:
+            raise ValueError(
+                f"link.retry_timeout_ns must be above a round trip, {2 * self.latency_ns} ns, not "
+                f"{self.retry_timeout_ns}"
+            )
+        return self
 
 
 class Dma(Section):
@@ -131,7 +142,7 @@ class Hardware(Section):
     """Which :class:`~t3hdl.config.T3Config` the T3 hardware has: a preset, and fields of it that are overridden."""
 
     preset: str
-    overrides: dict[str, int | str] = Field(default_factory=dict)
+    overrides: dict[str, bool | int | str] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:

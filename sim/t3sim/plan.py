@@ -34,6 +34,8 @@ class Plan:
                 f"the simulated memory does not report performed updates to the T3 hardware: hardware count_on must be "
                 f"'accepted', not {count_on!r}"
             )
+        if self.request.mirror and self.request.machine.link.retry:
+            raise ValueError("link.retry needs a neighbour that answers: use --no-mirror, or set link.retry = false")
 
     @property
     def sequential(self) -> bool:
@@ -157,7 +159,8 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "llc_bytes_per_clock": machine.llc.bytes_per_clock_per_cu, "request": plan.cycles(machine.fabric.request_ns),
         "response": plan.cycles(machine.fabric.response_ns),
         "link_mb_s": round(link * 1000), "link_latency": plan.cycles(machine.link.latency_ns),
-        "header_bytes": machine.link.header_bytes, "mirror": request.mirror,
+        "header_bytes": machine.link.header_bytes, "mirror": request.mirror, "retry": machine.link.retry,
+        "retry_timeout": plan.cycles(machine.link.retry_timeout_ns),
         "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "contexts": config.contexts,
         "leaf_bits": config.node_inputs.bit_length() - 1, "banks": config.tracker_banks,
         "ports": config.egress_ports, "mca": request.policy == "t3-mca",

@@ -2,15 +2,18 @@
 
 import ctypes
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
 import t3hdl
+from amaranth.lib.wiring import Component
 from t3hdl.config import T3Config
+from t3hdl.emit.upsets import Upsettable, upsettable_signature
 from t3hdl.emit.verilog import PARTS, write_verilog
-from t3hdl.signatures import WordMap
+from t3hdl.signatures import WordMap, tracker_signature, trigger_signature, word_map
 
 from .abi import Hardware, NativeFunction, PartType, part_words
 from .rtl_build import cached, library
@@ -18,6 +21,8 @@ from .toolchain import digest, find_toolchain
 
 _JOBS = 2
 """Parts compiled at the same time."""
+
+_UPSETTABLE = {"tracker": tracker_signature, "trigger": trigger_signature}
 
 # Amaranth numbers its objects with a counter that threads must not share.
 _elaboration = threading.Lock()
@@ -64,18 +69,31 @@ def compiled_part(config: T3Config, name: str, words: WordMap | None = None) -> 
     ``words`` is its word map, if it is none of :func:`~t3sim.abi.part_words`.
     """
     words = words or part_words(config)[name]
-    return CompiledPart(name, words, library(f"t3_{name}", _verilog(config, name), words))
+    return CompiledPart(name, words, library(f"t3_{name}", _verilog(name, config, PARTS[name]), words))
 
 
-def rtl_hardware(config: T3Config) -> Hardware:
+def upsettable_part(config: T3Config, name: str) -> CompiledPart:
+    """The tracker or the trigger as :class:`~t3hdl.emit.upsets.Upsettable`; errors as :func:`rtl_hardware`.
+
+    The words of the ports by which stored bits are inverted come behind those of its other inputs.
+    """
+    words = word_map(upsettable_signature(_UPSETTABLE[name](config)))
+    verilog = _verilog(f"upsettable_{name}", config, lambda config: Upsettable(PARTS[name](config)))
+    return CompiledPart(name, words, library(f"t3_upsettable_{name}", verilog, words))
+
+
+def rtl_hardware(config: T3Config, upsettable: Sequence[str] = ()) -> Hardware:
     """The parts of ``config`` as compiled RTL; what the cache folder does not hold is compiled (a minute or two).
+
+    The parts that ``upsettable`` names are those of :func:`upsettable_part`.
 
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     find_toolchain()  # complain before any work, and once
     names = list(part_words(config))
     with ThreadPoolExecutor(_JOBS) as pool:
-        parts = dict(zip(names, pool.map(lambda name: compiled_part(config, name), names), strict=True))
+        build = {name: upsettable_part if name in upsettable else compiled_part for name in names}
+        parts = dict(zip(names, pool.map(lambda name: build[name](config, name), names), strict=True))
 
     def close() -> None:
         for part in parts.values():
@@ -85,12 +103,12 @@ def rtl_hardware(config: T3Config) -> Hardware:
     return Hardware(config=config, backend="rtl", **types, close=close)
 
 
-def _verilog(config: T3Config, name: str) -> str:
+def _verilog(name: str, config: T3Config, make: Callable[[T3Config], Component]) -> str:
     """The Verilog of a part, from the cache folder if the hardware's sources have not changed."""
 
     def build(folder: Path) -> Path:
         with _elaboration:
-            text = write_verilog(PARTS[name](config), f"t3_{name}")
+            text = write_verilog(make(config), f"t3_{name}")
         (folder / "part.v").write_text(text)
         return folder / "part.v"
 

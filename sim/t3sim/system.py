@@ -52,6 +52,17 @@ class System:
             gpu.s["now"] = 0
 
     def _arm(self, number: int, gpu: Gpu) -> None:
+        """Program the unit, and wait until its chunks are live. Raises SimulationError if it refuses a write."""
+        driver = self.driver(number)
+        for address, value in driver.writes:
+            error, _ = bus_access(gpu, self.steps, 1, address, value)
+            if error:
+                raise SimulationError(f"the T3 unit refused the write of {value:#x} to register {address:#x}")
+        run_cycles(gpu, self.steps, driver.load_cycles)
+        gpu.s["comm_seen"] = 0
+
+    def driver(self, number: int) -> Driver:
+        """The program of GPU ``number``."""
         plan = self.plan
         driver = Driver(self.config, plan.request.machine, plan.grid, plan.bases["out"])
         driver.map_output()
@@ -67,12 +78,7 @@ class System:
                 driver.own(chunk, entry.addends, blocks)
         driver.set_arbiter(mca=plan.request.policy == "t3-mca")
         driver.arm()
-        for address, value in driver.writes:
-            error, _ = bus_access(gpu, self.steps, 1, address, value)
-            if error:
-                raise SimulationError(f"the T3 unit refused the write of {value:#x} to register {address:#x}")
-        run_cycles(gpu, self.steps, driver.load_cycles)
-        gpu.s["comm_seen"] = 0
+        return driver
 
     def read(self, number: int, address: int) -> int:
         """A register of one GPU's unit."""
@@ -95,6 +101,7 @@ class System:
                 self._fold_bins(until)
                 list(pool.map(lambda job: job(), self._window(until)))
                 yield until
+                self._check()
                 if self._progress() != progress or self._timed() or self._in_flight():
                     progress, progress_at = self._progress(), until
                 elif until - progress_at > PATIENCE:
@@ -122,6 +129,15 @@ class System:
             return lambda: advance(gpu, self.steps, until, packets, credits)
 
         return [job(i) for i in range(count)]
+
+    def _check(self) -> None:
+        """Raises SimulationError for what the T3 hardware may never do."""
+        for number, gpu in enumerate(self.gpus):
+            s = gpu.s[0]
+            if s["bad_commands"]:
+                raise SimulationError(f"GPU {number}: a DMA command leaves the output buffer")
+            if s["early_chunks"]:
+                raise SimulationError(f"GPU {number}: the own chunk was reported complete before its last update")
 
     def _progress(self) -> int:
         """A number that grows with every line that DRAM moves."""

@@ -6,6 +6,7 @@ from typing import Any
 from amaranth.hdl import Const, Module, Shape, Signal, Value
 
 from .secded import check_bits, decode, encode
+from .state_parity import CHECKED
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def kept_register(m: Module, shape: Any, *, name: str, protect: bool, init: int 
         return KeptRegister(value, following, Const(0, 1), Const(0, 1))
     value = Signal(shape, name=f"{name}_value")
     # Zero is a code word: it stands for the value after reset.
-    stored = Signal(width + check_bits(width), name=name)
+    stored = Signal(width + check_bits(width), name=name, attrs=dict(CHECKED))
     decoded = decode(m, stored, width)
     m.d.comb += [
         Value.cast(value).eq(decoded.word ^ init),

@@ -2,6 +2,8 @@
 
 from amaranth.hdl import Const, Module, Signal, Value
 
+from .state_parity import CHECKED
+
 
 def keep(m: Module, register: Signal, *, write: Value, value: Value, protect: bool) -> Value:
     """Writes ``value`` to ``register`` in cycles with ``write``; returns whether it is still there.
@@ -13,8 +15,9 @@ def keep(m: Module, register: Signal, *, write: Value, value: Value, protect: bo
         m.d.sync += register.eq(value)
     if not protect:
         return Const(1)
+    register.attrs.update(CHECKED)
     init = Const(register.init, len(register)).value
-    parity = Signal(name=f"{register.name}_parity", init=init.bit_count() & 1)
+    parity = Signal(name=f"{register.name}_parity", init=init.bit_count() & 1, attrs=dict(CHECKED))
     stored = Signal.like(register, name=f"{register.name}_stored")
     m.d.comb += stored.eq(value)
     with m.If(write):

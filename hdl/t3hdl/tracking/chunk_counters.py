@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..blocks.ram import Ram
+from ..blocks.state_parity import CHECKED
 from ..config import T3Config
 from ..layouts import ChunkDone, EventKind, SlotLoad, TileDone
 from .event_queue import Event
@@ -55,8 +56,9 @@ class ChunkCounters(wiring.Component):
         window, bits = config.chunk_window, config.chunk_count_bits
         m.submodules.expected = expected = Ram(bits, depth=window, latency=0, protect=config.protect)
         m.submodules.totals = totals = Ram(bits, depth=window, latency=0, protect=config.protect)
-        fresh = Signal(window, name="fresh")
-        overflow, complete = Signal(window, name="overflow"), Signal(window, name="complete")
+        fresh, overflow, complete = (
+            Signal(window, name=name, attrs=dict(CHECKED)) for name in ("fresh", "overflow", "complete")
+        )
         total, limit = Signal(max(bits, len(event.lines)) + 1), Signal(bits)
         bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
         is_fresh, spilled, was_spilled, was_complete, finished = Signal(), Signal(), Signal(), Signal(), Signal()
@@ -115,7 +117,8 @@ class ChunkCounters(wiring.Component):
             m.d.sync += flag.eq(new)
         if not self._parameters.protect:
             return
-        parity, odd = Signal.like(load_bit, name="parity"), Signal.like(load_bit, name="odd")
+        parity = Signal.like(load_bit, name="parity", attrs=dict(CHECKED))
+        odd = Signal.like(load_bit, name="odd")
         changes = Signal.like(load_bit, name="changes")
         m.d.comb += [
             odd.eq(flags[0][0] ^ flags[1][0] ^ flags[2][0]),

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..blocks.choose import lowest_bit
 from ..blocks.secded import check_bits, decode, encode
+from ..blocks.state_parity import CHECKED
 from ..config import T3Config
 from ..layouts import COUNT_BITS, EventKind
 
@@ -59,7 +60,7 @@ class EventQueue(wiring.Component):
         """A shift register whose first entry is the head: neither the output nor a comparison waits for a pointer."""
         m = Module()
         width = Event.size + (check_bits(Event.size) if self._protect else 0)
-        entries = [Signal(width, name=f"entry_{k}") for k in range(self._depth)]
+        entries = [Signal(width, name=f"entry_{k}", attrs=dict(CHECKED)) for k in range(self._depth)]
         leaves = Signal()
         fitting = Signal(self._depth)
         takes = Signal(self._depth)

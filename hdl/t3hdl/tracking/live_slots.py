@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..blocks.choose import index_of, lowest_bit
 from ..blocks.ram import Ram
+from ..blocks.state_parity import CHECKED
 from ..config import T3Config
 from ..layouts import SlotLoad, Token
 
@@ -81,11 +82,12 @@ class LiveSlots(wiring.Component):
         """Registers, then per bank: all comparisons, the lowest hit, the detail of that slot."""
         m = Module()
         loaded, slot = Signal(_Sum.size), Signal(self._window)
-        valid = Signal(self._window)
+        valid = Signal(self._window, attrs=dict(CHECKED))
         # Never looked at before it is loaded, so it needs no reset; its parity does.
         bounds = [
-            Signal(_Sum.size, name=f"bounds_{s}", reset_less=not self._protect) for s in range(self._window)
-        ]  # fmt: skip
+            Signal(_Sum.size, name=f"bounds_{s}", reset_less=not self._protect, attrs=dict(CHECKED))
+            for s in range(self._window)
+        ]
         of_context = Cat(self.retire & _belongs(bound, self.retired) for bound in bounds)
         retired = (of_context | Mux(self.finish, 1 << self.finished, 0))[: self._window] & valid
         m.d.comb += [loaded.eq(summand_of_slot(self.load)), slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0))]
@@ -94,7 +96,7 @@ class LiveSlots(wiring.Component):
             with m.If(mine):
                 m.d.sync += bound.eq(loaded)
         if self._protect:
-            parity = Signal(self._window)
+            parity = Signal(self._window, attrs=dict(CHECKED))
             fresh = (loaded.xor() ^ self.load.valid).replicate(self._window)
             # A bit that was wrong when its slot was retired leaves the parity wrong.
             m.d.sync += parity.eq(((parity ^ retired) & ~slot) | (fresh & slot))

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..blocks.ram import Ram
+from ..blocks.state_parity import CHECKED
 from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import ConfigWrite
@@ -53,7 +54,7 @@ class TileProfile(wiring.Component):
         """The registers lie at addresses of eight bytes each in an aligned block."""
         m = Module()
         write, row = Signal(), Signal(range(_TILES))
-        written = Signal(_TILES)
+        written = Signal(_TILES, attrs=dict(CHECKED))
         block = (8 * _TILES).bit_length() - 1
         m.d.comb += [
             row.eq(self.config.address[3:block]),
@@ -62,7 +63,7 @@ class TileProfile(wiring.Component):
         with m.If(write):
             m.d.sync += written.eq(written | (1 << row))
         if self._protect:
-            parity = Signal()
+            parity = Signal(attrs=dict(CHECKED))
             with m.If(write & ~written.bit_select(row, 1)):
                 m.d.sync += parity.eq(~parity)
             m.d.comb += self.damaged.eq(written.xor() != parity)

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Fragment, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
 from ..blocks.choose import RoundRobin, index_of
+from ..blocks.state_parity import guarded_state
 from ..config import T3Config
 from ..control import register_map as regs
 from ..signatures import tracker_signature
@@ -68,7 +69,13 @@ class Tracker(wiring.Component):
         """Cycles from the token that completes a tile to ``tile_done`` in an empty bank."""
         return 5
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Any) -> Module | Fragment:
+        """With ``protect`` a parity watches the registers that have no check bits of their own."""
+        damaged = Signal(name="state_damaged")
+        m = self._parts(damaged)
+        return guarded_state(m, platform, damaged) if self._parameters.protect else m
+
+    def _parts(self, damaged: Signal) -> Module:
         """Profile and quotas stay outside the part that a disarm resets."""
         m, core = Module(), Module()
         config = self._parameters
@@ -107,7 +114,7 @@ class Tracker(wiring.Component):
         self._maintain(core, control, maintenance, banks)
         self._count_events(core, banks, counters)
         damage = profile.damaged | quotas.damaged
-        fault_pending = self._faults(core, banks, slots, counters, damage) if config.protect else Const(0)
+        fault_pending = self._faults(core, banks, slots, counters, damage, damaged) if config.protect else Const(0)
         self._report(core, banks, counters, maintenance, fault_pending)
         return m
 
@@ -164,7 +171,7 @@ class Tracker(wiring.Component):
         m.d.comb += [bank.event_taken.eq(granted) for bank, granted in zip(banks, turn.grant, strict=True)]
 
     def _faults(
-        self, m: Module, banks: list[TrackerBank], slots: LiveSlots, counters: ChunkCounters, damage: Value
+        self, m: Module, banks: list[TrackerBank], slots: LiveSlots, counters: ChunkCounters, damage: Value, lost: Value
     ) -> Value:
         """Collects what ``protect`` finds; returns whether that changes something in the next cycle."""
         m.submodules.faults = faults = TrackerFaults(config=self._parameters)
@@ -173,6 +180,7 @@ class Tracker(wiring.Component):
             m.d.comb += [met.valid.eq(part.poison), met.slot.eq(part.poison_slot)]
         m.d.comb += [
             faults.damaged.eq(slots.damaged | counters.damaged),
+            faults.lost.eq(lost),
             faults.corrected.eq(Cat(part.corrected for part in parts).any()),
             faults.uncorrectable.eq(damage | Cat(part.uncorrectable for part in parts).any()),
             faults.loading.eq(Mux(counters.load_valid, 1 << self.load.slot, 0)),

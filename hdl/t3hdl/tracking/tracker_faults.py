@@ -24,6 +24,7 @@ class TrackerFaults(wiring.Component):
     -------
     met : In(Poison).array(banks + 1) : pulses; something damaged was met while counting for this slot.
     damaged : In(chunk_window) : slots whose registers are damaged.
+    lost : In(1) : some register is damaged that may concern any slot.
     corrected, uncorrectable : In(1) : something was put right, or could not be, in this cycle.
     loading : In(chunk_window) : slots that get a new chunk in this cycle; what is known of the old one is forgotten.
     ever_corrected, ever_uncorrectable : Out(1) : sticky.
@@ -36,7 +37,7 @@ class TrackerFaults(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         window = config.chunk_window
         super().__init__({
-            "met": In(Poison).array(config.tracker_banks + 1), "damaged": In(window),
+            "met": In(Poison).array(config.tracker_banks + 1), "damaged": In(window), "lost": In(1),
             "corrected": In(1), "uncorrectable": In(1), "loading": In(window),
             "ever_corrected": Out(1), "ever_uncorrectable": Out(1),
             "poison_valid": Out(1), "poison_slot": Out(6), "busy": Out(1),
@@ -46,16 +47,16 @@ class TrackerFaults(wiring.Component):
         """A bit per slot that is still to be named. Damaged registers are met once, when they become so."""
         m = Module()
         pending, named, before = Signal.like(self.damaged), Signal.like(self.damaged), Signal.like(self.damaged)
-        arriving = self.damaged & ~before
+        arriving = (self.damaged & ~before) | self.lost.replicate(len(before))
         for met in self.met:
             arriving |= Mux(met.valid, 1 << met.slot, 0)[: len(pending)]
-        worse = self.uncorrectable | self.damaged.any()
+        worse = self.uncorrectable | self.damaged.any() | self.lost
         m.d.comb += [
             named.eq(lowest_bit(pending)),
             self.poison_valid.eq(pending.any()),
             self.poison_slot.eq(index_of(named)),
             self.busy.eq(
-                pending.any() | (self.damaged != before)
+                pending.any() | (self.damaged != before) | self.lost
                 | (self.corrected & ~self.ever_corrected) | (worse & ~self.ever_uncorrectable)
             ),
         ]  # fmt: skip

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
+from ..blocks.state_parity import guarded_state
 from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import ChunkKind
@@ -88,7 +89,13 @@ class Trigger(wiring.Component):
         """Cycles from the ``tile_done`` that completes a block to its ``command``, if nothing is before it."""
         return 6
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Any) -> Module | Fragment:
+        """With ``protect`` a parity watches the registers that have no check bits of their own."""
+        damaged = Signal(name="state_damaged")
+        top = self._top(damaged)
+        return guarded_state(top, platform, damaged) if self._parameters.protect else top
+
+    def _top(self, damaged: Signal) -> Module:
         """A disarm resets all but the settings; the descriptor table is a memory, which a reset does not touch."""
         top, m = Module(), Module()
         control = control_pulses(top, self.config_valid, self.config)
@@ -106,7 +113,7 @@ class Trigger(wiring.Component):
         with m.If(control.resume):
             m.d.sync += self.quiesced.eq(0)
         broken = Signal(self._parameters.contexts)
-        found = self._wire_faults(m, broken) if self._parameters.protect else Const(0, 1)
+        found = self._wire_faults(m, broken, damaged) if self._parameters.protect else Const(0, 1)
         self._wire_contexts(m, control)
         self._wire_loader(m, control)
         self._wire_slots(m, control)
@@ -224,8 +231,9 @@ class Trigger(wiring.Component):
             watchdog.scanned_valid.eq(blocks.scanned_valid), watchdog.scanned.eq(blocks.scanned),
         ]  # fmt: skip
 
-    def _wire_faults(self, m: Module, broken: Signal) -> Value:
-        """An error beyond repair poisons a slot, or all of a context (``broken``). Returns 1 while an error is seen."""
+    def _wire_faults(self, m: Module, broken: Signal, damaged: Signal) -> Value:
+        """An error beyond repair poisons a slot, all of a context (``broken``), or all (``damaged``: it may concern
+        anything). Returns 1 while an error is seen."""
         loader, slots = self._loader, self._slots
         within, corrected, uncorrectable = Signal(self._parameters.chunk_window), Signal(), Signal()
         parts = (self._settings, self._contexts, loader, slots, self._blocks, self._lists, self._issuer)
@@ -234,10 +242,12 @@ class Trigger(wiring.Component):
             within.eq(Cat(broken.bit_select(context, 1) for context in slots.contexts)),
             slots.faults.eq(
                 self._blocks.faults | self._issuer.faults | within | Mux(loader.broken, 1 << loader.slot, 0)
+                | damaged.replicate(len(within))
             ),
             corrected.eq(Cat(part.corrected for part in parts).any()),
             uncorrectable.eq(
                 slots.faults.any() | slots.broken.any() | broken.any() | self._settings.uncorrectable | loader.lost
+                | damaged
             ),
         ]  # fmt: skip
         m.d.sync += [

@@ -39,6 +39,8 @@ OCCUPANCY, THRESHOLD, MEASURE, NOW = (_WORDS.inputs[name][0] for name in ("occup
 DRAM, DRAM_VALID = _WORDS.outputs["dram.payload"][0], _WORDS.outputs["dram.valid"][0]
 TOKEN, TOKEN_VALID = _WORDS.outputs["token.payload"][0], _WORDS.outputs["token.valid"][0]
 SERVED, COMM_SEEN = _WORDS.outputs["served"][0], _WORDS.outputs["comm_seen"][0]
+REFUSED_VALID = tuple(_WORDS.outputs[f"{stream}_refused_valid"][0] for stream in ("compute", "comm"))
+REFUSED = tuple(_WORDS.outputs[f"{stream}_refused"][0] for stream in ("compute", "comm"))
 SLICE_IDLE, WAKE_AT = _WORDS.outputs["idle"][0], _WORDS.outputs["wake_at"][0]
 NO_LIMIT = (1 << OCCUPANCY_BITS) - 1
 BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = range(4)
@@ -121,6 +123,7 @@ def _accept(g, c, n, op, now):
     g.inside[node.queue >> 1, c] -= 1
     if op >= 2:
         s.updates_counted = s.updates_counted + 1
+        s.own_counted = s.own_counted + (g.part_chunk[node.part] == p.gpu)
     if node.cause == GEMM_WRITE and not p.hold_store and node.owner >= 0:
         stored(g, node.owner, 1, now + 1)
     node.word0 = (node.word0 & ~(7 << OP)) | (op << OP)
@@ -213,6 +216,9 @@ def run_channel(g, c, step, forced, now):
     for queue in range(4):
         if taken >> queue & 1:
             _pop(g, c, queue)
+    for stream in range(2):
+        if taken and words[out + REFUSED_VALID[stream]]:
+            _refused(g, c, stream, words[out + REFUSED[stream] + 1] >> TAG & TAG_MASK, now)
     if now >= g.hbm_wake[c]:
         wake, tag, done = tick(g, c, now)
         g.hbm_wake[c] = wake
@@ -237,6 +243,22 @@ def _after_step(g, c, out, now):
         g.leaf_tokens[leaf] &= ~bit
     if words[out + COMM_SEEN]:
         g.s[0].comm_seen = 1
+
+
+@inner
+def _refused(g, c, stream, n, now):
+    """The slice gives a write back that no context but the range's own may make: it ends here, with an error."""
+    s, node = g.s[0], g.nodes[n]
+    s.refused = s.refused + 1
+    g.inside[stream, c] -= 1
+    if stream == 0:
+        if node.owner >= 0:
+            stored(g, node.owner, 1, now)
+    else:
+        s.incoming = s.incoming - 1
+        if node.carry >= 0:
+            free_row(g, node.row)
+    free_node(g, n)
 
 
 @inner

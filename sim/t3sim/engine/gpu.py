@@ -81,7 +81,9 @@ def _owned_chunk(g, now):
             return_credits(g, now)
     else:
         counted = g.words[part_out(g, TRIGGER, 0) + DONE_MASK] >> g.descriptor_of[p.gpu] & 1
-        s.own_done = int(counted and s.own_performed == p.own_lines)
+        if counted and s.own_counted < p.own_lines:
+            s.early_chunks = 1
+        s.own_done = int(counted and s.own_performed >= p.own_lines)
 
 
 @inner
@@ -91,7 +93,7 @@ def _finished(g, now):
     if s.finish >= 0 or s.job < p.jobs or s.incoming > 0 or s.outgoing > 0:
         return
     for part in range(g.part_lines.shape[0]):
-        if g.part_chunk[part] != p.gpu and g.received[1, part] != g.part_lines[part]:
+        if g.part_chunk[part] != p.gpu and g.received[1, part] < g.part_lines[part]:
             return
     s.finish = max(now, s.ag_last)
 

@@ -37,12 +37,23 @@ def _serialise(g, nbytes, start_ps):
 
 
 @inner
+def _free(g):
+    """The cycle from which the link can take a packet.
+
+    It follows the last one at once, also in the middle of a cycle: the link has a clock of its own.
+    """
+    return g.s[0].link_end_ps * g.p[0].memory_mhz // 1_000_000
+
+
+@inner
 def _next_packet(g, row, arrival):
     """The next packet of the ring, filled from a row record."""
     s = g.s[0]
     packet = g.out[s.out_head % g.out.shape[0]]
     s.out_head = s.out_head + 1
     packet.arrival = arrival
+    packet.sequence = s.packets_sent
+    s.packets_sent = s.packets_sent + 1
     packet.line, packet.lines, packet.bytes = row.line, row.lines, row.bytes
     packet.row, packet.col, packet.wf = row.row, row.col, row.wf
     packet.right, packet.bottom, packet.chunk = row.right, row.bottom, row.chunk
@@ -97,9 +108,58 @@ def _emit(g, r, now):
                 for word in range(4):
                     packet.data[i, word] = g.row_data[r, i, word]
         s.tx_credit = s.tx_credit - row.lines
+        if p.retry:
+            _remember(g, packet, now)
     g.bins[CAUSES + 1, s.bin] += nbytes
     communicated(g, row.cause, now)
     row_gone(g, r, now)
+
+
+@inner
+def _remember(g, packet, now):
+    """Keep a packet until it is acknowledged, and set the time by which it must be."""
+    p, s = g.p[0], g.s[0]
+    g.replay[packet.sequence % g.replay.shape[0]] = packet
+    s.resend_next = s.packets_sent
+    if s.resend_at == FAR:
+        s.resend_at = packet.arrival + p.retry_timeout - p.link_latency
+
+
+@inner
+def _resend(g, now):
+    """Send again from the oldest packet on that is not acknowledged, if the receiver misses it or is silent for too
+    long (go-back-N). Whether the link may go on to new packets."""
+    p, s = g.p[0], g.s[0]
+    if now >= s.resend_at:
+        s.resend_next = s.packets_acknowledged
+        s.resend_at = now + p.retry_timeout
+    while s.resend_next < s.packets_sent:
+        free = _free(g)
+        if free > now:
+            s.link_wake = min(s.resend_at, free)
+            return False
+        packet = g.out[s.out_head % g.out.shape[0]]
+        g.out[s.out_head % g.out.shape[0]] = g.replay[s.resend_next % g.replay.shape[0]]
+        nbytes = packet.lines * 32 + p.header_bytes
+        packet.arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
+        g.bins[CAUSES + 1, s.bin] += nbytes
+        s.out_head = s.out_head + 1
+        s.resend_next = s.resend_next + 1
+        s.packets_resent = s.packets_resent + 1
+    return True
+
+
+@inner
+def _acknowledged(g, credit, now):
+    """What the receiver says about packets: how many it has taken, and whether it misses the next one."""
+    p, s = g.p[0], g.s[0]
+    if credit.taken > s.packets_acknowledged:
+        s.packets_acknowledged = credit.taken
+        s.resend_next = max(s.resend_next, credit.taken)
+        s.resend_at = now + p.retry_timeout if credit.taken < s.packets_sent else FAR
+    if credit.missing and credit.taken == s.packets_acknowledged:
+        s.resend_next = credit.taken
+        s.resend_at = now + p.retry_timeout
 
 
 @inner
@@ -107,18 +167,20 @@ def run_link(g, now):
     """Send what waits, as far as the link is free in this cycle and the receiver has room."""
     p, s = g.p[0], g.s[0]
     s.link_wake = FAR
+    if p.retry and not _resend(g, now):
+        return
     while s.tx_head < s.tx_tail:
         r = g.tx[s.tx_head % g.tx.shape[0]]
         row = g.rows[r]
-        # A packet follows the last one at once, also in the middle of a cycle: the link has a clock of its own.
-        free = s.link_end_ps * p.memory_mhz // 1_000_000
+        free = _free(g)
         if row.available > now or free > now:
-            s.link_wake = max(row.available, free)
+            s.link_wake = min(s.resend_at, max(row.available, free))
             return
         if s.tx_credit < row.lines:
-            return
+            break
         s.tx_head = s.tx_head + 1
         _emit(g, r, now)
+    s.link_wake = s.resend_at
 
 
 @inner
@@ -126,22 +188,44 @@ def take_grants(g, limit, now):
     """Credits that have come back from the receiver."""
     s = g.s[0]
     while s.credit_tail < limit and g.grants[s.credit_tail % g.grants.shape[0]].arrival <= now:
-        s.tx_credit = s.tx_credit + g.grants[s.credit_tail % g.grants.shape[0]].lines
+        credit = g.grants[s.credit_tail % g.grants.shape[0]]
+        s.tx_credit = s.tx_credit + credit.lines
+        if g.p[0].retry:
+            _acknowledged(g, credit, now)
         s.credit_tail = s.credit_tail + 1
         s.link_wake = min(s.link_wake, now)
 
 
 @inner
 def return_credits(g, now):
-    """Send back the room that this cycle freed in the receive buffer."""
+    """Send back the room that this cycle freed in the receive buffer, and with retries what became of packets."""
     p, s = g.p[0], g.s[0]
-    if s.credit_now == 0:
+    if s.credit_now == 0 and s.answer_now == 0:
         return
     credit = g.credits[s.credit_head % g.credits.shape[0]]
     credit.arrival = now + p.link_latency
     credit.lines = s.credit_now
+    credit.taken = s.packets_taken
+    credit.missing = s.missing_now
     s.credit_head = s.credit_head + 1
     s.credit_now = 0
+    s.answer_now = 0
+    s.missing_now = 0
+
+
+@inner
+def _in_order(g, sequence):
+    """Whether a packet is the next one. Others are dropped: repeats, and what comes after a gap, named once a gap."""
+    s = g.s[0]
+    s.answer_now = 1
+    if sequence == s.packets_taken:
+        s.packets_taken = s.packets_taken + 1
+        s.missing = 0
+        return True
+    s.packets_dropped = s.packets_dropped + 1
+    if sequence > s.packets_taken and s.missing == 0:
+        s.missing, s.missing_now = 1, 1
+    return False
 
 
 @inner
@@ -151,4 +235,6 @@ def run_receiver(g, limit, now):
     while s.rx_tail < limit and g.rx[s.rx_tail % g.rx.shape[0]].arrival <= now:
         packet = g.rx[s.rx_tail % g.rx.shape[0]]
         s.rx_tail = s.rx_tail + 1
+        if g.p[0].retry and not _in_order(g, packet.sequence):
+            continue
         write_packet(g, packet, (g.p[0].gpu + 1) % g.p[0].gpus, now)

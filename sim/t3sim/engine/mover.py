@@ -29,8 +29,25 @@ TILE_MASK = (1 << DmaCommand["row"].width) - 1
 
 
 @inner
+def _is_legal(g, move):
+    """Whether a command reads and writes the output buffer alone: an address beyond it is no memory of this engine."""
+    p = g.p[0]
+    if not (move.row0 < move.row1 <= p.rows and move.col0 < move.col1 <= p.cols):
+        return False
+    first = move.row0 * p.tile_rows * move.pitch + move.col0 * p.tile_lines
+    last_row = min(move.row1 * p.tile_rows, p.m) - 1
+    last = last_row * move.pitch + min(move.col1 * p.tile_lines, p.pitch) - 1
+    end = p.out_base + p.m * p.pitch
+    lowest, highest = min(move.source, move.target), max(move.source, move.target)
+    return lowest + first >= p.out_base and highest + last < end and g.s[0].command_tail <= g.command_rows.shape[0]
+
+
+@inner
 def take_command(g, payload, now):
-    """Queue the DMA command at word ``payload``; the caller has checked that the queue has room."""
+    """Queue the DMA command at word ``payload``; the caller has checked that the queue has room.
+
+    The engine does not carry out one that leaves the output buffer, as a memory management unit sees to it.
+    """
     s, words = g.s[0], g.words
     move = g.commands[s.command_tail % g.commands.shape[0]]
     s.command_tail = s.command_tail + 1
@@ -46,14 +63,18 @@ def take_command(g, payload, now):
     move.op = first >> OP_SHIFT & 7
     move.link, move.tagged = 1, 1
     move.read_cause, move.write_cause = RS_READ, RS_WRITE
+    s.triggers = s.triggers + 1
+    if not _is_legal(g, move):
+        s.bad_commands = s.bad_commands + 1
+        s.command_tail = s.command_tail - 1
+        return
     move.chunk = g.chunk_at[move.row0, move.col0]
     by_chunk = first >> BY_CHUNK & 1
     s.by_chunk = s.by_chunk + by_chunk
     s.by_tile = s.by_tile + 1 - by_chunk
-    if s.triggers < g.fired.shape[0]:
-        g.fired[s.triggers, 0] = move.chunk
-        g.fired[s.triggers, 1] = now
-    s.triggers = s.triggers + 1
+    if s.triggers <= g.fired.shape[0]:
+        g.fired[s.triggers - 1, 0] = move.chunk
+        g.fired[s.triggers - 1, 1] = now
     s.outgoing = s.outgoing + 1
     g.movers[DMA].wake = now
 
@@ -257,4 +278,4 @@ def _may_start(g):
     move = g.moves[s.job]
     if move.need == 0:
         return True
-    return g.received[move.need - 1, move.need_part] == g.part_lines[move.need_part]
+    return g.received[move.need - 1, move.need_part] >= g.part_lines[move.need_part]

@@ -50,6 +50,14 @@ _OWN = ("init_done", "corrected", "uncorrectable")  # several parts have it
 TRACKER_SHOWN = _shown(_TRACKER, _BANKS, without=_OWN)
 TRIGGER_SHOWN = _shown(_TRIGGER, 0, without=(*_OWN, "context."))
 MONITOR_SHOWN = _shown(_MONITOR, 0, without=())
+_FAULTS = ("corrected", "uncorrectable")
+FAULTS_IN = tuple(_REGISTERS.inputs[name][0] for name in _FAULTS)
+TRACKER_FAULTS = tuple(_TRACKER[name][0] - _BANKS for name in _FAULTS)
+TRIGGER_FAULTS = tuple(_TRIGGER[name][0] for name in _FAULTS)
+SLICE_FAULTS, MATCHER_FAULTS = (
+    tuple(word_map(signature(T3Config())).outputs[name][0] for name in _FAULTS)
+    for signature in (slice_signature, matcher_signature)
+)
 TIMEOUT = 100_000
 """Cycles that a bus access or an initialisation may take."""
 
@@ -72,7 +80,7 @@ def _broadcast(g):
 
 @inner
 def _show_status(g):
-    """Wire status outputs to the registers. (Faults of stored bits are not modelled: `corrected` and such stay 0.)"""
+    """Wire status outputs to the registers. Refused writes are the engine's to note."""
     p, words = g.p[0], g.words
     base = part_in(g, REGISTERS, 0)
     tracker, trigger, monitor = part_out(g, TRACKER, 0) + p.banks, part_out(g, TRIGGER, 0), part_out(g, MONITOR, 0)
@@ -83,6 +91,13 @@ def _show_status(g):
         words[base + target] = words[trigger + source]
     for target, source in MONITOR_SHOWN:
         words[base + target] = words[monitor + source]
+    for i in range(2):
+        seen = words[tracker + TRACKER_FAULTS[i]] | words[trigger + TRIGGER_FAULTS[i]]
+        for c in range(p.channels):
+            seen |= words[part_out(g, SLICE, c) + SLICE_FAULTS[i]]
+        for port in range(p.ports):
+            seen |= words[part_out(g, MATCHER, port) + MATCHER_FAULTS[i]]
+        words[base + FAULTS_IN[i]] = seen
     for context in range(p.contexts):
         words[base + CONTEXT_IN + context] = words[trigger + CONTEXT_OUT + context]
 

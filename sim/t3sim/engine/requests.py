@@ -135,7 +135,7 @@ def deliver(g, n, now, descriptor):
 def release_held(g, live, now):
     """Send what was held for the descriptors that became live."""
     s = g.s[0]
-    for descriptor in range(s.live, live):
+    for descriptor in range(s.live, min(live, g.held_head.shape[0])):
         n = g.held_head[descriptor]
         g.held_head[descriptor] = -1
         while n >= 0:

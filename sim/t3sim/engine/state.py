@@ -46,10 +46,11 @@ ROW = _record(
 
 PACKET = _record(
     arrival="i8", line="i8", lines="i4", bytes="i4", row="i4", col="i4", wf="i4", chunk="i2", right="i1", bottom="i1",
-    cause="i1", op="i1", tagged="i1", carried="i2", data=("i8", (SEGMENT, 4)),
+    cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (SEGMENT, 4)),
 )  # fmt: skip
 
-CREDIT = _record(arrival="i8", lines="i8")
+# ``taken``: packets that the receiver has taken, in all; ``missing``: it has met one behind that which it waits for.
+CREDIT = _record(arrival="i8", lines="i8", taken="i8", missing="i8")
 
 # A place for a workgroup on a CU, and the one that it holds; ``clock``: CU clock at which the last slab was computed.
 WORKGROUP = _record(
@@ -93,6 +94,7 @@ PLAN = _record(
     llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", llc_random="i8",
     llc_bytes_per_clock="i8", request="i8", response="i8",
     link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
+    retry="i8", retry_timeout="i8",
     nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", posted_lines="i8", bin_cycles="i8", kernel_overhead="i8",
 )  # fmt: skip
@@ -105,11 +107,14 @@ SCALARS = _record(
     egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_anchor_ps="i8", link_bytes="i8",
     link_end_ps="i8", link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8",
     link_busy_ps="i8",
+    packets_sent="i8", packets_acknowledged="i8", resend_next="i8", resend_at="i8", packets_resent="i8",
+    packets_taken="i8", packets_dropped="i8", answer_now="i8", missing="i8", missing_now="i8",
     command_head="i8", command_tail="i8", commands_done="i8",
     job="i8", job_state="i8", job_start="i8", kernel_wake="i8",
     outgoing="i8", incoming="i8",
     live="i8", held="i8", held_since="i8", held_cycles="i8", comm_seen="i8", threshold="i8", measure="i8",
     own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", early_reads="i8",
+    own_counted="i8", early_chunks="i8", bad_commands="i8", refused="i8",
     state="i8", state_since="i8", compute_cycles="i8", exposed_cycles="i8", idle_cycles="i8", exposed_count="i8",
     rs_first="i8", rs_last="i8", ag_first="i8", ag_last="i8", finish="i8", done="i8",
     tiles_done="i8", triggers="i8", by_tile="i8", by_chunk="i8", updates_counted="i8", updates_local="i8",
@@ -158,6 +163,7 @@ class Gpu(Bundle):
         "tx": (WORD, 1),  # ring of row indices
         "out": (PACKET, 1),  # ring of PACKET, written here, read by the neighbour
         "rx": (PACKET, 1),  # the neighbour's ring
+        "replay": (PACKET, 1),  # with retries: what was sent and may have to be sent again, by its number
         "credits": (CREDIT, 1),  # ring of CREDIT to the sender
         "grants": (CREDIT, 1),  # ring of CREDIT from the receiver
         "received": (WORD, 2),  # [2, parts] lines performed of incoming parts of RS and AG
@@ -166,7 +172,7 @@ class Gpu(Bundle):
         "part_at": (WORD, 2),  # [tile rows, tile columns] part of a tile
         "descriptor_of": (WORD, 1),  # [chunks]
         "chunk_at": (WORD, 2),  # [tile rows, tile columns] chunk of a tile
-        "held_head": (WORD, 1),  # [descriptors]
+        "held_head": (WORD, 1),  # [64] by descriptor
         "held_tail": (WORD, 1),
         "reflect_first": (WORD, 2),  # [tile rows, tile columns] number of a tile's first output row within its chunk
         "reflect_start": (WORD, 1),  # [chunks + 1] first entry of a chunk in reflect_rows

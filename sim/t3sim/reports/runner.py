@@ -73,7 +73,7 @@ class _Pool:
         self.total, self.cost = len(todo), sum(item.cost for item in todo)
         jobs = min(self.jobs, self.total)
         threads = max(1, self.jobs // self.total)
-        with _workers(jobs) as pool:
+        with workers(jobs) as pool:
             while self.todo or self.running:
                 while self.todo and len(self.running) < jobs:
                     self._submit(pool, self.todo.pop(0), threads)
@@ -90,7 +90,7 @@ class _Pool:
 
     def _submit(self, pool: ProcessPoolExecutor, item: Experiment, threads: int) -> None:
         try:
-            with _deaf_to_ctrl_c():
+            with deaf_to_ctrl_c():
                 future = pool.submit(_work, item, threads, self.store.root, self.store.sources)
             self.running[future] = item
         except BrokenProcessPool:
@@ -128,7 +128,7 @@ class _Pool:
 
 
 @contextmanager
-def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     """A pool whose processes end with the block, also in the middle of a run."""
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _end_with_parent)
     before = set(multiprocessing.active_children())
@@ -143,7 +143,7 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
+def deaf_to_ctrl_c() -> Iterator[None]:
     """Processes that start in this block never see Ctrl-C: it is the parent who decides what becomes of them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -94,14 +94,14 @@ class Store:
 
 
 @lru_cache
-def source_digest() -> str:
-    """Digest of the sources that decide a result: of every module that the simulator imports, at once or later.
+def source_digest(program: str = SIMULATOR) -> str:
+    """Digest of the sources that decide a result: of every module that ``program`` imports, at once or later.
 
     Comments, docstrings and layout do not count, so that a correction of words does not cost hours of simulation.
     """
     packages = Path(__file__).parents[2], Path(__file__).parents[3] / "hdl"
     finder = ModuleFinder(path=[str(path) for path in packages])
-    finder.import_hook(SIMULATOR)
+    finder.import_hook(program)
     found = {name: file for name, module in finder.modules.items() if (file := getattr(module, "__file__", None))}
     state = hashlib.sha256()
     for name, file in sorted(found.items()):

@@ -1,0 +1,69 @@
+"""One fault after the other in one process: the reference run, then runs that are judged against it."""
+
+import random
+from dataclasses import dataclass
+
+from t3hdl.emit.upsets import stored_words
+from t3hdl.emit.verilog import PARTS
+
+from ..request import SimulationError
+from .kinds import DRAWS, Ground, group_of
+from .outcome import Observation, Outcome, broken_off, judge, observe
+from .scene import GPUS, UPSETTABLE, FaultSystem, Scene, Strike
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A fault and what became of it: its kind and number, what the table calls it, what named it."""
+
+    kind: str
+    number: int
+    label: str
+    text: str
+    outcome: Outcome
+    named: tuple[str, ...]
+
+
+class Bench:
+    """A scene and its run without a fault. Raises BuildError as the hardware does."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        windows: list[list[int]] = [[] for _ in range(GPUS)]
+        writes = []
+
+        def watch(system: FaultSystem) -> None:
+            for packets, gpu in zip(windows, system.gpus, strict=True):
+                packets.append(int(gpu.s["out_head"][0]))
+
+        system = self.scene.run(Strike(watch=watch, alter=lambda gpu, driver: writes.append(tuple(driver.writes))))
+        self.right = observe(system)
+        if judge(self.right, self.right) is not Outcome.MASKED:
+            raise SimulationError(f"the run without a fault is not right: {self.right}")
+        stored = {name: stored_words(PARTS[name](self.scene.config)) for name in UPSETTABLE}
+        groups = {
+            part: tuple(
+                tuple(word for word in words if group_of(word) == name) for name in dict.fromkeys(map(group_of, words))
+            )
+            for part, words in stored.items()
+        }
+        self.ground = Ground(max(self.right.times), tuple(map(tuple, windows)), tuple(writes), stored, groups)
+        self.scene.hardware.close()
+
+    def run(self, kind: str, number: int, seed: int) -> Verdict:
+        """The fault ``number`` of a kind, which depends on that and the seed alone."""
+        rng = random.Random(f"{seed} {kind} {number}")
+        drawn = DRAWS[kind](rng, self.scene, self.ground)
+        seen = self.observe(drawn.strike)
+        return Verdict(kind, number, drawn.label, drawn.text, judge(seen, self.right), tuple(sorted(seen.named)))
+
+    def observe(self, strike: Strike) -> Observation:
+        """A run with a fault; an error of the simulated system is what names it."""
+        try:
+            return observe(self.scene.run(strike))
+        except SimulationError as error:
+            return broken_off(str(error))
+        except RuntimeError as error:  # a pool of the models is exhausted: a buffer that overflowed
+            return broken_off(str(error))
+        finally:
+            self.scene.hardware.close()

@@ -1,0 +1,86 @@
+"""Many runs with one fault each, in worker processes. Finished runs are kept, so that an interrupted campaign goes on.
+
+A fault depends on the seed, its kind and its number alone: not on the other faults, their order, or the workers.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from .. import cache_folder
+from ..reports.runner import deaf_to_ctrl_c, workers
+from ..reports.store import source_digest
+from .bench import Bench, Verdict
+from .classes import Job
+from .outcome import Outcome
+from .scene import Scene
+
+BATCH = 16
+"""Runs that a worker does at a time."""
+
+
+class Journal:
+    """The verdicts of a seed that are known, in a file of the cache folder; every one is added at once."""
+
+    def __init__(self, seed: int) -> None:
+        folder = cache_folder() / "faults"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path: Path = folder / f"{source_digest('t3sim.faults.bench')}-{seed}.jsonl"
+        self.known: dict[Job, Verdict] = dict(self._read())
+
+    def _read(self) -> Iterator[tuple[Job, Verdict]]:
+        """What is in the file; the last line may have been cut off."""
+        lines = self.path.read_text().split("\n")[:-1] if self.path.exists() else []
+        for line in lines:
+            entry = json.loads(line)
+            verdict = entry["verdict"]
+            verdict |= {"outcome": Outcome(verdict["outcome"]), "named": tuple(verdict["named"])}
+            yield Job(**entry["job"]), Verdict(**verdict)
+
+    def add(self, found: Mapping[Job, Verdict]) -> None:
+        """Keep these verdicts."""
+        self.known |= found
+        with self.path.open("a") as file:
+            for job, verdict in found.items():
+                file.write(json.dumps({"job": asdict(job), "verdict": asdict(verdict)}) + "\n")
+
+
+def run_campaign(todo: Sequence[Job], seed: int, processes: int, on_done: Callable[[int], None]) -> dict[Job, Verdict]:
+    """The verdicts of all jobs, in their order; ``on_done`` is told how many are known.
+
+    Raises what a run raises, and KeyboardInterrupt; what was finished by then is kept.
+    """
+    journal = Journal(seed)
+    missing = sorted(job for job in todo if job not in journal.known)
+    waiting = []
+    for protected in (True, False):
+        mine = [job for job in missing if job.protected is protected]
+        waiting += [(protected, mine[first : first + BATCH]) for first in range(0, len(mine), BATCH)]
+    on_done(len(todo) - len(missing))
+    if waiting:
+        with workers(min(processes, len(waiting))) as pool:
+            running: set[Future[dict[Job, Verdict]]] = set()
+            while waiting or running:
+                while waiting and len(running) < processes + 1:
+                    with deaf_to_ctrl_c():
+                        running.add(pool.submit(_work, *waiting.pop(0), seed))
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    journal.add(future.result())
+                on_done(sum(job in journal.known for job in todo))
+    return {job: journal.known[job] for job in todo}
+
+
+@cache
+def _bench(protected: bool) -> Bench:
+    """A worker's bench; it has one of each kind at most."""
+    return Bench(Scene(protected))
+
+
+def _work(protected: bool, batch: Sequence[Job], seed: int) -> dict[Job, Verdict]:
+    """In a worker: some faults, one after the other."""
+    bench = _bench(protected)
+    return {job: bench.run(job.kind, job.number, seed) for job in batch}

@@ -1,0 +1,35 @@
+"""The classes of faults, and how many of each a campaign has; light enough for the command line to import."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+CLASSES: Mapping[str, Mapping[str, int]] = {
+    "bits": {"bits": 750}, "link": {"lost": 50, "repeated": 50, "reordered": 50}, "dma": {"dma": 20},
+    "straggler": {"straggler": 20}, "program": {"program": 30}, "foreign": {"foreign": 30},
+}  # fmt: skip
+"""The kinds of faults in each class, and how many there are of a kind in a thousand faults of all classes."""
+KINDS = tuple(kind for kinds in CLASSES.values() for kind in kinds)
+"""All kinds of faults."""
+PROTECTED_AGAINST = ("bits", "lost", "repeated", "reordered")
+"""Kinds of which the hardware with its protection, and the link with its retries, must let none do silent harm."""
+
+
+@dataclass(frozen=True, order=True)
+class Job:
+    """One fault, in the system with protection or without."""
+
+    protected: bool
+    kind: str
+    number: int
+
+
+def jobs(faults: int, classes: Sequence[str], variants: Sequence[bool]) -> list[Job]:
+    """About ``faults`` faults of the classes, for each variant of the system; at least one of each kind."""
+    shares = {kind: share for name in classes for kind, share in CLASSES[name].items()}
+    total = sum(shares.values())
+    return [
+        Job(protected, kind, number)
+        for protected in variants
+        for kind, share in shares.items()
+        for number in range(max(1, round(faults * share / total)))
+    ]

@@ -1,0 +1,169 @@
+"""The faults of a campaign: what each kind does to a run, drawn by seed and number alone."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from t3hdl.control import register_map as regs
+from t3hdl.emit.upsets import Stored
+from t3hdl.layouts import LINE_BITS
+
+from ..driver import Driver
+from ..engine.state import DMA, FAR
+from ..engine.unit import TRACKER_PART, TRIGGER_PART
+from ..engine.words import TRACKER, TRIGGER
+from .foreign import draw_store, send_foreign
+from .links import KINDS, link_fault
+from .scene import GPUS, UPSETTABLE, FaultSystem, Scene, Strike
+
+_PLACE = {"tracker": (TRACKER, TRACKER_PART), "trigger": (TRIGGER, TRIGGER_PART)}
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What faults are drawn from: the run without a fault, and the stored words of the parts.
+
+    ``cycles``: length of that run. ``windows``: per GPU the packets sent at the end of each window; ``writes``: per GPU
+    its program.
+    """
+
+    cycles: int
+    windows: tuple[tuple[int, ...], ...]
+    writes: tuple[tuple[tuple[int, int], ...], ...]
+    stored: Mapping[str, tuple[Stored, ...]]
+    groups: Mapping[str, tuple[tuple[Stored, ...], ...]]
+
+
+def group_of(word: Stored) -> str:
+    """The register, or the memory that a word is a row of."""
+    memory, _, row = word.path.rpartition(".row_")
+    return memory if row.isdigit() else word.path
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A fault: what it is in a word or two, for the table and for people, and its effect."""
+
+    label: str
+    text: str
+    strike: Strike
+
+
+Draw = Callable[[random.Random, Scene, Ground], Drawn]
+
+
+def draw_bit(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
+    """A stored bit is inverted once. Every second time first a register or memory is chosen, then a bit in it."""
+    gpu, cycle = rng.randrange(GPUS), rng.randrange(1, ground.cycles)
+    everything = [(part, word) for part in UPSETTABLE for word in ground.stored[part]]
+    if rng.random() < 0.5:
+        part = rng.choice(UPSETTABLE)
+        word = rng.choice(rng.choice(ground.groups[part]))
+    else:
+        ((part, word),) = rng.choices(everything, [word.bits for _, word in everything])
+    bit = rng.randrange(word.bits)
+    strike = Strike(events=((cycle, partial(upset, scene, gpu, part, word.number, bit)),))
+    return Drawn(f"bit of the {part}", f"GPU {gpu}, cycle {cycle}, {part}.{word.path} bit {bit}", strike)
+
+
+def upset(scene: Scene, gpu: int, part: str, word: int, bit: int, system: FaultSystem) -> None:
+    """The part is evaluated in this cycle, idle or not, with the upset on its ports."""
+    kind, slot = _PLACE[part]
+    target = system.gpus[gpu]
+    base = int(target.words[2 * kind])
+    inputs = getattr(scene.hardware, part).words.inputs
+    ports = [base + inputs[name][0] for name in ("upset_word", "upset_bit")]
+    target.words[ports] = word, bit
+    target.part_wake[slot] = system.now
+    system.advance_to(system.now + 1)
+    target.words[ports] = 0
+
+
+def draw_link(kind: str, rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
+    """A packet is lost, arrives twice, or behind the one after it."""
+    gpu = rng.randrange(GPUS)
+    packet, watch = link_fault(kind, rng, gpu, ground.windows[gpu])
+    return Drawn(f"{kind} packet", f"GPU {gpu}, packet {packet}", Strike(watch=watch))
+
+
+def draw_dma(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
+    """The DMA engine reads nothing for a while, or ever again."""
+    gpu, cycle = rng.randrange(GPUS), rng.randrange(ground.cycles)
+    length = 0 if rng.random() < 0.5 else rng.randrange(1, 3 * ground.cycles)
+
+    def stall(system: FaultSystem) -> None:
+        system.gpus[gpu].movers["limit"][DMA] = 0
+
+    def resume(limit: int, system: FaultSystem) -> None:
+        system.gpus[gpu].movers["limit"][DMA] = limit
+        system.gpus[gpu].movers["wake"][DMA] = system.now
+
+    limit = scene.plan.request.machine.dma.buffer_kib * 32
+    events = ((cycle, stall), *(((cycle + length, partial(resume, limit)),) if length else ()))
+    return Drawn("stalled DMA engine", f"GPU {gpu}, cycle {cycle}, for {length or 'ever'}", Strike(events=events))
+
+
+def draw_straggler(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
+    """A GPU is slow in computing, in starting, on its link, or never starts."""
+    gpu, how = rng.randrange(GPUS), rng.choice(("clock", "start", "link", "dead"))
+    factor = rng.uniform(0.05, 0.8)
+    later = rng.randrange(1, 20_000)
+
+    def prepare(system: FaultSystem) -> None:
+        p = system.gpus[gpu].p
+        if how == "clock":
+            p["clock_khz"] = p["clock_khz"] * factor
+        elif how == "link":
+            p["link_mb_s"] = p["link_mb_s"] * factor
+        else:
+            p["start"] = FAR if how == "dead" else p["start"] + later
+
+    amount = {"start": f"{later} cycles late", "dead": "never starts"}.get(how, f"{how} x {factor:.2f}")
+    return Drawn("straggling GPU", f"GPU {gpu}, {amount}", Strike(prepare=prepare))
+
+
+def draw_program(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
+    """A bit of a range, of the profile or of a descriptor is programmed wrongly."""
+    gpu = rng.randrange(GPUS)
+    index, address = rng.choice([
+        (index, address) for index, (address, _) in enumerate(ground.writes[gpu]) if address in _FIELDS
+    ])  # fmt: skip
+    name, first, width = rng.choice(_FIELDS[address])
+    bit = first + rng.randrange(width)
+
+    def alter(number: int, driver: Driver) -> None:
+        if number == gpu:
+            driver.writes[index] = (address, driver.writes[index][1] ^ 1 << bit)
+
+    return Drawn("wrong program", f"GPU {gpu}, register {address:#x} {name}, bit {bit}", Strike(alter=alter))
+
+
+def draw_foreign(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
+    """Another context writes to the tracked output."""
+    gpu, cycle, grid = rng.randrange(GPUS), rng.randrange(ground.cycles), scene.plan.grid
+    store = draw_store(rng, grid.lines, (grid.rows, grid.cols), scene.config.contexts)
+    text = f"GPU {gpu}, cycle {cycle}, context {store.context}, op {store.op}, line {store.line}"
+    event = (cycle, partial(send_foreign, gpu=gpu, store=store))
+    return Drawn("foreign store", text, Strike(events=(event,)))
+
+
+def _fields() -> dict[int, list[tuple[str, int, int]]]:
+    """Per register: name, first bit and bits of its fields."""
+    found = {regs.RANGE: [("base", 0, LINE_BITS)], regs.RANGE + 8: [("limit", 0, LINE_BITS)]}
+    layouts = {regs.RANGE + 16: regs.RangeAttributes}
+    for number in range(64):
+        found[regs.PROFILE + 8 * number] = [("lines", 0, 16)]
+        for word, layout in enumerate(regs.DESCRIPTOR_LAYOUTS):
+            layouts[regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + 8 * word] = layout
+    for address, layout in layouts.items():
+        found[address] = [(str(name), item.offset, item.width) for name, item in layout]
+    return found
+
+
+_FIELDS = _fields()
+DRAWS: Mapping[str, Draw] = {
+    "bits": draw_bit, **{kind: partial(draw_link, kind) for kind in KINDS}, "dma": draw_dma,
+    "straggler": draw_straggler, "program": draw_program, "foreign": draw_foreign,
+}  # fmt: skip
+"""The kinds of faults by name."""

@@ -1,0 +1,64 @@
+"""Faults of the link: packets on their way to the neighbour vanish, come twice, or change places.
+
+A packet takes at least a window to arrive, so after the window in which it was sent it is still in the sender's ring.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..engine.state import Gpu
+from .scene import FaultSystem
+
+KINDS = ("lost", "repeated", "reordered")
+
+
+def link_fault(
+    kind: str, rng: random.Random, gpu: int, windows: Sequence[int]
+) -> tuple[int, Callable[[FaultSystem], None]]:
+    """Number of the packet, and what to call after every window; ``windows``: packets sent at the end of each."""
+    ends = sorted(set(windows) - {0})
+    firsts = [0, *ends[:-1]]
+    # The packet that a reordered one changes places with must still be on its way.
+    pairs = 1 if kind == "reordered" else 0
+    packets = [packet for first, end in zip(firsts, ends, strict=True) for packet in range(first, end - pairs)]
+    packet = rng.choice(packets)
+    struck = False
+
+    def watch(system: FaultSystem) -> None:
+        nonlocal struck
+        sender = system.gpus[gpu]
+        if not struck and sender.s["out_head"][0] > packet + pairs:
+            struck = True
+            _STRIKES[kind](sender, packet)
+
+    return packet, watch
+
+
+def _places(gpu: Gpu, first: int, end: int) -> np.ndarray:
+    """Where packets ``first`` to ``end`` are in the ring."""
+    return np.arange(first, end) % len(gpu.out)
+
+
+def _lose(gpu: Gpu, packet: int) -> None:
+    head = int(gpu.s["out_head"][0])
+    gpu.out[_places(gpu, packet, head - 1)] = gpu.out[_places(gpu, packet + 1, head)]
+    gpu.s["out_head"] = head - 1
+
+
+def _repeat(gpu: Gpu, packet: int) -> None:
+    head = int(gpu.s["out_head"][0])
+    gpu.out[_places(gpu, packet + 1, head + 1)] = gpu.out[_places(gpu, packet, head)]
+    gpu.s["out_head"] = head + 1
+
+
+def _swap(gpu: Gpu, packet: int) -> None:
+    """The link's times stay: what arrives when the first one would have is the second one."""
+    places = _places(gpu, packet, packet + 2)
+    arrivals = gpu.out["arrival"][places]
+    gpu.out[places] = gpu.out[places[::-1]]
+    gpu.out["arrival"][places] = arrivals
+
+
+_STRIKES = {"lost": _lose, "repeated": _repeat, "reordered": _swap}

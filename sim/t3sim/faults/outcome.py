@@ -1,0 +1,122 @@
+"""What became of a run with a fault, against the same run without it."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from t3hdl.control import register_map as regs
+
+from ..engine.state import Gpu
+from ..request import SimulationError
+from .scene import FaultSystem
+
+
+class Outcome(StrEnum):
+    """How a run with a fault ended."""
+
+    MASKED = "masked"
+    """Right, and nobody noticed anything."""
+    CORRECTED = "corrected"
+    """Right, and the hardware or the link says that it put something right."""
+    DETECTED = "detected"
+    """Something names the fault, whether the result is right or not."""
+    HANG = "silent hang"
+    """It never ended, and nothing says why."""
+    SILENT = "silent corruption"
+    """It ended with a wrong result or a wrong count, and nothing says so."""
+
+
+SILENT = (Outcome.HANG, Outcome.SILENT)
+"""What must not happen."""
+_COUNTS = (regs.UPDATES, regs.DONE_MASK, regs.CONTEXT)
+"""Registers that do not depend on time."""
+_STATISTICS = (regs.STATUS, regs.TILES, regs.TRIGGERS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.PEAK_READY,
+               regs.COMMAND_STALL)  # fmt: skip
+"""Registers that repeat if every GPU takes the same time."""
+_NAMED = ("unmatched", "over_count", "over_total", "locked_write", "violation", "uncorrectable")
+_ERRORS = {name: 1 << regs.Errors[name].offset for name in (*_NAMED, "corrected")}
+_COMMAND = ("row0", "row1", "col0", "col1", "source", "target", "pitch", "op")
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that a run is judged by. ``result``, ``commands``, ``counts``, ``times`` and ``statistics`` are per GPU."""
+
+    completed: bool
+    result: tuple[str, ...]
+    commands: tuple[tuple[tuple[int, ...], ...], ...]
+    counts: tuple[tuple[int, ...], ...]
+    times: tuple[int, ...]
+    statistics: tuple[tuple[int, ...], ...]
+    premature: bool
+    named: frozenset[str]
+    corrected: bool
+
+    def equals(self, right: "Observation") -> bool:
+        """Whether everything that counts is as in the run without a fault."""
+        return (
+            self.completed
+            and not self.premature
+            and (self.result, self.commands, self.counts) == (right.result, right.commands, right.counts)
+            and (self.times != right.times or self.statistics == right.statistics)
+        )
+
+
+def judge(seen: Observation, right: Observation) -> Outcome:
+    """The outcome of a run; ``right`` is the run without a fault."""
+    if seen.named:
+        return Outcome.DETECTED
+    if seen.equals(right):
+        return Outcome.CORRECTED if seen.corrected else Outcome.MASKED
+    return Outcome.SILENT if seen.completed else Outcome.HANG
+
+
+def broken_off(reason: str) -> Observation:
+    """A run that the simulated system itself ended with an error."""
+    return Observation(False, (), (), (), (), (), False, frozenset((reason,)), False)
+
+
+def observe(system: FaultSystem) -> Observation:
+    """Look at a system that has run to its end or limit, also over its bus."""
+    named: set[str] = set()
+    corrected, counts, statistics = False, [], []
+    for number, gpu in enumerate(system.gpus):
+        s = gpu.s[0]
+        named |= _named_by_models(s)
+        corrected |= bool(s["packets_dropped"] or s["packets_resent"])
+        try:
+            errors = system.read(number, regs.ERRORS)
+            named |= {name for name in _NAMED if errors & _ERRORS[name]}
+            corrected |= bool(errors & _ERRORS["corrected"])
+            named |= {"watchdog"} if system.read(number, regs.STUCK) & 1 else set()
+            named |= {"poisoned"} if system.read(number, regs.POISONED) else set()
+            counts.append(tuple(system.read(number, address) for address in _COUNTS))
+            statistics.append(tuple(system.read(number, address) for address in _STATISTICS))
+        except SimulationError:
+            named.add("bus")
+    return Observation(
+        completed=system.finished,
+        result=tuple(hashlib.blake2b(gpu.memory.tobytes(), digest_size=16).hexdigest() for gpu in system.gpus),
+        commands=tuple(tuple(sorted(_commands(gpu))) for gpu in system.gpus),
+        counts=tuple(counts),
+        times=tuple(int(gpu.s["finish"][0]) for gpu in system.gpus),
+        statistics=tuple(statistics),
+        premature=any(gpu.s[name][0] for gpu in system.gpus for name in ("early_chunks", "early_reads")),
+        named=frozenset(named),
+        corrected=corrected,
+    )
+
+
+def _named_by_models(s: np.void) -> set[str]:
+    """What the DMA engine or the memory refused with an error."""
+    return {name for name, field in (("dma address", "bad_commands"), ("violation", "refused")) if s[field]}
+
+
+def _commands(gpu: Gpu) -> Iterator[tuple[int, ...]]:
+    """The DMA commands that a GPU carried out; the ring keeps them all if there are not too many."""
+    given: Any = gpu.commands[: min(int(gpu.s["command_tail"][0]), len(gpu.commands))]
+    for move in given:
+        yield tuple(int(move[name]) for name in _COMMAND)
