@@ -33,6 +33,7 @@ area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flo
 
 pages: $(READY)  ## docs/constants.md and docs/validation.md, after a change of a machine or a model
 	$(BIN)/python -m t3sim.reports.constants
+	$(BIN)/python -m t3sim.faults.page
 	$(BIN)/python -m t3sim.reports.validation
 
 lint: $(READY)  ## style and format

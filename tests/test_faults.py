@@ -238,11 +238,11 @@ def test_an_interrupted_campaign_goes_on(fake_work: list[Job]) -> None:
 
 
 def test_the_record_counts_and_names(tmp_path: Path) -> None:
-    found = {job: _verdict(job) for job in jobs(120, ("bits", "link"), (True, False))}
+    found = {job: _verdict(job) for job in jobs(180, ("bits", "link"), (True, False))}
     record = record_of(0, found)
-    assert sum(row.faults for row in record.rows) == len(found) == 240
+    assert sum(row.faults for row in record.rows) == len(found) == 360
     assert all(sum(row.outcomes.values()) == row.faults for row in record.rows)
-    assert record.model_faults == 120
+    assert record.model_faults == 180
     assert len(record.broken) == sum(job.protected and job.number % 5 >= 3 for job in found)
     assert Record(**json.loads(record.model_dump_json())) == record
     draw(record, tmp_path / "faults")

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from t3hdl.layouts import ChunkKind
 
-from .abi import Hardware
+from .abi import Hardware, PartFunctions
 from .collective import ring_maps, ring_next
 from .driver import Driver
 from .engine.gpu import advance, close_state
@@ -29,8 +29,8 @@ class System:
 
     def __init__(self, plan: Plan, hardware: Hardware, gpus: list[Gpu]) -> None:
         self.plan = plan
-        self.steps = tuple(getattr(hardware, name).step for name in PART_NAMES)
-        self.resets = tuple(getattr(hardware, name).reset for name in PART_NAMES)
+        self.steps = PartFunctions(getattr(hardware, name).step for name in PART_NAMES)
+        self.resets = PartFunctions(getattr(hardware, name).reset for name in PART_NAMES)
         self.config = hardware.config
         count = len(gpus)
         # In mirror mode the one GPU is its own neighbour.

@@ -52,7 +52,8 @@ class Tracker(wiring.Component):
     event per cycle, which is a finished tile, or tokens without an entry, added up per bank and chunk while they wait.
     Reset: 0; ``init_done`` after sets / banks cycles. A disarm does the same and keeps profile and quotas.
 
-    What ``protect`` finds broken beyond repair is never counted: the tile and the chunk complete late or never.
+    What ``protect`` finds broken beyond repair is never counted: the tile and the chunk complete late or never. A wrong
+    bit in a register that has only a part in a parity poisons every slot.
     """
 
     def __init__(self, *, config: T3Config) -> None:

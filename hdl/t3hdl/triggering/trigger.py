@@ -61,7 +61,7 @@ class Trigger(wiring.Component):
     a chunk poisons the chunk; a descriptor uses up a slot, poisoned; a ready list, a context's record or its quota
     poisons all chunks of the context and empties its list, and without record or quota nothing more of it is made live
     (see ``context_state`` and ``trigger_settings``); a slot's record poisons the slot, but its number
-    is not in ``poisoned``, because nobody knows it.
+    is not in ``poisoned``, because nobody knows it. A wrong bit in any other register poisons every slot in use.
     """
 
     def __init__(self, *, config: T3Config) -> None:

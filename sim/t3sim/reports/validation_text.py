@@ -48,8 +48,8 @@ NOT_VALIDATED = """\
   shared queue that the presets use, near-memory updates and other substrates among other accesses, the address map
   over 64 channels, timing sets other than Ramulator's, and silicon. No HBM on sale updates concurrently with accesses
   as T3 assumes.
-- **Links.** The model meets its own formula. No errors, retries, switches or other traffic are modelled, and no link
-  was measured.
+- **Links.** The model meets its own formula. Switches and other traffic are not modelled, errors are only those that
+  `t3 faults` makes, and no link was measured.
 - **Collective kernels.** Near the link's rate for large chunks, as real ones are, but not compared with measured
   times of RCCL or NCCL; small sizes, where protocols differ most, are the least certain.
 - **Arbitration.** The rule from first-stage use to threshold, the starvation limit and its burst are assumed; only
