@@ -51,7 +51,7 @@ def test_every_number_has_a_unit():
     }
     assert dimensionless == {
         "gpu.dispatch", "gpu.store_release", "llc.replacement", "hbm.refresh", "hbm.queue", "hbm.line_order",
-        "hbm.row_policy", "hbm.substrate", "dma.block", "hardware.preset", "hardware.overrides",
+        "hbm.row_policy", "hbm.substrate", "link.retry", "dma.block", "hardware.preset", "hardware.overrides",
     }  # fmt: skip
 
 
