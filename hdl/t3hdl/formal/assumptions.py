@@ -69,5 +69,77 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="bank (row XOR column) modulo banks takes a token",
         claims=(("token-network.routes", "tokens go to their bank"),),
     ),
+    "an arm names descriptors that there are": Owed(
+        says="CONTROL.arm comes with descriptors >= 1 and first + descriptors at most those of the configuration",
+        claims=(
+            ("registers.rules", "an error: arm of no descriptors"),
+            ("registers.rules", "an error: arm of descriptors that do not exist"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
+    ),
+    "an arm or abort names a context that there is": Owed(
+        says="CONTROL.arm and CONTROL.abort come with a context below contexts",
+        claims=(
+            ("registers.rules", "an error: arm or abort of a context that does not exist"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
+    ),
+    "a context that is active is not armed": Owed(
+        says="no CONTROL.arm of a context that is armed and not complete",
+        claims=(
+            ("registers.rules", "an error: arm of an active context"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
+    ),
+    "no two active contexts share a descriptor": Owed(
+        says="no CONTROL.arm with a window that overlaps that of another active context",
+        claims=(
+            ("registers.rules", "an error: arm of descriptors of another active context"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
+    ),
+    "a ready list is popped with a block in it alone": Owed(
+        says="pop of a context comes with a block in its list",
+        claims=(("command-issuer.once", "only of contexts that may have one"),),
+    ),
+    "a ready list is not popped in two cycles running": Owed(
+        says="unless it is cleared in the first of them",
+        claims=(("command-issuer.once", "not of one context in two cycles running"),),
+    ),
+    "one ready list is popped at a time": Owed(
+        says="pop has one bit at most",
+        claims=(("command-issuer.once", "of one context at a time"),),
+    ),
+    "a ready block is of a context that there is": Owed(
+        says="push comes with a context below contexts",
+        claims=(("trigger.blocks", "a ready block is of a context that there is"),),
+    ),
+    "a block that is in a ready list is not pushed": Owed(
+        says="push comes with a block that has left its list, or whose list was cleared",
+        claims=(
+            ("block-table.fires-once", "not twice between two clears"),
+            ("trigger.blocks", "a slot is not cleared while its blocks wait"),
+        ),
+    ),
+    "a block is cleared before its slot is loaded": Owed(
+        says="the walker has cleared every block of a slot when it is loaded",
+        claims=(("trigger.blocks", "a block is cleared before its slot is loaded"),),
+    ),
+    "a slot is loaded before its blocks are looked at": Owed(
+        says="tiles, flushes and scans are of slots that were loaded",
+        claims=(("trigger.blocks", "a slot is loaded before its blocks are looked at"),),
+    ),
+    "a slot is not looked at while it is loaded": Owed(
+        says="no tile, flush or scan of the slot enters in the cycle of its load",
+        claims=(("trigger.blocks", "a slot is not looked at while it is loaded"),),
+    ),
+    "the memory of block entries gives what was written last": Owed(
+        says="a read gives the word that its row was given last",
+        claims=(("blocks.memory-through", "a read gives what was written last"),),
+    ),
+    "the memory of block places gives what was written last": Owed(
+        says="a read gives the word that its row was given last",
+        claims=(("blocks.memory-sync", "a read gives what was written last"),),
+    ),
 }
 """By name. Free choices of a harness (``chosen``) are no assumptions: they only name what is looked at."""

@@ -9,10 +9,14 @@ from amaranth.hdl import Cat, Const, Fragment, MemoryInstance, Shape, Signal, Va
 
 @dataclass(frozen=True)
 class Table:
-    """The ports of a memory: the signals ``write``, ``row`` and ``word`` of its write ports, the words it reads."""
+    """The ports of a memory: the signals ``write``, ``row`` and ``word`` of its write ports, the words it reads.
+
+    ``asks``: the signals ``read`` and ``row`` of the ports that give ``reads`` one cycle later.
+    """
 
     writes: tuple[tuple[Value, Value, Value], ...]
     reads: tuple[Value, ...]
+    asks: tuple[tuple[Value, Value], ...]
     memory: MemoryInstance
 
     def stored(self, row: Any) -> Signal:
@@ -64,6 +68,7 @@ class Inside:
             self.tables[path.removesuffix(".")] = Table(
                 tuple((Value.cast(p._en), Value.cast(p._addr), Value.cast(p._data)) for p in fragment._write_ports),
                 tuple(Value.cast(p._data) for p in fragment._read_ports if p._domain != "comb"),
+                tuple((Value.cast(p._en), Value.cast(p._addr)) for p in fragment._read_ports if p._domain != "comb"),
                 fragment,
             )
         for number, (sub, name, _) in enumerate(fragment.subfragments):

@@ -1,0 +1,76 @@
+"""The ready lists keep every block once and in order."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
+
+from ...config import T3Config, preset
+from ...triggering.ready_lists import ReadyLists
+from ..harness import Harness
+from ..proof import Proof
+
+
+def _in_order(config: T3Config) -> Harness:
+    """Beside each linked list stands a plain one, a row of places from which the first leaves."""
+    lists = ReadyLists(config=config)
+    harness = Harness(lists)
+    m, room = harness.m, config.chunk_window * config.blocks
+    slot_bits, number_bits = (config.chunk_window - 1).bit_length(), (config.blocks - 1).bit_length()
+    number = harness.free("number", number_bits) if number_bits else Const(0, 0)
+    slot = harness.free("slot", slot_bits)
+    by_chunk = harness.free("by_chunk")
+    pushed = Cat(slot, Const(0, 6 - slot_bits), number, Const(0, 6 - number_bits), by_chunk)
+    harness.drive(lists.block, pushed)
+    harness.drive(lists.push_context, harness.free("context", 1))
+    name = Cat(slot, number)
+    taken: Value = Const(0, 1)
+    empty: Value = Const(0, 1)
+    total: Any = Const(0)
+    for c in range(config.contexts):
+        places = [Signal(len(name) + 1, name=f"place_{c}_{i}") for i in range(room)]
+        length = Signal(range(room + 1), name=f"places_{c}")
+        push, pop, clear = lists.push & (lists.push_context == c), lists.pop[c], lists.clear[c]
+        with m.If(pop):
+            m.d.sync += [to.eq(of) for to, of in pairwise(places)]
+        for i, place in enumerate(places):
+            taken = taken | ((i < length) & (place[:-1] == name))
+            with m.If(push & (length == i + pop)):
+                m.d.sync += place.eq(Cat(name, by_chunk))
+        m.d.sync += length.eq(Mux(clear, 0, length + push - pop))
+        first = Cat(places[0][:slot_bits], Const(0, 6 - slot_bits), places[0][slot_bits:-1])
+        first = Cat(first, Const(0, 12 - len(first)), places[0][-1])
+        harness.claim(f"list {c} is as long as the plain one", lists.length[c] == length)
+        harness.claim(f"list {c} waits unless it is empty", lists.waiting[c] == (length != 0))
+        harness.claim(f"what leaves list {c} is the oldest", ~pop | (lists.oldest.as_value() == first))
+        empty, total = empty | (pop & (length == 0)), total + length
+    popping = sum((lists.pop[c] for c in range(config.contexts)), start=Const(0))
+    harness.assume("a ready list is popped with a block in it alone", ~empty)
+    again = lists.pop & harness.past(lists.pop & ~lists.clear)
+    harness.assume("a ready list is not popped in two cycles running", again == 0)
+    harness.assume("a block that is in a ready list is not pushed", ~lists.push | ~taken)
+    harness.assume("one ready list is popped at a time", popping <= 1)
+    harness.assume("a ready block is of a context that there is", lists.push_context < config.contexts)
+    harness.cover("all blocks wait", total == room)
+    harness.cover("the youngest leaves last", lists.pop.any() & lists.push & (total == room - 1))
+    return harness
+
+
+_FEW = preset(
+    "small", contexts=2, descriptors=2, chunk_window=2, blocks=1, event_queue=2, tracker_banks=1, row_index_bits=1
+)
+PROOFS = (
+    Proof(
+        name="ready-lists.in-order",
+        invariants=(3,),
+        says="Every block that is pushed leaves its context's list once, in the order of the pushes, or is cleared.",
+        harness=_in_order,
+        sizes={
+            "2 blocks": _FEW,
+            "4 blocks": replace(_FEW, blocks=2),
+            "1 context, 4 blocks": replace(_FEW, contexts=1, blocks=2),
+        },
+        depth=12,
+    ),
+)

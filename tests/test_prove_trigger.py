@@ -1,0 +1,73 @@
+"""The proofs of the trigger and its parts find seeded mistakes."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from t3hdl.formal.catalogue import chosen_proofs
+from t3hdl.formal.check import check
+from t3hdl.formal.proof import Task
+
+
+def broken_claims(name: str, patch: Callable[[str], str], **changes: object) -> tuple[str, ...]:
+    """What the proof says is broken, at its first size, in the patched netlist."""
+
+    def patched(text):
+        changed = patch(text)
+        assert changed != text
+        return changed
+
+    (proof,) = chosen_proofs((name,))
+    proof = replace(proof, **changes)
+    verdict = check(Task(proof=proof, size=next(iter(proof.sizes))), patch=patched, covers=False)
+    assert verdict.outcome == "violated"
+    return verdict.counterexample.claims
+
+
+def in_module(text: str, module: str, change: Callable[[str], str]) -> str:
+    """``text`` with the module whose name ends so changed."""
+    found = re.search(rf"^module \\[\w.]*{module}\n.*?^end\n", text, re.MULTILINE | re.DOTALL)
+    assert found
+    return text[: found.start()] + change(found[0]) + text[found.end() :]
+
+
+def test_a_ready_list_that_misses_what_is_pushed_while_it_pops_is_found():
+    """Seeded: the memory of the lists is not written through, so the block behind the oldest may be an old one."""
+    claims = broken_claims(
+        "ready-lists.in-order", lambda text: text.replace("TRANSPARENCY_MASK 1'1", "TRANSPARENCY_MASK 1'0")
+    )
+    assert {claim[: -len("0 is the oldest")] for claim in claims} == {"what leaves list "}
+
+
+def test_a_block_beyond_the_last_row_is_found():
+    """Seeded: the chunk ends before its last block row or column."""
+    claims = broken_claims(
+        "block-table.fires-once",
+        lambda text: in_module(text, r"\.dut", lambda module: re.sub(r"cell \$le (\$\d+)", r"cell $lt \1", module)),
+        method="bounded",
+        depth=8,
+    )
+    assert "a block is ready with its last tile or its chunk, once, and never else" in claims
+
+
+def test_a_command_that_does_not_wait_for_the_one_before_is_found():
+    """Seeded: the command register counts as free whether its command leaves or not."""
+    claims = broken_claims(
+        "command-issuer.once",
+        lambda text: in_module(
+            text, r"\.dut", lambda module: re.sub(r"connect \\B \\command__ready \[0\]", "connect \\\\B 1'1", module)
+        ),
+    )
+    assert "a block is a command after 2 cycles, as soon as the one before has left" in claims
+
+
+@pytest.mark.slow
+def test_a_trigger_that_loads_the_descriptors_of_another_context_differs_from_the_naive_one():
+    """Seeded: the loader does not compare the context of a descriptor with its own."""
+
+    def forgets(module):
+        return re.sub(r"(connect \\A (\\descriptor \[\d+:\d+\])\n +connect \\B )\\chosen \[15:12\]", r"\1\2", module)
+
+    claims = broken_claims("trigger.as-naive", lambda text: in_module(text, r"\.loader", forgets), depth=13)
+    assert "live is the same" in claims
