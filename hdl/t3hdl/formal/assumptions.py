@@ -25,6 +25,14 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="now is at least what it was in the cycle before",
         integrator="it counts cycles, 48 bits of them, and neither stops nor jumps while the unit is in use",
     ),
+    "now counts every cycle": Owed(
+        says="now is one more than in the cycle before",
+        integrator="it counts cycles, 48 bits of them, and neither stops nor jumps while the unit is in use",
+    ),
+    "the memory accepts within R cycles": Owed(
+        says="dram is not stalled for R cycles in a row; R is any number",
+        integrator="the channel's DRAM scheduler: it has taken an access R cycles after it was offered",
+    ),
     "a token queue is pushed only with room": Owed(
         says="push is 0 while level is the depth",
         claims=(("slice.reserves-tokens", "the token queue is pushed only with room"),),
