@@ -33,6 +33,10 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="dram is not stalled for R cycles in a row; R is any number",
         integrator="the channel's DRAM scheduler: it has taken an access R cycles after it was offered",
     ),
+    "the memory reports each tracked update once": Owed(
+        says="with count_on = performed: update_done once after the transfer of each dram word with tagged = 1",
+        integrator="the channel's DRAM scheduler; and software disarms only when no access is under way",
+    ),
     "a token queue is pushed only with room": Owed(
         says="push is 0 while level is the depth",
         claims=(("slice.reserves-tokens", "the token queue is pushed only with room"),),

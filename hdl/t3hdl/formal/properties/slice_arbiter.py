@@ -94,7 +94,9 @@ def _limits(config: T3Config) -> Harness:
     harness.claim("it does go then", ~(settings.mca & view.free & comm & due) | goes)
     harness.claim("it goes below its limit when compute has nothing", ~(view.free & comm & ~compute & below) | goes)
     harness.claim("compute goes else", ~(settings.mca & view.free & compute & ~(comm & due)) | view.granted("compute"))
-    harness.claim("round-robin leaves no turn out", settings.mca | ~view.free | ~(comm | compute) | view.grant.as_value().any())
+    harness.claim(
+        "round-robin leaves no turn out", settings.mca | ~view.free | ~(comm | compute) | view.grant.as_value().any()
+    )
     harness.claim("only an eligible head goes, and when there is room", ~view.grant.as_value().any() | (
         view.free & ((view.grant.as_value() & ~view.offers.as_value()) == 0)
     ))  # fmt: skip
@@ -133,7 +135,9 @@ def _comm_waits(config: T3Config) -> Harness:
     goes = view.granted("comm")
     waited = view.count("comm_waited", 1, goes | ~view.candidate("comm") | ~settings.mca)
     harness.claim("communication goes at most S + R cycles after it could", waited <= bound)
-    harness.cover("it waits that long", settings.mca & goes & (waited == bound) & (within == 3) & (settings.starvation == 2))
+    harness.cover(
+        "it waits that long", settings.mca & goes & (waited == bound) & (within == 3) & (settings.starvation == 2)
+    )
     for kind, other in (("read", "write"), ("write", "read")):
         mine, others = view.grant[f"comm_{kind}"], view.grant[f"comm_{other}"]
         over = mine | ~view.offers[f"comm_{kind}"] | ~settings.mca
@@ -141,7 +145,9 @@ def _comm_waits(config: T3Config) -> Harness:
         passed = view.count(f"comm_{other}_first", others, over, width=2)
         harness.claim(f"a {kind} goes at most twice that after it could", own <= 2 * bound + 1)
         harness.claim(f"a {kind} lets one {other} pass at most", passed <= 1)
-        harness.claim(f"a {kind} waits for a {other} and then for itself", own <= waited + Mux(passed != 0, bound + 1, 0))
+        harness.claim(
+            f"a {kind} waits for a {other} and then for itself", own <= waited + Mux(passed != 0, bound + 1, 0)
+        )
         last = inside["arbiter.comm_last_kind"] == (other == "write")
         harness.claim(f"a {kind} that let one {other} pass is next", (passed == 0) | last)
         harness.cover(f"a {kind} lets one {other} pass", mine & (passed == 1))

@@ -1,11 +1,12 @@
 """The token queue loses no update and invents none."""
 
 from itertools import combinations
+from typing import Any
 
 from amaranth.hdl import Mux, Signal
 
 from ...config import T3Config, preset
-from ...memory_side.token_queue import TokenQueue
+from ...memory_side.token_queue import TileName, TokenQueue
 from ..harness import Harness
 from ..proof import Proof
 
@@ -21,27 +22,33 @@ def _conserves(config: T3Config) -> Harness:
     tile = harness.chosen("tile_of_interest", queue.tile.shape())
     held = Signal(_BITS)  # the abstract model: how many updates of the tile are in the queue
     enters = queue.push & (queue.tile.as_value() == tile.as_value())
-    width = tile.as_value().shape().width
-    leaves = queue.o.valid & queue.o.ready & (queue.o.payload.as_value()[:width] == tile.as_value())
+    leaves = queue.o.valid & queue.o.ready & (queue.o.payload.as_value()[: TileName.size] == tile.as_value())
     m.d.sync += held.eq(held + enters - Mux(leaves, queue.o.payload.n, 0))
-    entries = [harness.inside["o__payload"], *(harness.inside[f"entry_{i}"] for i in range(1, config.token_queue))]
-    there = sum(
-        Mux((queue.level > i) & (entry[:width] == tile.as_value()), entry[width : width + _BITS], 0)
-        for i, entry in enumerate(entries)
-    )
     harness.assume("a token queue is pushed only with room", ~queue.push | (queue.level != config.token_queue))
-    harness.claim("updates of a tile are in the queue or have left it", held == there[:_BITS])
-    for i, entry in enumerate(entries):
-        harness.claim(f"entry {i} counts something", (queue.level <= i) | entry[width:].any())
-    for i, j in combinations(range(1, config.token_queue), 2):
-        same = (queue.level > j) & (entries[i][:width] == entries[j][:width])
-        harness.claim(
-            f"entries {i} and {j} are of two tiles, or the older one is full", ~same | entries[i][width:].all()
-        )
-    harness.claim("no more entries than there are", queue.level <= config.token_queue)
+    claim_counts(harness, "", config.token_queue, tile, held)
     harness.cover("full", queue.level == config.token_queue)
     harness.cover("two updates become one token", leaves & (queue.o.payload.n == 2))
     return harness
+
+
+def claim_counts(harness: Harness, path: str, depth: int, tile: Any, held: Signal) -> None:
+    """Claims that the queue at ``path`` holds ``held`` updates of ``tile``, and the order that this follows from."""
+    level = harness.inside[f"{path}level"]
+    entries = [harness.inside[f"{path}entry_{i}"] for i in range(depth)]
+    width = TileName.size
+    there = sum(
+        Mux((level > i) & (entry[:width] == tile.as_value()), entry[width : width + _BITS], 0)
+        for i, entry in enumerate(entries)
+    )
+    harness.claim("updates of a tile are in the queue or have left it", held == there[:_BITS])
+    for i, entry in enumerate(entries):
+        harness.claim(f"entry {i} counts something", (level <= i) | entry[width:].any())
+    for i, j in combinations(range(1, depth), 2):
+        same = (level > j) & (entries[i][:width] == entries[j][:width])
+        harness.claim(
+            f"entries {i} and {j} are of two tiles, or the older one is full", ~same | entries[i][width:].all()
+        )
+    harness.claim("no more entries than there are", level <= depth)
 
 
 PROOFS = (

@@ -1,0 +1,24 @@
+"""The proofs of the memory slice find seeded mistakes."""
+
+import re
+
+from seeded_mistakes import expect_violated, in_cell
+
+
+def test_a_token_queue_that_is_full_by_one_is_found():
+    """Seeded: a tracked head may go while taken and reserved places are as many as there are."""
+    expect_violated(
+        "slice.reserves-tokens",
+        lambda text: in_cell(text, module="top.dut", having=r"connect \Y \may_track", old="$lt ", new="$le "),
+        "comm_write waits for a place for its token, and only if it is tracked",
+    )
+
+
+def test_a_starvation_limit_that_is_one_cycle_late_is_found():
+    """Seeded: communication goes when it has waited for longer than the limit, not for the limit."""
+    limit = r"cell \$ge (\S+\n(?:    .*\n)*?    connect \\B \\settings \[24:9\])"
+    expect_violated(
+        "slice.keeps-to-limit",
+        lambda text: re.sub(limit, r"cell $gt \1", text),
+        "it does go then",
+    )
