@@ -79,7 +79,7 @@ ASSUMPTIONS: dict[str, Owed] = {
     ),
     "tokens go to their bank": Owed(
         says="bank (row XOR column) modulo banks takes a token",
-        claims=(("token-network.routes", "tokens go to their bank"),),
+        claims=(("token-network.conserves", "tokens go to their bank"),),
     ),
     "an arm names descriptors that there are": Owed(
         says="CONTROL.arm comes with descriptors >= 1 and first + descriptors at most those of the configuration",
