@@ -129,6 +129,6 @@ PROOFS = (
         protect=preset("small", token_queue=2, protect=True),
     ),
     _proof("tracker", least=_LEAST, small=_SMALL, protect=preset("small", tracker_ways=1, protect=True)),
-    _proof("trigger", quick=False, least=_LEAST, small=_SMALL, protect=preset("small", descriptors=4, protect=True)),
+    _proof("trigger", quick=False, least=_LEAST, small=_SMALL),
     _proof("unit", quick=False, least=_LEAST),
 )

@@ -1,11 +1,12 @@
 """The tracker takes every token in a few cycles, whatever the trigger does: the end of the way of an update."""
 
-from amaranth.hdl import Signal
+from amaranth.hdl import Mux, Signal
 
 from ...config import T3Config, preset
 from ...tracking.tracker import Tracker
 from ..harness import Harness
 from ..proof import Proof
+from .tracker import rules_of_neighbours
 
 
 def _takes_tokens(config: T3Config) -> Harness:
@@ -30,10 +31,36 @@ def _takes_tokens(config: T3Config) -> Harness:
     return harness
 
 
+def _sweeps_end(config: T3Config) -> Harness:
+    """A sweep waits until the banks' pipelines are empty, for which events must leave, then takes a cycle per row."""
+    harness = Harness(Tracker(config=config))
+    m, dut, inside = harness.m, harness.dut, harness.inside
+    rules_of_neighbours(harness, dut, config)
+    limit = _sweep_limit(config)
+    swept = Signal(range(limit + 2))
+    with m.If(~dut.maintenance):
+        m.d.sync += swept.eq(0)
+    with m.Elif(swept <= limit):
+        m.d.sync += swept.eq(swept + 1)
+    harness.claim(f"a sweep ends within {limit} cycles", swept <= limit)
+    row, walking, looking = (inside[f"maintenance.{name}"] for name in ("row", "walking", "looking"))
+    harness.claim("only maintenance walks", ~walking | dut.maintenance)
+    harness.claim("maintenance comes after the tables are cleared", ~dut.maintenance | dut.init_done)
+    harness.claim("there is no row after the last one", row <= Mux(looking & dut.init_done, 1, config.sets_per_bank))
+    harness.claim("a walk begins at the first row", walking | ~dut.init_done | (row == 0))
+    harness.cover("a sweep ends", harness.past(dut.maintenance) & ~dut.maintenance)
+    return harness
+
+
+def _sweep_limit(config: T3Config) -> int:
+    return config.sets_per_bank + 2 * config.tracker_banks + 3
+
+
 _LITTLE = {
     "contexts": 1, "tracker_sets": 4, "tracker_ways": 1, "descriptors": 2, "chunk_window": 2, "wavefronts": 1,
     "tile_count_bits": 4, "chunk_count_bits": 8, "event_queue": 2,
 }  # fmt: skip
+_ONE, _TWO = preset("small", tracker_banks=1, **_LITTLE), preset("small", **_LITTLE)
 
 PROOFS = (
     Proof(
@@ -42,9 +69,20 @@ PROOFS = (
         says="Unless it sweeps its tables, a bank takes a token that waits within tracker_banks + 1 cycles, whatever "
         "trigger and driver do.",
         harness=_takes_tokens,
-        sizes={"2 banks": preset("small", **_LITTLE), "1 bank": preset("small", tracker_banks=1, **_LITTLE)},
+        sizes={"1 bank": _ONE, "2 banks": _TWO},
         method="induction",
         depth=5,
+        cover_depth=16,
+        quick=False,
+    ),
+    Proof(
+        name="tracker.sweeps-end",
+        invariants=(10,),
+        says="A sweep, in which banks take nothing, ends within sets_per_bank + 2 x tracker_banks + 3 cycles.",
+        harness=_sweeps_end,
+        sizes={"1 bank": _ONE, "2 banks": _TWO},
+        method="induction",
+        depth=_sweep_limit(_TWO) + 1,
         cover_depth=16,
         quick=False,
     ),
