@@ -135,7 +135,7 @@ def _events(harness: Harness, registers: ControlRegisters) -> dict[str, Value]:
 
 
 def _sticky(harness: Harness, name: str, bit: Value, event: Value | None, bus: _Bus, place: tuple[int, int]) -> None:
-    """``bit`` is 1 after an event, else 0 after it was cleared, else what it was. ``place`` : its address and number."""
+    """``bit`` is 1 after an event, else 0 after it was cleared, else as before. ``place`` : its address and number."""
     address, number = place
     cleared = bus.writes_to(address) & bus.data[number]
     if event is None:
