@@ -14,4 +14,34 @@ def without_forwarding(text):
 @pytest.mark.slow
 def test_a_row_that_is_read_while_it_is_written_is_found():
     """Seeded: the second of two tokens in a row does not see what the first one has counted."""
-    expect_violated("tracker.first-cycles", without_forwarding, "bank 0: way 0 of the row that was read")
+    expect_violated("tracker.as-naive", without_forwarding, "bank 0: way 0 of the row that was read")
+
+
+@pytest.mark.slow
+def test_a_row_that_changes_while_its_token_is_stalled_is_found():
+    """Seeded: the row of the token behind is read although nothing moves on."""
+    expect_violated(
+        "tracker-bank.conserves",
+        lambda text: text.replace(
+            "connect \\A \\$signal [0]\n    connect \\B \\matched [0]", "connect \\A 1'1\n    connect \\B \\matched [0]"
+        ),
+        "R has the row as it is stored",
+    )
+
+
+def test_lines_that_are_added_to_an_event_that_leaves_are_found():
+    """Seeded: the oldest event takes lines also in the cycle in which it leaves."""
+    expect_violated(
+        "event-queue.conserves",
+        lambda text: re.sub(r"(assign \\fitting \[0\]) \$\d+ \[0\]", r"\1 \\fits_0 [0]", text),
+        "lines of a slot are in the queue or have left it",
+    )
+
+
+def test_a_chunk_that_is_done_with_too_many_lines_is_found():
+    """Seeded: done when the total is at least what is expected."""
+    expect_violated(
+        "chunk-counters.done-once",
+        lambda text: re.sub(r"cell \$eq (\S+)((?:\n    [^\n]*)*\n    connect \\B \\limit)", r"cell $ge \1\2", text),
+        "a chunk is done once, with the line that makes all",
+    )

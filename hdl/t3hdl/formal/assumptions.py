@@ -63,15 +63,25 @@ ASSUMPTIONS: dict[str, Owed] = {
     ),
     "one action per CONTROL write": Owed(
         says="a CONTROL write has at most one of arm, disarm, abort, quiesce, resume",
-        claims=(("registers.rules", "one action per CONTROL write"),),
+        claims=(
+            ("registers.rules", "an error: two actions in one write"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
     ),
     "the tracker's requests come one at a time": Owed(
         says="no arm, abort or debug read before init_done, while maintenance or while abort_busy",
-        claims=(("registers.rules", "the tracker's requests come one at a time"),),
+        claims=(
+            ("registers.rules", "an error: arm or abort when the tracker is busy"),
+            ("registers.rules", "an error: DEBUG_SELECT when the tracker is busy"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
     ),
     "only registers that exist are written": Owed(
         says="no PROFILE register of a wavefront that does not exist, no address between registers",
-        claims=(("registers.rules", "only registers that exist are written"),),
+        claims=(
+            ("registers.rules", "an error: an address that takes no writes"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
     ),
     "a chunk has a descriptor that exists": Owed(
         says="a load names a descriptor below `descriptors`",
@@ -152,6 +162,56 @@ ASSUMPTIONS: dict[str, Owed] = {
     "the memory of block places gives what was written last": Owed(
         says="a read gives the word that its row was given last",
         claims=(("blocks.memory-sync", "a read gives what was written last"),),
+    ),
+    "a token counts something": Owed(
+        says="n of a token is not 0",
+        claims=(
+            ("token-queue.conserves", "entry 1 counts something"),
+            ("token-network.conserves", "root.queue_0 holds what was moved there and not moved on"),
+        ),
+    ),
+    "nothing is damaged": Owed(
+        says="without `protect` no table tells the bank of an error",
+        claims=(("tracker.as-naive", "bank 0: nothing is damaged"),),
+    ),
+    "every row is cleared before the first token": Owed(
+        says="clear is 1 until every row was cleared",
+        claims=(("maintenance.walks", "every row is cleared before the first token"),),
+    ),
+    "rows are cleared only after reset": Owed(
+        says="clear does not come back, and is 0 while rows are read or swept",
+        claims=(
+            ("maintenance.walks", "rows are cleared only after reset"),
+            ("maintenance.walks", "reset is over once"),
+        ),
+    ),
+    "sweeps go through empty banks that are halted": Owed(
+        says="a row is read or swept only while no token is in M or R, and none may enter",
+        claims=(("maintenance.walks", "sweeps go through empty banks that are halted"),),
+    ),
+    "a sweep writes the row that it has read": Owed(
+        says="a row is swept in the cycle after it was read",
+        claims=(("maintenance.walks", "a sweep writes the row that it has read"),),
+    ),
+    "an empty bank that is halted stays empty": Owed(
+        says="drained stays 1 while maintenance is",
+        claims=(("tracker-bank.conserves", "an empty bank that is halted stays empty"),),
+    ),
+    "events are pushed only with room": Owed(
+        says="push is 0 while level is the depth",
+        claims=(("tracker-bank.conserves", "events are pushed only with room"),),
+    ),
+    "the lines of an OVERFLOW are those of its token": Owed(
+        says="n is the event's lines if it is an OVERFLOW",
+        claims=(("tracker-bank.conserves", "the lines of an OVERFLOW are those of its token"),),
+    ),
+    "only events that are there are taken": Owed(
+        says="an event is taken only from a bank that has one",
+        claims=(("blocks.turns", "one of the requests is granted, if there is one"),),
+    ),
+    "events are of slots that were loaded": Owed(
+        says="the slot of an event was loaded since reset",
+        claims=(("tracker.as-naive", "bank 0: event queues alike"),),
     ),
 }
 """By name. Free choices of a harness (``chosen``) are no assumptions: they only name what is looked at."""

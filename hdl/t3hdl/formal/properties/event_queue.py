@@ -52,7 +52,9 @@ def _conserves(config: T3Config) -> Harness:
     harness.claim("the oldest is shown", queue.valid == (queue.level != 0))
     harness.cover("full", queue.level == depth)
     harness.cover("lines are added", (queue.level == 1) & harness.past(queue.push & (queue.level == 1) & ~queue.pop))
-    harness.cover("a followed tile leaves from behind others", followed & queue.pop & (place == 0) & harness.past(place))
+    harness.cover(
+        "a followed tile leaves from behind others", followed & queue.pop & (place == 0) & harness.past(place)
+    )
     return harness
 
 
@@ -62,7 +64,7 @@ PROOFS = (
     Proof(
         name="event-queue.conserves",
         invariants=(3,),
-        says="No line of a chunk is lost or doubled while events wait, and tiles leave in the order in which they came.",
+        says="No line of a chunk is lost or doubled while events wait, and tiles leave in the order they came in.",
         harness=_conserves,
         sizes=_SIZES,
         method="induction",

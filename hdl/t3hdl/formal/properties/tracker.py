@@ -97,13 +97,4 @@ PROOFS = (
         cover_depth=12,
         quick=False,
     ),
-    Proof(
-        name="tracker.first-cycles",
-        invariants=(1, 3, 4),
-        says="The same in the first cycles, without any invariant: a mistake is shown from reset on.",
-        harness=_as_naive,
-        sizes={"1 bank, 1 way": _TINY},
-        method="bounded",
-        depth=8,
-    ),
 )

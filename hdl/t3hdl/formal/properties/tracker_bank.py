@@ -113,6 +113,7 @@ def _conserves(config: T3Config) -> Harness:
     sum_ = (tile.waiting() + tile.held + gone)[:_BITS]
     harness.claim("updates are in the pipeline, in the entry, or told", ~cleared | broken | (came == sum_))
     harness.claim("no update before rows are cleared", ended | ((came == 0) & (gone == 0)))
+    harness.claim("a sweep leaves no entry of its context", ~harness.past(sweeps) | ~Cat(tile.hits).any())
     _counts_right(harness, tile, counts)
     _strengthen(harness, tile, cleared)
     harness.cover("an entry grows by two tokens in a row", counts & harness.past(counts) & (tile.held != 0))
@@ -135,7 +136,9 @@ def _counts_right(harness: Harness, tile: _Tile, counts: Value) -> None:
     alone = ~found & (tile.event.lines == row.token.n)
     harness.claim("only a tile without an entry overflows, with the token's updates", ~(counts & overflow) | alone)
     too_many = total > row.threshold
-    harness.claim("a count above the threshold is an error, and no event", ~counts | overflow | (bank.over_count == too_many))
+    harness.claim(
+        "a count above the threshold is an error, and no event", ~counts | overflow | (bank.over_count == too_many)
+    )
     same_context = [way.valid & (way.tag.context == tile.key.context) for way in tile.ways]
     quota = Array(bank.quotas)[tile.key.context]
     harness.claim("an entry begins within the quota", ~(counts & bank.allocated) | (sum(same_context) < quota))
@@ -180,7 +183,7 @@ PROOFS = (
     Proof(
         name="tracker-bank.conserves",
         invariants=(1, 3, 4),
-        says="Every update of a tile is counted once: in its entry, as finished tile, as overflow of its chunk, or as error.",
+        says="Every update is counted once: in its tile's entry, as finished tile, as overflow, or as error.",
         harness=_conserves,
         sizes={
             "1 way": preset("small", **_ONE, tracker_ways=1),
