@@ -78,6 +78,6 @@ PROOFS = (
         },
         method="induction",
         depth=1,
-        cover_depth=16,
+        cover_depth=24,
     ),
 )
