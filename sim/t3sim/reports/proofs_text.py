@@ -25,7 +25,8 @@ HEAD = (
         "Properties are written in Amaranth (`hdl/t3hdl/formal/properties`), beside an abstract model of the "
         "component: a sum of counts, a queue, a byte of memory. Yosys makes the netlist, ABC proves; both are in the "
         "Python package `pyosys`. Of the methods, property-directed reachability (*unbounded*) and *induction* hold in "
-        "every cycle of every run, a *bounded* search in the first cycles after reset only."
+        "every cycle of every run, a *bounded* search in the first cycles after reset only. A proof of *structure* "
+        "follows the wires from outputs back to inputs: what is not connected cannot depend, whatever the values."
     )
     + paragraph(
         "A claim that holds because nothing happens proves nothing. So every proof has covers, runs in which what "

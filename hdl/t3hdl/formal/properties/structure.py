@@ -70,5 +70,6 @@ PROOFS = (
         harness=_sinks,
         sizes={"little": _LITTLE, "performed": replace(_LITTLE, count_on="performed")},
         method="structure",
+        quick=False,
     ),
 )
