@@ -213,5 +213,12 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="the slot of an event was loaded since reset",
         claims=(("tracker.as-naive", "bank 0: event queues alike"),),
     ),
+    "a bank has its turn after the others": Owed(
+        says="an event that waits is taken in one of as many cycles as there are banks",
+        claims=(
+            ("blocks.turns", "one of the requests is granted, if there is one"),
+            ("blocks.turns", "nobody waits for more grants than there are others"),
+        ),
+    ),
 }
 """By name. Free choices of a harness (``chosen``) are no assumptions: they only name what is looked at."""
