@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from ...blocks.choose import RoundRobin
 from ...blocks.kept_register import kept_register
+from ...blocks.parity import keep
 from ...blocks.queues import InputQueue
 from ...blocks.ram import Ram
 from ...blocks.secded import check_bits, decode, encode
@@ -169,6 +170,35 @@ def _kept(config: T3Config) -> Harness:
     return harness
 
 
+class _Upset(wiring.Component):
+    """A register with parity, of which ``upset`` inverts bit ``place`` in a cycle without a write."""
+
+    def __init__(self) -> None:
+        super().__init__({
+            "write": In(1), "data": In(4), "upset": In(1), "place": In(2),
+            "value": Out(4, init=_KEPT_INIT), "sound": Out(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """The upset is a write that parity does not hear of."""
+        m = Module()
+        m.d.comb += self.sound.eq(keep(m, self.value, write=self.write, value=self.data, protect=True))
+        with m.If(self.upset & ~self.write):
+            m.d.sync += self.value.eq(self.value ^ (1 << self.place))
+        return m
+
+
+def _parity(_: T3Config) -> Harness:
+    """The model counts the upsets since the last write, modulo 2."""
+    register = _Upset()
+    harness = Harness(register)
+    odd = Signal()
+    harness.m.d.sync += odd.eq(~register.write & (odd ^ register.upset))
+    harness.claim("it is called sound but after an odd number of upsets", register.sound == ~odd)
+    harness.cover("two upsets", register.sound & harness.past(odd) & harness.past(register.upset))
+    return harness
+
+
 def _turns(_: T3Config) -> Harness:
     """One requester is chosen; the model counts the grants of others that it has waited for."""
     requesters = 5
@@ -249,6 +279,14 @@ PROOFS = (
         says="A long-lived register holds what was written last, and after reset its initial value.",
         harness=_kept,
         sizes=_BOTH,
+        depth=6,
+    ),
+    Proof(
+        name="blocks.parity",
+        invariants=(3,),
+        says="A register with parity is called damaged from the first wrong bit on, until a second one or a write.",
+        harness=_parity,
+        sizes={"4 bits": _PROTECTED},
         depth=6,
     ),
     Proof(
