@@ -195,7 +195,7 @@ ASSUMPTIONS: dict[str, Owed] = {
     ),
     "an empty bank that is halted stays empty": Owed(
         says="drained stays 1 while maintenance is",
-        claims=(("tracker-bank.conserves", "an empty bank that is halted stays empty"),),
+        claims=(("tracker-bank.stays-empty", "an empty bank that is halted stays empty"),),
     ),
     "events are pushed only with room": Owed(
         says="push is 0 while level is the depth",
