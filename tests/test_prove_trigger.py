@@ -71,3 +71,17 @@ def test_a_trigger_that_loads_the_descriptors_of_another_context_differs_from_th
 
     claims = broken_claims("trigger.as-naive", lambda text: in_module(text, r"\.loader", forgets), depth=13)
     assert "live is the same" in claims
+
+
+@pytest.mark.slow
+def test_a_loader_that_goes_one_descriptor_too_far_is_found():
+    """Seeded: a context has a descriptor left to load when the next one is the one after its last."""
+    claims = broken_claims(
+        "trigger.loads",
+        lambda text: in_module(
+            text, r"\.contexts", lambda module: re.sub(r"cell \$lt (\$\d+)", r"cell $le \1", module)
+        ),
+        method="bounded",
+        depth=14,
+    )
+    assert claims[0].startswith("the loader works on what follows in context")

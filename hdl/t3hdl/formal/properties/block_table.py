@@ -127,7 +127,7 @@ PROOFS = (
         says="A block is ready exactly when the last of its tiles is counted or its chunk is complete, 2 cycles after "
         "the pulse, once between two clears; tiles of other blocks and slots do nothing to it.",
         harness=_fires,
-        sizes={"2 blocks": _SMALL, "1 block": replace(_SMALL, blocks=1), "4 blocks": replace(_SMALL, blocks=4)},
+        sizes={"1 block": replace(_SMALL, blocks=1), "2 blocks": _SMALL, "4 blocks": replace(_SMALL, blocks=4)},
         method="induction",
         depth=3,
         cover_depth=14,
