@@ -60,9 +60,9 @@ def _fires(config: T3Config) -> Harness:
     with m.If(table.tile_valid):
         m.d.comb += row.eq((table.tile.row - chunk.row0)[:12] >> chunk.row_shift)
         m.d.comb += col.eq((table.tile.col - chunk.col0)[:12] >> chunk.col_shift)
-        m.d.comb += hit.eq(((col << chunk.row_blocks_log) | row) % config.blocks == number)
+        m.d.comb += hit.eq((((col << chunk.row_blocks_log) | row) & (config.blocks - 1)) == number)
     with m.Else():
-        m.d.comb += [row.eq(number % (1 << chunk.row_blocks_log)), col.eq(number >> chunk.row_blocks_log)]
+        m.d.comb += [row.eq(number & ((1 << chunk.row_blocks_log) - 1)), col.eq(number >> chunk.row_blocks_log)]
         m.d.comb += hit.eq(table.walk_block == number)
     with m.If(loads):
         m.d.sync += [chunk.eq(table.load_places), loaded.eq(1)]
