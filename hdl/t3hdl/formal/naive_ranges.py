@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from ..control import register_map as regs
@@ -38,7 +38,7 @@ class NaiveRanges:
 
     def holds(self, i: int, line: Value) -> Value:
         """Whether range ``i`` is in use and has the line."""
-        return self.attributes[i].valid & (line >= self.base[i]) & (line < self.limit[i])
+        return self.attributes[i].valid & (self.base[i] <= line) & (line < self.limit[i])
 
     def first(self, line: Value) -> tuple[Value, Value, data.View]:
         """Whether some range holds ``line``; base and attributes of the first one that does, 0 if none."""
@@ -53,12 +53,11 @@ class NaiveRanges:
         return hit, base, data.View(regs.RangeAttributes, attributes)
 
     def claim_kept(self, harness: Harness) -> None:
-        """The part's registers are these."""
-        for i, (base, limit, attributes) in enumerate(zip(self.base, self.limit, self.attributes, strict=True)):
+        """The part's registers are these; from then on they are looked at, which is the same and quickly seen."""
+        naive = list(zip(self.base, self.limit, self.attributes, strict=True))
+        for i, registers in enumerate(naive):
             kept = [harness.inside[rf"ranges\.{name}_{i}"] for name in ("base", "limit", "attributes")]
-            same = [
-                register == Value.cast(naive) for register, naive in zip(kept, (base, limit, attributes), strict=True)
-            ]
-            harness.claim(
-                f"range {i} changes only when it is written or its context is aborted", same[0] & same[1] & same[2]
-            )
+            same = Cat(there == Value.cast(register) for there, register in zip(kept, registers, strict=True))
+            harness.claim(f"range {i} changes only when it is written or its context is aborted", same.all())
+            self.base[i], self.limit[i] = kept[:2]
+            self.attributes[i] = data.View(regs.RangeAttributes, kept[2])
