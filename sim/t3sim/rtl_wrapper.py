@@ -74,6 +74,11 @@ PART void part_bench(intptr_t state, intptr_t in, intptr_t out, int64_t vectors,
         if (++vector == vectors) vector = 0;
     }}
 }}
+{select}"""
+
+_SELECT = """
+// The input that is no port of the part: it keeps its value, also during a reset.
+PART void part_select(intptr_t state, int64_t value) {{ reinterpret_cast<V*>(state)->rootp->{select} = value; }}
 """
 
 
@@ -87,13 +92,17 @@ def simulated_copy(verilog: str) -> str:
     return re.sub(r"\bposedge\b", "edge", verilog)
 
 
-def wrapper(words: WordMap, sources: Iterable[str]) -> str:
-    """The C++ file for a part with these words; ``sources`` are Verilator's generated files, to be included."""
+def wrapper(words: WordMap, sources: Iterable[str], select: str = "") -> str:
+    """The C++ file for a part with these words; ``sources`` are Verilator's generated files, to be included.
+
+    ``select`` : an input beside those in ``words``, for which there is a function ``part_select`` (formal/mutation.py).
+    """
     return _TEMPLATE.format(
         includes="\n".join(f'#include "{name}"' for name in sources),
         drive="\n".join(_drive(_member(path), *place) for path, place in words.inputs.items()),
         sample="\n".join(_sample(_member(path), *place) for path, place in words.outputs.items()),
         input_words=max(1, words.input_words),
+        select=_SELECT.format(select=select) if select else "",
     )
 
 

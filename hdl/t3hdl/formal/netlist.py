@@ -19,6 +19,8 @@ read_rtlil harness.il
 delete */t:$meminit_v2
 hierarchy -top top
 proc
+delete -input top/w:rst
+connect -nomap -nounset -set rst 1'0 top
 flatten
 memory_map
 dffunmap
@@ -81,10 +83,16 @@ def compile_harness(
     registers but those of the harness that say so begin with any value. Raises ToolError if Yosys is missing or fails.
     """
     signals = harness.finish(depth)
-    harness.m.domains.sync = clock = ClockDomain(reset_less=True)
-    ports = [*harness.inputs.values(), *signals.values(), clock.clk]
+    harness.m.domains.sync = clock = ClockDomain()
+    # The reset is an input up to here, so that the part has the same cells as in the generated Verilog.
+    ports = [*harness.inputs.values(), *signals.values(), clock.clk, clock.rst]
     text = rtlil.convert(harness.m, name="top", emit_src=False, ports=ports)
-    (folder / "harness.il").write_text(patch(text) if patch else text)
+    compile_graphs(patch(text) if patch else text, list(signals), outputs, folder)
+
+
+def compile_graphs(text: str, signals: Iterable[str], outputs: Iterable[str], folder: Path) -> None:
+    """As :func:`compile_harness`, for RTLIL with a module ``top`` whose outputs are ``signals``."""
+    (folder / "harness.il").write_text(text)
     script = [_PREPARE.format(design=DESIGN)]
     for output in outputs:
         others = [f"delete -port top/{name}" for name in signals if name != output]
