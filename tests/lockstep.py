@@ -16,9 +16,9 @@ HISTORY = 8
 class Lockstep:
     """All instances of a part, with the same inputs.
 
-    ``inputs`` and ``outputs`` name the ports; ``cycle`` counts the clocks, ``skipped`` those that a lazy instance left
-    out; ``moved`` has the payload of every stream that transferred in the last cycle; ``seen`` names the outputs that
-    were not 0 in some cycle.
+    ``inputs`` and ``outputs`` name the ports; ``cycle`` counts the clocks since reset, ``skipped`` those that a lazy
+    instance left out; ``moved`` has the payload of every stream that transferred in the last cycle; ``seen`` names the
+    outputs that were not 0 in some cycle.
     """
 
     def __init__(self, parts: dict[str, PartType], *, title: str) -> None:
@@ -51,6 +51,15 @@ class Lockstep:
             if valid != name and valid in self._words.outputs:
                 return valid
         return None
+
+    def reset(self) -> None:
+        """Reset all instances, wherever they are, with all inputs 0; ``skipped`` and ``seen`` go on."""
+        self._inputs[:] = self._previous[:] = 0
+        self.cycle, self.moved = 0, {}
+        self._history.clear()
+        for instance in (*self._eager.values(), *self._lazy.values()):
+            instance.reset()
+        self._compare()
 
     def set(self, port: str, value: int) -> None:
         """Drive an input port; it keeps the value until it is set again."""

@@ -237,6 +237,10 @@ class Stimulus:
     def plan_job(self, context: int, first: int, end: int) -> None:
         """Queue the tables of a job: ranges, and descriptors [first, end) of ``context``, before its arm."""
 
+    def blurred(self, word: int, bits: range) -> int:
+        """Sometimes with one of these bits inverted, so that no bit of a word of small numbers is always 0."""
+        return word ^ 1 << self.rng.choice(bits) if self.chance(0.1) else word
+
     def context(self) -> int:
         """The context of an item: mostly of a job, sometimes one that belongs to no job."""
         if self.chance(0.05):
@@ -290,7 +294,7 @@ class Stimulus:
     def request(self) -> int:
         """A memory request, mostly a tracked store."""
         rng = self.rng
-        return pack(
+        word = pack(
             MemoryRequest,
             line=rng.randrange(0x20, 0xF0) if self.chance(0.95) else rng.getrandbits(39),
             op=rng.choice((Op.STORE, Op.STORE, *range(8))),
@@ -299,3 +303,4 @@ class Stimulus:
             row=rng.randrange(3), col=rng.randrange(3) if self.chance(0.95) else rng.getrandbits(12),
             tag=rng.getrandbits(32),
         )  # fmt: skip
+        return self.blurred(word, range(Shape.cast(MemoryRequest).width))

@@ -21,6 +21,7 @@ class Monitor(Stimulus):
             self.bench.set("comm_seen", self.chance(0.2))
         if self.bench.get("measure"):
             share = self.rng.choice((0, 1, 2, 3, 4))  # eighths of the cycles; a grant is two bus cycles
-            self.served = [self.rng.randrange(6 * share + 1) for _ in self.served]
+            shift = self.rng.choice((0, 0, 0, 6, 18))  # some in a long stage, of which the sum has all bits
+            self.served = [self.rng.randrange(6 * share + 1) << shift for _ in self.served]
         if not self.bench.get("measure"):
             self.bench.set("served", self.served[self.bench.get("select") % self.config.slices])

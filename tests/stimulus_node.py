@@ -9,12 +9,13 @@ class Node(Stimulus):
 
     def token(self) -> int:
         rng = self.rng
-        return pack(
+        word = pack(
             Token,
             context=int(self.chance(0.1)), epoch=int(self.chance(0.1)), row=rng.randrange(TILES),
             col=rng.randrange(2), wf=int(self.chance(0.1)), bottom=self.chance(0.1),
             n=rng.choice((1, 1, 2, 511, 512, 1023)),
         )  # fmt: skip
+        return self.blurred(word, range(Token["n"].offset))
 
     def drive_part(self) -> None:
         for port in self.bench.inputs:

@@ -29,7 +29,9 @@ class Tracker(Stimulus):
 
     def token(self, bank: int) -> int:
         rng, mask = self.rng, self.config.tracker_banks - 1
-        row, col = rng.randrange(self.tiles) * self.row_stride, rng.randrange(self.tiles) * self.col_stride
+        above = range(self.config.bank_bits, Token["row"].width)  # the bits below choose the bank
+        row = self.blurred(rng.randrange(self.tiles) * self.row_stride, above)
+        col = self.blurred(rng.randrange(self.tiles) * self.col_stride, above)
         return pack(
             Token,
             context=self.context(), epoch=int(self.chance(0.05)),

@@ -43,12 +43,14 @@ FAULTS = {"corrected", "uncorrectable", "poison_valid", "poison_slot"}
 
 
 def compare(parts: dict[str, PartType], name: str, config: T3Config, cycles: int, title: str) -> Lockstep:
-    """Drive these types of the part ``name`` with its stimulus for this many cycles."""
-    bench = Lockstep(parts, title=title)
-    stimulus = STIMULI[name](bench, config, random.Random(f"{SEED} {title}"))
-    for _ in range(cycles):
-        stimulus.drive()
-        bench.step()
+    """Drive these types of the part ``name`` with its stimulus, from a reset in the middle for this many cycles."""
+    bench, rng = Lockstep(parts, title=title), random.Random(f"{SEED} {title}")
+    for leg in (cycles // 10, cycles):
+        bench.reset()
+        stimulus = STIMULI[name](bench, config, rng)
+        for _ in range(leg):
+            stimulus.drive()
+            bench.step()
     return bench
 
 
