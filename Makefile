@@ -4,7 +4,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 pytho
 	'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
 BIN := .venv/bin
 READY := .venv/.ready
-SOURCES := hdl sim tb tests
+SOURCES := hdl sim tb tests mutation
 SEEDS ?= 1
 CYCLES ?= 4000
 # One worker per core, 8 at most: each holds compiled kernels of its own. A file's tests share what they build, so they
@@ -12,7 +12,7 @@ CYCLES ?= 4000
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-all tb area pages lint types clean prerequisites
+.PHONY: run test test-all tb mutants area pages lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -27,6 +27,10 @@ test-all: $(READY)  ## every proof and test
 
 tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part
 	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)
+
+mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what notices them (an hour on two cores)
+	$(BIN)/python mutation/campaign.py --out docs/proofs/mutation.json
+	$(BIN)/python -m t3sim.reports.mutation_page
 
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
 	$(BIN)/python -m t3hdl.emit.area

@@ -1,0 +1,98 @@
+"""What became of each mutant, and what that comes to for each part."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+EXPLANATIONS = Path(__file__).with_name("explanations.json")
+"""By part and command: why a mutant that nothing notices, and that was not proven equivalent, is no mistake."""
+
+
+@dataclass(kw_only=True)
+class Fate:
+    """What became of a mutant, ``command`` of Yosys; ``wire`` is what the bit is called, if it has a name.
+
+    ``bench`` : what the unit bench says, empty if it notices nothing. ``proofs`` : those that are violated.
+    ``unproven`` : those that are no longer inductive. ``equivalence`` : the answer of
+    :mod:`t3hdl.formal.equivalence`, asked only if the bench notices nothing. ``explanation`` : why it is no mistake.
+    """
+
+    component: str
+    number: int
+    command: str
+    wire: str
+    bench: str = ""
+    proofs: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)
+    equivalence: str = ""
+    explanation: str = ""
+
+    @property
+    def killed(self) -> bool:
+        """Whether a bench or a proof has a run from reset that shows the mistake."""
+        return bool(self.bench or self.proofs)
+
+    @property
+    def equivalent(self) -> bool:
+        """Whether it is proven, or explained, to be no mistake."""
+        return not self.killed and (self.equivalence.startswith("equivalent") or bool(self.explanation))
+
+
+def summary(fates: Iterable[Fate]) -> dict[str, float]:
+    """Counts of these mutants; ``rate`` is that of those killed among those that are not equivalent."""
+    fates = list(fates)
+    equivalent, killed = (sum(getattr(fate, what) for fate in fates) for what in ("equivalent", "killed"))
+    return {
+        "mutants": len(fates),
+        "bench": sum(bool(fate.bench) for fate in fates),
+        "proofs": sum(bool(fate.proofs) for fate in fates),
+        "unproven": sum(bool(fate.unproven and not fate.proofs) for fate in fates),
+        "killed": killed,
+        "equivalent": equivalent,
+        "survivors": len(fates) - killed - equivalent,
+        "rate": round(killed / max(1, len(fates) - equivalent), 4),
+    }
+
+
+def table(components: dict[str, dict[str, float]]) -> Table:
+    """The summaries for people."""
+    shown = Table(title="Mutants of the netlists")
+    heads = ("part", "mutants", "bench", "proofs", "not inductive", "killed", "equivalent", "survive", "rate")
+    for head in heads:
+        shown.add_column(head, justify="left" if head == "part" else "right")
+    for component, row in components.items():
+        *counts, rate = row.values()
+        shown.add_row(component, *map(str, counts), f"{100 * rate:.1f} %")
+    return shown
+
+
+def record(fates: Iterable[Fate], **parameters: Any) -> dict[str, Any]:
+    """Everything, for programs and for the manual; ``parameters`` say how it was found."""
+    parts: dict[str, list[Fate]] = {}
+    for fate in sorted(fates, key=lambda fate: (fate.component, fate.number)):
+        parts.setdefault(fate.component, []).append(fate)
+    everything = [fate for part in parts.values() for fate in part]
+    components = {name: summary(part) for name, part in parts.items()} | {"all": summary(everything)}
+    return {
+        "schema": 1, **parameters, "components": components, "mutants": [asdict(fate) for fate in everything],
+    }  # fmt: skip
+
+
+def known(path: Path | None) -> dict[str, list[Fate]]:
+    """What a file of an earlier campaign already has, by part."""
+    parts: dict[str, list[Fate]] = {}
+    if path is not None and path.exists():
+        for row in json.loads(path.read_text())["mutants"]:
+            parts.setdefault(row["component"], []).append(Fate(**row))
+    return parts
+
+
+def explain(fates: Iterable[Fate]) -> None:
+    """Gives each mutant its explanation, if there is one."""
+    texts = json.loads(EXPLANATIONS.read_text())
+    for fate in fates:
+        fate.explanation = texts.get(f"{fate.component}: {fate.command}", "")
