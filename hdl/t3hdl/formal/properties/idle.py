@@ -16,7 +16,7 @@ from ...emit.verilog import PARTS
 from ..harness import Harness
 from ..proof import Proof
 
-_LEAST = preset(
+LEAST = preset(
     "small", slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=2, tracker_ways=1, tracker_banks=1,
     row_index_bits=0, descriptors=2, chunk_window=2, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
     token_queue=2, event_queue=2,
@@ -117,19 +117,19 @@ _SMALL = preset("small")
 PROOFS = (
     _proof("axi", small=_SMALL),
     _proof("leaf", small=_SMALL),
-    _proof("matcher", least=_LEAST, small=_SMALL, protect=preset("small", descriptors=4, protect=True)),
+    _proof("matcher", least=LEAST, small=_SMALL, protect=preset("small", descriptors=4, protect=True)),
     _proof("monitor", small=_SMALL),
     _proof("nmc", quick=False, small=preset("small", dtypes=("int32",), nmc_latency=2)),
     _proof("registers", small=_SMALL),
     _proof("root", small=_SMALL),
     _proof(
         "slice",
-        least=_LEAST,
+        least=LEAST,
         small=_SMALL,
         performed=preset("small", count_on="performed"),
         protect=preset("small", token_queue=2, protect=True),
     ),
-    _proof("tracker", quick=False, least=_LEAST, small=_SMALL, protect=preset("small", tracker_ways=1, protect=True)),
-    _proof("trigger", quick=False, least=_LEAST, small=_SMALL, protect=replace(_LEAST, protect=True)),
-    _proof("unit", quick=False, least=_LEAST),
+    _proof("tracker", quick=False, least=LEAST, small=_SMALL, protect=preset("small", tracker_ways=1, protect=True)),
+    _proof("trigger", quick=False, least=LEAST, small=_SMALL, protect=replace(LEAST, protect=True)),
+    _proof("unit", quick=False, least=LEAST),
 )

@@ -12,6 +12,7 @@ from ...emit.verilog import PARTS
 from ...layouts import ConfigWrite
 from ..harness import Harness
 from ..proof import Proof
+from .idle import LEAST
 
 
 def _keeps(name: str, config: T3Config) -> Harness:
@@ -51,19 +52,14 @@ def _disarm(name: str, harness: Harness) -> Value:
     return control_pulses(harness.m, valid, write).disarm
 
 
-_LEAST = preset(
-    "small", slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=2, tracker_ways=1, tracker_banks=1,
-    row_index_bits=0, descriptors=2, chunk_window=2, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
-    token_queue=2, event_queue=2,
-)  # fmt: skip
 _SMALL = preset("small")
 _SIZES = {
-    "core": {"least": _LEAST},
+    "core": {"least": LEAST},
     "leaf": {"small": _SMALL},
-    "matcher": {"least": _LEAST, "small": _SMALL},
+    "matcher": {"least": LEAST, "small": _SMALL},
     "root": {"small": _SMALL},
-    "slice": {"least": _LEAST, "small": _SMALL, "performed": preset("small", count_on="performed")},
-    "trigger": {"least": _LEAST, "small": _SMALL},
+    "slice": {"least": LEAST, "small": _SMALL, "performed": preset("small", count_on="performed")},
+    "trigger": {"least": LEAST, "small": _SMALL},
 }
 """The parts that have output streams; those of the unit are the core's."""
 
