@@ -189,11 +189,11 @@ def test_a_fault_depends_on_seed_kind_and_number_alone(benches: dict[bool, Bench
 
 def test_shares_add_up_and_every_kind_is_there() -> None:
     todo = jobs(12_000, tuple(CLASSES), (True, False))
-    assert len(todo) == 24_000
+    assert len(todo) == 15_000
     model = [job for job in todo if job.protected and job.kind in ("bits", "lost", "repeated", "reordered")]
     assert len(model) >= 10_000
     assert {job.kind for job in jobs(1, tuple(CLASSES), (True,))} == set(KINDS) == set(DRAWS)
-    assert len(jobs(300, ("link",), (False,))) == 300
+    assert len(jobs(300, ("link",), (False,))) == 75
 
 
 def _verdict(job: Job) -> Verdict:
@@ -240,7 +240,7 @@ def test_an_interrupted_campaign_goes_on(fake_work: list[Job]) -> None:
 def test_the_record_counts_and_names(tmp_path: Path) -> None:
     found = {job: _verdict(job) for job in jobs(180, ("bits", "link"), (True, False))}
     record = record_of(0, found)
-    assert sum(row.faults for row in record.rows) == len(found) == 360
+    assert sum(row.faults for row in record.rows) == len(found)
     assert all(sum(row.outcomes.values()) == row.faults for row in record.rows)
     assert record.model_faults == 180
     assert len(record.broken) == sum(job.protected and job.number % 5 >= 3 for job in found)
@@ -264,6 +264,12 @@ def test_wrong_options_are_refused_in_a_line(options: list[str], message: str) -
 
 def test_the_page_is_that_of_the_record_beside_it() -> None:
     assert page.PAGE.read_text() == page.text(page.read(page.KEPT))
+
+
+def test_the_kept_campaign_is_complete_and_nothing_protected_was_silent() -> None:
+    record = page.read(page.KEPT)
+    assert record.model_faults >= 10_000
+    assert record.broken == []
 
 
 @pytest.fixture(scope="module")

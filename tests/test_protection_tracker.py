@@ -247,6 +247,22 @@ def test_a_lost_event_completes_nothing() -> None:
     guarded(scenario)
 
 
+@pytest.mark.parametrize("register", [r"maintenance\.until", r"counters\.tiles", r"bank_1\.queue\.o__payload"])
+def test_a_wrong_bit_in_any_other_register_poisons_every_slot(register: str) -> None:
+    async def scenario(d: Driver) -> None:
+        await _half_a_chunk(d)
+        flip(d.bench, register, 3)
+        assert not d["idle"]
+        await d.step(10)
+        assert (d.poisoned, d["uncorrectable"], d["corrected"], d["idle"]) == ([0, 1, 2, 3], 1, 0, 1)
+        await d.load(expected=6)
+        d.send(col=6, n=6)
+        await d.settle()
+        assert ([chunk["slot"] for _, chunk in d.chunks], len(d.poisoned)) == ([0], 4)
+
+    guarded(scenario)
+
+
 def test_protection_changes_nothing_without_faults() -> None:
     outputs: list[list[Any]] = []
     for protect in (False, True):

@@ -200,6 +200,18 @@ def test_a_word_of_a_slot_beyond_repair_poisons_its_chunk(table: tuple[int, int]
     _check_double(spoil, lost={0})
 
 
+@pytest.mark.parametrize("name", ["done_mask", "quiesced", "peak_ready"])
+def test_a_wrong_bit_in_any_other_register_poisons_every_chunk(name: str) -> None:
+    async def spoil(d: Driver) -> None:
+        word = _stored(d, name=name)
+        flip(d.bench, word, 0)
+        await d.step()
+        if name in ("done_mask", "quiesced"):  # they stay wrong, and the test wants to go on
+            flip(d.bench, word, 0)
+
+    _check_double(spoil, lost={0, 1, 4}, most={1: 2})
+
+
 def test_a_link_beyond_repair_poisons_all_chunks_of_the_context() -> None:
     async def spoil(d: Driver) -> None:
         flip(d.bench, _stored(d, table=_LINKS, row=0), 0, 9)  # what comes after block 0 of chunk 0

@@ -24,7 +24,13 @@ def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tu
 
 
 @click.command()
-@click.option("--faults", "count", type=click.IntRange(1, 10_000_000), default=1000, help="Faults for each system.")
+@click.option(
+    "--faults",
+    "count",
+    type=click.IntRange(1, 10_000_000),
+    default=1000,
+    help="Faults for the system with protection; the one without gets a quarter.",
+)
 @click.option("--classes", default=",".join(CLASSES), callback=_chosen, help="Classes of faults, by commas.")
 @click.option("--protect/--no-protect", default=None, help="Only the system with, or without, protection.")
 @click.option("--repeat", metavar="KIND:NUMBER", help="Only this fault, with what became of it in words.")

@@ -13,6 +13,9 @@ KINDS = tuple(kind for kinds in CLASSES.values() for kind in kinds)
 PROTECTED_AGAINST = ("bits", "lost", "repeated", "reordered")
 """Kinds of which the hardware with its protection, and the link with its retries, must let none do silent harm."""
 
+PLAIN_PART = 4
+"""The system without protection gets one fault for so many of the other: its harm is only counted."""
+
 
 @dataclass(frozen=True, order=True)
 class Job:
@@ -24,12 +27,13 @@ class Job:
 
 
 def jobs(faults: int, classes: Sequence[str], variants: Sequence[bool]) -> list[Job]:
-    """About ``faults`` faults of the classes, for each variant of the system; at least one of each kind."""
+    """About ``faults`` faults of the classes for the system with protection, a quarter for the one without; at least
+    one of each kind. ``variants``: which of both, True is with."""
     shares = {kind: share for name in classes for kind, share in CLASSES[name].items()}
     total = sum(shares.values())
     return [
         Job(protected, kind, number)
         for protected in variants
         for kind, share in shares.items()
-        for number in range(max(1, round(faults * share / total)))
+        for number in range(max(1, round(faults * share / total / (1 if protected else PLAIN_PART))))
     ]
