@@ -35,7 +35,7 @@ mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
 	$(BIN)/python -m t3hdl.emit.area
 
-pages: $(READY)  ## docs/constants.md and docs/validation.md, after a change of a machine or a model
+pages: $(READY)  ## docs/constants.md, docs/faults.md and docs/validation.md, after a change of a machine or a model
 	$(BIN)/python -m t3sim.reports.constants
 	$(BIN)/python -m t3sim.faults.page
 	$(BIN)/python -m t3sim.reports.validation

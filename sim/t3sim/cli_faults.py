@@ -29,7 +29,7 @@ def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tu
     "count",
     type=click.IntRange(1, 10_000_000),
     default=1000,
-    help="Faults for the system with protection; the one without gets a quarter.",
+    help="Faults for the system with protection; the one without gets a tenth.",
 )
 @click.option("--classes", default=",".join(CLASSES), callback=_chosen, help="Classes of faults, by commas.")
 @click.option("--protect/--no-protect", default=None, help="Only the system with, or without, protection.")
@@ -65,7 +65,7 @@ def faults(
     record = record_of(seed, found)
     if out is not None:
         with output_folder(out) as folder:
-            write_atomically(folder / "faults.json", json_text(record.model_dump()))
+            write_atomically(folder / "faults.json", json_text(record.model_dump(by_alias=True)))
             draw(record, folder / "faults")
     console = wide_console()
     console.print(fault_table(record))

@@ -55,7 +55,8 @@ class System:
         """Program the unit, and wait until its chunks are live. Raises SimulationError if it refuses a write."""
         driver = self.driver(number)
         for address, value in driver.writes:
-            error, _ = bus_access(gpu, self.steps, 1, address, value)
+            signed = value - (value >> 63 << 64)  # as compiled code takes 64 bits
+            error, _ = bus_access(gpu, self.steps, 1, address, signed)
             if error:
                 raise SimulationError(f"the T3 unit refused the write of {value:#x} to register {address:#x}")
         run_cycles(gpu, self.steps, driver.load_cycles)

@@ -13,7 +13,7 @@ KINDS = tuple(kind for kinds in CLASSES.values() for kind in kinds)
 PROTECTED_AGAINST = ("bits", "lost", "repeated", "reordered")
 """Kinds of which the hardware with its protection, and the link with its retries, must let none do silent harm."""
 
-PLAIN_PART = 4
+PLAIN_PART = 10
 """The system without protection gets one fault for so many of the other: its harm is only counted."""
 
 
@@ -27,7 +27,7 @@ class Job:
 
 
 def jobs(faults: int, classes: Sequence[str], variants: Sequence[bool]) -> list[Job]:
-    """About ``faults`` faults of the classes for the system with protection, a quarter for the one without; at least
+    """About ``faults`` faults of the classes for the system with protection, a tenth for the one without; at least
     one of each kind. ``variants``: which of both, True is with."""
     shares = {kind: share for name in classes for kind, share in CLASSES[name].items()}
     total = sum(shares.values())

@@ -23,7 +23,7 @@ _HEAD = """\
 
     t3 faults --faults {count} --seed {seed} --out docs/faults
 
-made; the plain system gets a quarter of the faults. The same command gives the same file, whatever the number of
+made; the plain system gets a tenth of the faults. The same command gives the same file, whatever the number of
 workers (`--jobs`). Finished runs are kept in the cache folder, so an interrupted campaign goes on. `--classes` and
 `--protect` / `--no-protect` choose a part; `t3 faults --repeat lost:17` runs one fault again and prints what it was and
 what named it.
