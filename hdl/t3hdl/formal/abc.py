@@ -10,6 +10,7 @@ from .netlist import ToolError, package_folder
 
 _REACHED = re.compile(r"was asserted in frame (\d+)")
 _DEPTH = re.compile(r"No output asserted in (\d+) frames")
+_REDUCE = "scorr; write_aiger {}_reduced.aig"
 _INVARIANT = re.compile(r"Invariant F\[(\d+)\]")
 _SIZE = re.compile(r"lat =\s*(\d+)\s+and =\s*(\d+)")
 
@@ -29,9 +30,14 @@ def search(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
     return _ask(f"bmc3 -F {depth} -T {limit_s}; write_cex -a {output}.aiw", output, folder, depth)
 
 
+def search_reduced(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
+    """As :func:`search`, without the run: what is the same in every run is merged first, which brings depth."""
+    return _ask(f"{_REDUCE.format(output)}; bmc3 -F {depth} -T {limit_s}", output, folder, depth)
+
+
 def exclude(output: str, folder: Path, *, limit_s: int) -> Answer:
     """Whether no run at all sets ``output``; if one does, it is not kept: :func:`search` finds it again."""
-    return _ask(f"scorr; write_aiger {output}_reduced.aig; pdr -T {limit_s}", output, folder, None)
+    return _ask(f"{_REDUCE.format(output)}; pdr -T {limit_s}", output, folder, None)
 
 
 def _ask(command: str, output: str, folder: Path, depth: int | None) -> Answer:
@@ -49,7 +55,8 @@ def _ask(command: str, output: str, folder: Path, depth: int | None) -> Answer:
     reached, invariant, searched = (p.search(run.stdout) for p in (_REACHED, _INVARIANT, _DEPTH))
     if reached:
         return Answer(outcome="reached", frames=int(reached[1]) + 1, latches=latches, gates=gates)
-    if "Property proved" in run.stdout or (depth is None and _is_constant_zero(folder / f"{output}_reduced.aig")):
+    reduced = folder / f"{output}_reduced.aig"
+    if "Property proved" in run.stdout or (reduced.exists() and _is_constant_zero(reduced)):
         return Answer(outcome="never", frames=int(invariant[1]) if invariant else 1, latches=latches, gates=gates)
     frames = int(searched[1]) if searched else 0
     outcome: Literal["never", "unknown"] = "never" if depth is not None and frames >= depth else "unknown"

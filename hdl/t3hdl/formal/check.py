@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from .abc import Answer, exclude, search
+from .abc import Answer, exclude, search, search_reduced
 from .dependencies import inspect
 from .harness import BAD, STEP, Harness
 from .netlist import compile_harness
@@ -58,10 +58,12 @@ def _claims(task: Task, folder: Path) -> tuple[Outcome, Answer, str]:
     proof = task.proof
     if proof.method == "unbounded":
         answer = exclude(BAD, folder, limit_s=proof.limit_s)
-        if answer.outcome == "reached":  # the shortest run, and on the netlist as it was
-            answer = search(BAD, folder, depth=answer.frames, limit_s=proof.limit_s)
-    else:
+    elif proof.method == "induction":  # few cycles: not worth a reduction
         answer = search(BAD, folder, depth=proof.depth, limit_s=proof.limit_s)
+    else:
+        answer = search_reduced(BAD, folder, depth=proof.depth, limit_s=proof.limit_s)
+    if answer.outcome == "reached":  # the shortest run, and on the netlist as it was
+        answer = search(BAD, folder, depth=answer.frames, limit_s=proof.limit_s)
     outcomes: dict[str, Outcome] = {"reached": "violated", "never": "proven", "unknown": "undecided"}
     if proof.method != "induction" or answer.outcome != "never":
         return outcomes[answer.outcome], answer, BAD

@@ -3,13 +3,13 @@
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain
 
-from .harness import LASTING, Harness
+from .harness import LASTING, STEP, Harness
 
 DESIGN = "design.il"
 """The flat netlist with words, from which counterexamples are shown."""
@@ -29,16 +29,23 @@ write_rtlil {design}
 design -save words
 """
 
-_OUTPUT = """\
+_START = """\
 design -load words
 {forget}
-{others}
 formalff -ff2anyinit
 opt -full -noff
 techmap
 opt -fast -noff
 setundef -zero
 aigmap
+opt_clean -purge
+design -save gates
+"""
+"""The gates of all outputs, for runs that begin with reset or, where initial values are forgotten, anywhere."""
+
+_OUTPUT = """\
+design -load gates
+{others}
 opt_clean -purge
 write_aiger -zinit -symbols -map {output}.map {output}.aig
 """
@@ -90,14 +97,20 @@ def compile_harness(
     compile_graphs(patch(text) if patch else text, list(signals), outputs, folder)
 
 
-def compile_graphs(text: str, signals: Iterable[str], outputs: Iterable[str], folder: Path) -> None:
+def compile_graphs(text: str, signals: Sequence[str], outputs: Iterable[str], folder: Path) -> None:
     """As :func:`compile_harness`, for RTLIL with a module ``top`` whose outputs are ``signals``."""
     (folder / "harness.il").write_text(text)
     script = [_PREPARE.format(design=DESIGN)]
-    for output in outputs:
-        others = [f"delete -port top/{name}" for name in signals if name != output]
-        forget = f"setattr -unset init w:* w:{LASTING}* %d" if output == "step" else ""
-        script.append(_OUTPUT.format(forget=forget, others="\n".join(others), output=output))
+    wanted = list(outputs)
+    for some, forget in (
+        ([output for output in wanted if output != STEP], ""),
+        ([output for output in wanted if output == STEP], f"setattr -unset init w:* w:{LASTING}* %d"),
+    ):
+        if some:
+            script.append(_START.format(forget=forget))
+        for output in some:
+            others = [f"delete -port top/{name}" for name in signals if name != output]
+            script.append(_OUTPUT.format(others="\n".join(others), output=output))
     run_yosys("\n".join(script), folder)
 
 

@@ -70,8 +70,8 @@ PROOFS = (
         harness=partial(_equal, watchdog=False),
         sizes={"1 context": _ONE, "2 contexts": _TWO},
         method="bounded",
-        depth=20,
-        cover_depth=24,
+        depth=25,
+        cover_depth=25,
         quick=False,
     ),
     Proof(
@@ -81,8 +81,8 @@ PROOFS = (
         harness=partial(_equal, watchdog=True),
         sizes={"1 context": _ONE},
         method="bounded",
-        depth=19,
-        cover_depth=24,
+        depth=24,
+        cover_depth=25,
         quick=False,
     ),
 )
