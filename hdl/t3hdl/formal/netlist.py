@@ -23,6 +23,7 @@ delete -input top/w:rst
 connect -nomap -nounset -set rst 1'0 top
 flatten
 memory_map
+async2sync
 dffunmap
 delete */s:0
 write_rtlil {design}
