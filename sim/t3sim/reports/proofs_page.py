@@ -40,7 +40,7 @@ def invariants_section() -> str:
 
 def results_section() -> str:
     """The table of ``t3 prove``."""
-    results, times = _kept("proofs.json")["proofs"], _kept("timing.json")
+    results, times = kept("proofs.json")["proofs"], kept("timing.json")
     rows = [
         (
             f"`{row['name']}`", row["size"], _method(row), f"{row['latches']:,}", len(row["claims"]),
@@ -91,7 +91,8 @@ def _title(row: Mapping[str, Any]) -> str:
     return f"{row['name']} ({row['size']})"
 
 
-def _kept(name: str) -> dict[str, Any]:
+def kept(name: str) -> dict[str, Any]:
+    """A file of the results that are kept beside the page."""
     return json.loads((KEPT / name).read_text(encoding="utf-8"))
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from amaranth.hdl import EnableInserter, Module, Signal, Value
+from amaranth.hdl import ClockSignal, EnableInserter, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -53,6 +53,7 @@ def _channel(_: T3Config, *, channel: str) -> Harness:
     since_reset, data = Signal(range(_RESET + 1)), harness.free("data", _BITS)
     m.d.sync += since_reset.eq(since_reset + (since_reset != _RESET))
     _drive(harness, crossing, {
+        "host_clk": ClockSignal(),
         f"{source}axi_{channel}valid": harness.free("wish") & (since_reset == _RESET),
         f"{source}axi_{field}": data,
         f"{sink}axi_{channel}ready": harness.free("ready"),
