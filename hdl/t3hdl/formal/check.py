@@ -58,10 +58,9 @@ def _claims(task: Task, folder: Path) -> tuple[Outcome, Answer, str]:
     proof = task.proof
     if proof.method == "unbounded":
         answer = exclude(BAD, folder, limit_s=proof.limit_s)
-    elif proof.method == "induction":  # few cycles: not worth a reduction
-        answer = search(BAD, folder, depth=proof.depth, limit_s=proof.limit_s)
     else:
-        answer = search_reduced(BAD, folder, depth=proof.depth, limit_s=proof.limit_s)
+        look = search_reduced if proof.reduce else search
+        answer = look(BAD, folder, depth=proof.depth, limit_s=proof.limit_s)
     if answer.outcome == "reached":  # the shortest run, and on the netlist as it was
         answer = search(BAD, folder, depth=answer.frames, limit_s=proof.limit_s)
     outcomes: dict[str, Outcome] = {"reached": "violated", "never": "proven", "unknown": "undecided"}

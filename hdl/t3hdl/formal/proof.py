@@ -28,6 +28,8 @@ class Proof:
     sizes : the sizes by name, the first one that of ``t3 prove --quick``.
     method, depth : see :data:`Method`; with ``unbounded``, ``depth`` is that within which covers must be reached.
     cover_depth : the same for the other methods; 0 stands for ``depth``.
+    reduce : whether a bounded search first merges what is the same in every run: slow for most, but where two designs
+        are compared it brings depth.
     quick : whether the first size takes seconds and belongs to ``t3 prove --quick``.
     limit_s : seconds after which an engine gives up, and the verdict is *undecided*.
     """
@@ -40,6 +42,7 @@ class Proof:
     method: Method = "unbounded"
     depth: int = 20
     cover_depth: int = 0
+    reduce: bool = False
     quick: bool = True
     limit_s: int = 600
 

@@ -72,6 +72,7 @@ PROOFS = (
         method="bounded",
         depth=25,
         cover_depth=25,
+        reduce=True,
         quick=False,
     ),
     Proof(
@@ -83,6 +84,7 @@ PROOFS = (
         method="bounded",
         depth=24,
         cover_depth=25,
+        reduce=True,
         quick=False,
     ),
 )
