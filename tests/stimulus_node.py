@@ -15,7 +15,7 @@ class Node(Stimulus):
             col=rng.randrange(2), wf=int(self.chance(0.1)), bottom=self.chance(0.1),
             n=rng.choice((1, 1, 2, 511, 512, 1023)),
         )  # fmt: skip
-        return self.blurred(word, range(Token["n"].offset))
+        return self.blurred(word, range(Token["n"].offset)) if self.chance(0.2) else word
 
     def drive_part(self) -> None:
         for port in self.bench.inputs:

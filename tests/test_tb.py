@@ -163,7 +163,7 @@ def test_every_testbench_passes_for_a_short_time(tmp_path):
 def test_verilator_and_icarus_play_the_same(tmp_path):
     needs("icarus")
     needs("verilator")
-    done = run(tmp_path, "--parts", "leaf", "--cycles", "16000")
+    done = run(tmp_path, "--parts", "leaf", "--cycles", "4000")
     assert done.returncode == 0, done.stdout + done.stderr
     moved = covered(tmp_path)["parts"]["leaf"]["transactions"]
     assert moved["verilator"] == moved["icarus"] > 1000

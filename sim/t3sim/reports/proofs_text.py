@@ -63,7 +63,7 @@ LEVELS = (
         "all pairs of 32-bit numbers",
     ),
     (
-        "mutation", "[mutation](mutation.md)", "the proofs and benches notice small mistakes in the netlist",
+        "mutation", "`make mutants`", "the proofs and benches notice small mistakes in the netlist",
         "mistakes that no small change makes",
     ),
     (
