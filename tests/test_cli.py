@@ -156,7 +156,10 @@ def test_progress_goes_to_stderr(engine):
             "policy must be one of sequential, sequential-pipelined, sequential-nmc, t3, t3-mca, ideal-overlap, ",
         ),
         (("--hardware", "fpga"), "hardware must be one of rtl, golden, not 'fpga'"),
-        (("--hardware-preset", "huge"), "hardware preset must be one of paper, paper-fit, small, fpga, not 'huge'"),
+        (
+            ("--hardware-preset", "huge"),
+            "hardware preset must be one of paper, paper-fit, small, fpga, fpga-all, fpga-hx8k, fpga-up5k, not 'huge'",
+        ),
         (("--machine", "papre"), "machine must be one of paper, paper-samsung, toy"),
         (("--set", "gpu.cuss=3"), "did you mean 'cus'?"),
         (("--set", "gpu.cus"), "section.key=value"),

@@ -39,7 +39,10 @@ def test_written_with_its_parameters(tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--preset", "smal"), "hardware preset must be one of paper, paper-fit, small, fpga, not 'smal'"),
+        (
+            ("--preset", "smal"),
+            "hardware preset must be one of paper, paper-fit, small, fpga, fpga-all, fpga-hx8k, fpga-up5k, not 'smal'",
+        ),
         (("--set", "tracker_set=8"), "hardware parameter must be one of"),
         (("--set", "tracker_sets=many"), "tracker_sets must be an int, not 'many'"),
         (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),

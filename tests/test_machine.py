@@ -138,7 +138,11 @@ def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
         ("hbm.drain_low", 0.9, r"hbm\.drain_low must be below drain_high \(0\.8\), not 0\.9"),
         ("hbm.nRC", 47, r"hbm\.nRC must be at least nRAS \+ nRP \(48\), not 47"),
         ("hbm.nREFI", 100, r"hbm\.nREFI must be above nRFC \+ nRC \(208\), not 100"),
-        ("hardware.preset", "smal", r"hardware preset must be one of paper, paper-fit, small, fpga, not 'smal'"),
+        (
+            "hardware.preset",
+            "smal",
+            r"hardware preset must be one of paper, paper-fit, small, fpga, fpga-all, fpga-hx8k, fpga-up5k, not 'smal'",
+        ),
         ("hardware.overrides.ways", 2, r"hardware parameter must be one of .*not 'ways'"),
         ("hardware.overrides.slices", "64", r"slices must be an int, not '64'"),
         ("variation.clock_scale", [1.0, 0.0], r"variation\.clock_scale must be above 0, not 0\.0"),

@@ -197,8 +197,23 @@ PRESETS: dict[str, T3Config] = {
         slices=4, node_inputs=4, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, descriptors=8, chunk_window=8,
         blocks=16, egress_ports=1, nmc_latency=6, dtypes=("fp16",),
     ),
+    "fpga-all": T3Config(
+        slices=1, node_inputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, descriptors=8, chunk_window=8,
+        blocks=16, egress_ports=1, nmc_latency=6,
+    ),
+    "fpga-hx8k": T3Config(
+        slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,
+        chunk_window=4, blocks=4, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=2,
+        egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+    ),
+    "fpga-up5k": T3Config(
+        slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=2, tracker_banks=1, descriptors=4,
+        chunk_window=4, blocks=4, wavefronts=2, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=2,
+        egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+    ),
 }  # fmt: skip
-"""``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs), ``fpga`` (for boards)."""
+"""``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs). For boards: ``fpga``, ``fpga-all``
+(every data type, one slice), ``fpga-hx8k`` (for iCE40HX8K), ``fpga-up5k`` (for a tracker and trigger on iCE40UP5K)."""
 
 
 def preset(name: str, **overrides: Any) -> T3Config:
