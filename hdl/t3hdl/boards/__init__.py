@@ -1,0 +1,1 @@
+"""The hardware on FPGA boards: a design that tests itself."""

@@ -1,0 +1,269 @@
+"""The stores of the GEMM and the updates that come over the link, as requests to the slices."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..blocks.queues import InputQueue
+from ..config import T3Config
+from ..layouts import LINE_BITS, MemoryRequest, Op, Route, channel_of
+from . import gemm
+from .failures import Failure, What
+from .rounds import Seed, dtype_of, op_of, spread
+from .walk import Pace, Walk, stride
+
+READ_TAG = 1 << 31
+"""Tag of a read whose line is wanted; other tags have the values of an update in their low 16 bits."""
+CONTEXT = 0
+_FOREIGN_CONTEXT = 1
+
+Access = data.StructLayout({"address": gemm.ADDRESS_BITS, "op": 3, "tagged": 1, "foreign": 1})
+"""An access to the memory, from which its request follows."""
+
+
+def line_of(address: Value) -> Value:
+    """The line that an address of the memory names."""
+    return (address | gemm.BASE)[:LINE_BITS]
+
+
+def request_of(access: Any, *, gpu: Value, tag: Value, dtype: Value, config: T3Config) -> dict[str, Any]:
+    """Fields of the access's MemoryRequest, of a GPU's store, or of an update in the link's words."""
+    return {
+        "line": line_of(access.address), "op": access.op, "dtype": dtype,
+        "context": Mux(access.foreign, _FOREIGN_CONTEXT, CONTEXT), "source": gpu, "tagged": access.tagged,
+        "wf": gemm.wavefront(access.address, config),
+        "right": gemm.right(access.address), "bottom": gemm.bottom(access.address),
+        "row": gemm.tile_row(access.address), "col": gemm.tile_col(access.address), "tag": tag,
+    }  # fmt: skip
+
+
+def assign(target: Any, fields: dict[str, Any]) -> list[Any]:
+    """Assignments of the named fields."""
+    return [target[name].eq(value) for name, value in fields.items()]
+
+
+class Distributor(wiring.Component):
+    """Sends accesses to the slices of their lines.
+
+    Parameters
+    ----------
+    config : the hardware configuration.
+    incoming : 1 for what comes over the link; says which values updates carry.
+    read_tag : tag of reads.
+
+    Members
+    -------
+    seed : In : that of the round.
+    i : In(stream(Access)) : the accesses.
+    o : Out(stream(MemoryRequest)).array(slices) : to one port of each slice.
+    busy : Out(1) : an access waits.
+
+    Latency: 1.
+    """
+
+    def __init__(self, *, config: T3Config, incoming: int, read_tag: int = 0) -> None:
+        super().__init__({
+            "seed": In(Seed), "i": In(stream.Signature(Access)),
+            "o": Out(stream.Signature(MemoryRequest)).array(config.slices), "busy": Out(1),
+        })  # fmt: skip
+        self._config, self._incoming, self._read_tag = config, incoming, read_tag
+
+    def elaborate(self, platform: Any) -> Module:
+        """A queue; its head is offered to one slice."""
+        m = Module()
+        m.submodules.queue = queue = InputQueue(Access)
+        wiring.connect(m, wiring.flipped(self.i), queue.i)
+        head = queue.o.payload
+        channel = channel_of(line_of(head.address), self._config.slices)
+        values = spread(self.seed.as_value(), head.address, incoming=self._incoming)
+        fields = request_of(
+            head, gpu=self.seed.gpu + self._incoming, tag=Mux(head.op == Op.READ, self._read_tag, values),
+            dtype=dtype_of(self.seed, self._config), config=self._config,
+        )  # fmt: skip
+        for number, port in enumerate(self.o):
+            m.d.comb += [port.valid.eq(queue.o.valid & (channel == number)), *assign(port.payload, fields)]
+        m.d.comb += [
+            queue.o.ready.eq(Array(port.ready for port in self.o)[channel]),
+            self.busy.eq(queue.o.valid),
+        ]
+        return m
+
+
+class LocalTraffic(wiring.Component):
+    """The GPU's own stores, through the egress: a packet for the peer, or an access to a slice. Also clears the memory.
+
+    Members
+    -------
+    seed, noise : In : that of the round; 5 bits for the pace.
+    zero, play : In(1) : start to clear the memory, or to play the stores.
+    store : Out(stream(MemoryRequest)), route : In(stream(Route)) : the egress matcher of the unit.
+    compute_write : Out(stream(MemoryRequest)).array(slices) : to the slices.
+    busy : Out(1) : not everything was taken by the slices.
+    failure : Out : pulse; a row was not routed as it must be.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "seed": In(Seed), "noise": In(5), "zero": In(1), "play": In(1),
+            "store": Out(stream.Signature(MemoryRequest)), "route": In(stream.Signature(Route)),
+            "compute_write": Out(stream.Signature(MemoryRequest)).array(config.slices),
+            "busy": Out(1), "failure": Out(Failure),
+        })  # fmt: skip
+        self._config = config
+
+    def elaborate(self, platform: Any) -> Module:
+        """Walk, egress, distributor; ``flying`` counts rows in the egress."""
+        m = Module()
+        m.submodules.walk = walk = Walk()
+        m.submodules.pace = pace = Pace()
+        m.submodules.out = out = Distributor(config=self._config, incoming=0)
+        zeroing, flying = Signal(), Signal(3)
+        with m.If(self.zero | self.play):
+            m.d.sync += zeroing.eq(self.zero)
+        m.d.comb += [
+            pace.noise.eq(self.noise),
+            walk.start.eq(self.zero | self.play),
+            walk.first.eq(Cat(0, 0, 0, 0, 0, 0, (self.seed.gpu + 1)[:2])),
+            walk.step.eq(stride(self.seed.plain[0], self.seed.local_step)),
+            walk.go.eq(pace.go | zeroing),
+            out.seed.eq(self.seed),
+            self.busy.eq(walk.busy | (flying != 0) | out.busy),
+        ]
+        self._send(m, walk.o, zeroing)
+        self._receive(m, out.i, zeroing)
+        for inner, outer in zip(out.o, self.compute_write, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
+        sent, back = self.store.valid & self.store.ready, self.route.valid & self.route.ready
+        m.d.sync += flying.eq(flying + sent - back)
+        return m
+
+    def _send(self, m: Module, walk: Any, zeroing: Value) -> None:
+        """Rows of tiles, and stores of the GPU's own elsewhere; of its other lines the link takes care."""
+        address = walk.payload
+        store = Signal(Access)
+        own = Signal()
+        m.d.comb += [
+            own.eq(zeroing | gemm.in_output(address) | gemm.written_locally(address)),
+            store.address.eq(address),
+            store.op.eq(Mux(zeroing, int(Op.READ_CLEAR), int(Op.STORE))),
+            store.tagged.eq(~zeroing & (gemm.in_output(address) | gemm.outside(address))),
+            self.store.valid.eq(walk.valid & own),
+            walk.ready.eq(self.store.ready | ~own),
+            *assign(
+                self.store.payload,
+                request_of(
+                    store, gpu=self.seed.gpu, tag=0, dtype=~dtype_of(self.seed, self._config), config=self._config
+                ),
+            ),
+        ]
+
+    def _receive(self, m: Module, out: Any, zeroing: Value) -> None:
+        """Rows that stay go on, with the name that their line says."""
+        route, address = self.route.payload, self.route.payload.line[: gemm.ADDRESS_BITS]
+        remote = gemm.in_output(address) & (gemm.position(address, self.seed.gpu) == 0) & ~zeroing
+        base = Mux(remote, gemm.PEER_BASE, gemm.BASE) >> gemm.ADDRESS_BITS
+        peer = (self.seed.gpu - 1)[:2]
+        faults = [Signal(name=name) for name in ("wrong_base", "wrong_side", "wrong_peer", "wrong_op")]
+        taken, taken_address = Signal(), Signal(gemm.ADDRESS_BITS)
+        m.d.comb += [
+            out.valid.eq(self.route.valid & ~route.remote),
+            self.route.ready.eq(out.ready | route.remote),
+            out.payload.address.eq(address),
+            out.payload.op.eq(route.op),
+            out.payload.tagged.eq(~zeroing & (gemm.in_output(address) | gemm.outside(address))),
+        ]
+        m.d.sync += [
+            taken.eq(self.route.valid & self.route.ready),
+            taken_address.eq(address),
+            faults[0].eq(route.line[gemm.ADDRESS_BITS :] != base),
+            faults[1].eq(route.remote != remote),
+            faults[2].eq(remote & (route.peer != peer)),
+            faults[3].eq(route.op != Mux(zeroing, int(Op.READ_CLEAR), Mux(remote, op_of(self.seed), int(Op.STORE)))),
+            self.failure.valid.eq(taken & Cat(faults).any()),
+            self.failure.what.eq(What.ROUTE),
+            self.failure.detail.eq(taken_address),
+        ]
+
+
+class IncomingTraffic(wiring.Component):
+    """What comes over the link: the updates of other GPUs, stores elsewhere, and one write of another context.
+
+    Members
+    -------
+    seed, noise : In : that of the round; 5 bits for the pace.
+    play, drop : In(1) : starts; ``drop``: the first update is lost on the way.
+    comm_write : Out(stream(MemoryRequest)).array(slices) : to the slices.
+    busy : Out(1) : not everything was taken by the slices.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "seed": In(Seed), "noise": In(5), "play": In(1), "drop": In(1),
+            "comm_write": Out(stream.Signature(MemoryRequest)).array(config.slices), "busy": Out(1),
+        })  # fmt: skip
+        self._config = config
+
+    def elaborate(self, platform: Any) -> Module:
+        """Walk and distributor."""
+        m = Module()
+        m.submodules.walk = walk = Walk()
+        m.submodules.pace = pace = Pace()
+        m.submodules.out = out = Distributor(config=self._config, incoming=1)
+        address, gpu, dropping = walk.o.payload, self.seed.gpu, Signal()
+        tracked, foreign, elsewhere, sent = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            pace.noise.eq(self.noise),
+            walk.start.eq(self.play),
+            walk.first.eq(Cat(0, 0, 0, 0, 0, 0, (gpu + 2)[:2])),
+            walk.step.eq(stride(self.seed.plain[1], self.seed.incoming_step)),
+            walk.go.eq(pace.go),
+            tracked.eq(gemm.in_output(address) & (gemm.position(address, gpu) != 0)),
+            foreign.eq(gemm.foreign(address, gpu)),
+            elsewhere.eq(~gemm.in_output(address) & ~gemm.written_locally(address)),
+            sent.eq((tracked & ~dropping) | foreign | elsewhere),
+            out.seed.eq(self.seed),
+            out.i.valid.eq(walk.o.valid & sent),
+            walk.o.ready.eq(out.i.ready | ~sent),
+            out.i.payload.address.eq(address),
+            out.i.payload.op.eq(Mux(elsewhere, int(Op.STORE), op_of(self.seed))),
+            out.i.payload.tagged.eq(gemm.in_output(address) | gemm.outside(address)),
+            out.i.payload.foreign.eq(foreign),
+            self.busy.eq(walk.busy | out.busy),
+        ]
+        with m.If(self.play):
+            m.d.sync += dropping.eq(self.drop)
+        with m.Elif(walk.o.valid & tracked):
+            m.d.sync += dropping.eq(0)
+        for inner, outer in zip(out.o, self.comm_write, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
+        return m
+
+
+class BackgroundReads(wiring.Component):
+    """Reads of the GPU at random lines, whose data nobody looks at: they compete with the updates.
+
+    Members
+    -------
+    seed, noise, enable : In : that of the round; 10 bits for place and pace; read.
+    compute_read : Out(stream(MemoryRequest)).array(slices) : to the slices.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "seed": In(Seed), "noise": In(10), "enable": In(1),
+            "compute_read": Out(stream.Signature(MemoryRequest)).array(config.slices),
+        })  # fmt: skip
+        self._config = config
+
+    def elaborate(self, platform: Any) -> Module:
+        """An access in a register, and the distributor."""
+        m = Module()
+        m.submodules.out = out = Distributor(config=self._config, incoming=0)
+        for inner, outer in zip(out.o, self.compute_read, strict=True):
+            wiring.connect(m, inner, wiring.flipped(outer))
+        m.d.comb += [out.seed.eq(self.seed), out.i.payload.op.eq(Op.READ)]
+        with m.If(~out.i.valid | out.i.ready):
+            m.d.sync += [out.i.valid.eq(self.enable & (self.noise[8:] == 0)), out.i.payload.address.eq(self.noise)]
+        return m
