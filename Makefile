@@ -4,6 +4,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 pytho
 	'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null),$(p))))
 BIN := .venv/bin
 READY := .venv/.ready
+FPGA := .venv/.fpga
 SOURCES := hdl sim tb tests mutation
 SEEDS ?= 1
 CYCLES ?= 4000
@@ -12,7 +13,7 @@ CYCLES ?= 4000
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-all tb mutants area pages lint types clean prerequisites
+.PHONY: run test test-all tb mutants area fpga pages lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -35,6 +36,9 @@ mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
 	$(BIN)/python -m t3hdl.emit.area
 
+fpga: $(FPGA)  ## docs/boards-results.md: bitstreams for all boards, three seeds each (hours of a core)
+	$(BIN)/python -m t3sim.reports.boards_page
+
 pages: $(READY)  ## docs/constants.md, docs/faults.md and docs/validation.md, after a change of a machine or a model
 	$(BIN)/python -m t3sim.reports.constants
 	$(BIN)/python -m t3sim.faults.page
@@ -54,6 +58,10 @@ clean:  ## everything that the other targets made, but not results in out/
 $(READY): pyproject.toml | prerequisites
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+$(FPGA): $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,fpga]'
 	touch $@
 
 prerequisites:

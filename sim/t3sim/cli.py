@@ -15,6 +15,7 @@ from t3hdl.config import PRESETS
 from . import __version__
 from .cli_errors import Failure, Interrupted, Mismatch
 from .cli_faults import faults
+from .cli_fpga import fpga
 from .cli_model import model
 from .cli_prove import prove
 from .cli_reports import reproduce
@@ -226,6 +227,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
 
 
 main.add_command(faults)
+main.add_command(fpga)
 main.add_command(model)
 main.add_command(prove)
 main.add_command(reproduce)

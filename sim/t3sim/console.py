@@ -88,6 +88,24 @@ def proof_progress(console: Console, label: str, total: int) -> Iterator[Callabl
 
 
 @contextmanager
+def fpga_progress(console: Console, label: str, steps: int) -> Iterator[Callable[[str, str], None]]:
+    """A callback for a step of a build and how far it is, nothing when it is over; shown as :func:`progress` does."""
+    begin, done, running = time.monotonic(), 0, dict[str, str]()
+    with _bar_or_lines(console, label, "started (synthesis takes minutes for a large preset)", RUNS_SECONDS) as show:
+
+        def tell(step: str, phase: str) -> None:
+            nonlocal done
+            running[step] = phase
+            if not phase:
+                done += 1
+                del running[step]
+            latest = "; ".join(f"{name}: {now}" for name, now in list(running.items()))
+            show(done, steps, f"{_clock(time.monotonic() - begin)}, {latest}")
+
+        yield tell
+
+
+@contextmanager
 def _bar_or_lines(
     console: Console, label: str, first: str, every: float | None = None
 ) -> Iterator[Callable[[float, float | None, str], None]]:

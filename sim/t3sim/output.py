@@ -9,7 +9,7 @@ from pathlib import Path
 
 MARKERS = (
     "result.json", "compare.json", "t3.json", "bench.json", "validate.json", "reproduce.json", "sweep.json",
-    "sensitivity.json", "proofs.json", "faults.json",
+    "sensitivity.json", "proofs.json", "faults.json", "fpga.json",
 )  # fmt: skip
 """A folder with one of these files is an earlier output, which a new one may replace."""
 

@@ -1,0 +1,166 @@
+"""From a board and a configuration to a bitstream: Amaranth writes the files, Yosys and nextpnr do the work."""
+
+import hashlib
+import json
+import shutil
+import statistics
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..config import T3Config
+from .netlist import area, critical_path, fmax_mhz, too_much, used
+from .platforms import BOARDS, Board, OnBoard
+from .tools import ToolError, Tools, versions
+
+CONSTRAINT = 1.25
+"""nextpnr is asked for the target times this, so that it goes on improving what is already good enough."""
+
+Show = Callable[[str, str], None]
+"""Told which step (``synthesis``, ``seed 1``) a build is in, and how far it is; nothing when the step is over."""
+
+
+class DoesNotFitError(ToolError):
+    """The design needs more than the device has; the message has both numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Placement:
+    """One seed's result: nextpnr's report and the bitstream."""
+
+    seed: int
+    report: dict[str, Any]
+    bitstream: Path
+
+    @property
+    def fmax(self) -> float:
+        """MHz."""
+        return fmax_mhz(self.report)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """What is built: a board's test of one configuration, placed once for each seed."""
+
+    board: str
+    preset: str
+    config: T3Config
+    seeds: Sequence[int]
+
+    def run(self, folder: Path, tools: Tools, show: Show, jobs: int = 1) -> dict[str, Any]:
+        """Fills ``folder`` and returns the record of ``fpga.json``; ``jobs`` seeds at a time.
+
+        Raises DoesNotFitError, ToolError, and ValueError if the board's test cannot run on this configuration.
+        """
+        board = BOARDS[self.board]
+        platform = _platform(board)
+        tool_versions = versions(_family(platform))
+        name = f"t3_{self.board}"
+        commands = self._prepare(board, platform, name, folder)
+        show("synthesis", "begins")
+        tools.run(commands[0], folder, partial(show, "synthesis"))
+        show("synthesis", "")
+        place = partial(self._place, commands[1:], name, folder, platform, tools, show)
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                placements = list(pool.map(place, self.seeds))
+            except BaseException:
+                tools.stop()
+                raise
+        areas = area(folder / f"{name}.json")
+        best = max(placements, key=lambda placement: placement.fmax)
+        shutil.copyfile(best.bitstream, folder / best.bitstream.name)
+        return self._record(board, platform, tool_versions, areas, placements, best)
+
+    def _prepare(self, board: Board, platform: Any, name: str, folder: Path) -> list[list[str]]:
+        """Writes the design, its constraints and scripts; returns the commands: synthesis, placement, packing."""
+        clock = f"{platform.default_clk}_0__io"
+        megahertz = board.target_mhz * CONSTRAINT
+        test = board.test(config=self.config, clock_hz=round(platform.default_clk_frequency))
+        plan = platform.prepare(
+            OnBoard(board, test),
+            name,
+            emit_src=False,  # no paths of this machine
+            verbose=True,
+            nextpnr_opts="--report report.json --timing-allow-fail",
+            add_preferences=f'FREQUENCY PORT "{clock}" {megahertz} MHZ;',  # ECP5; the later one holds
+            add_constraints=f"set_frequency {clock} {megahertz}",  # iCE40
+        )
+        plan.extract(folder)
+        return json.loads(plan.files[f"build_{name}.json"])["commands"]
+
+    def _place(
+        self, commands: Sequence[Sequence[str]], name: str, folder: Path, platform: Any, tools: Tools, show: Show,
+        seed: int,
+    ) -> Placement:  # fmt: skip
+        """Place, route and pack with one seed, in a folder of its own."""
+        own = folder / f"seed-{seed}"
+        own.mkdir()
+        for suffix in (".json", ".lpf", ".pcf"):
+            if (folder / f"{name}{suffix}").exists():
+                shutil.copyfile(folder / f"{name}{suffix}", own / f"{name}{suffix}")
+        placement, packing = commands
+        tell = partial(show, f"seed {seed}")
+        tell("begins")
+        try:
+            tools.run([*placement, "--seed", str(seed)], own, tell)
+        except ToolError as error:
+            excess = too_much((own / f"{name}.tim").read_text(), _family(platform))
+            if not excess:
+                raise
+            need = ", ".join(f"{needed:,} {name} of {there:,}" for name, (needed, there) in excess.items())
+            raise DoesNotFitError(
+                f"preset {self.preset!r} does not fit on {BOARDS[self.board].title} ({platform.device}): "
+                f"it needs {need.replace('_', ' ')}; choose a smaller preset or board"
+            ) from error
+        tools.run(packing, own, tell)
+        tell("")
+        (bitstream,) = (path for path in (own / f"{name}.bit", own / f"{name}.bin") if path.exists())
+        return Placement(seed=seed, report=json.loads((own / "report.json").read_text()), bitstream=bitstream)
+
+    def _record(
+        self, board: Board, platform: Any, tool_versions: dict[str, str], areas: dict[str, dict[str, int]],
+        placements: Sequence[Placement], best: Placement,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The contents of ``fpga.json``: of the fastest seed, whose bitstream is kept, and Fmax of all of them."""
+        return {
+            "board": self.board,
+            "title": board.title,
+            "device": platform.device,
+            "package": platform.package,
+            "speed_grade": board.speed_grade,
+            "preset": self.preset,
+            "parameters": asdict(self.config),
+            "design": board.test.__name__,
+            "oscillator_mhz": platform.default_clk_frequency / 1e6,
+            "target_mhz": board.target_mhz,
+            "constraint_mhz": board.target_mhz * CONSTRAINT,
+            "fmax_mhz": {str(placement.seed): placement.fmax for placement in placements},
+            "median_fmax_mhz": statistics.median(placement.fmax for placement in placements),
+            "seed": best.seed,
+            "bitstream": {
+                "file": best.bitstream.name,
+                "sha256": hashlib.sha256(best.bitstream.read_bytes()).hexdigest(),
+            },
+            "used": used(best.report, _family(platform), areas),
+            "area": areas,
+            "critical_path": critical_path(best.report),
+            "tools": tool_versions,
+        }
+
+
+def _platform(board: Board) -> Any:
+    """Raises ToolError without amaranth-boards."""
+    try:
+        return board.make_platform()
+    except ModuleNotFoundError as error:
+        versions("ecp5")  # names what is missing
+        raise ToolError(str(error)) from error
+
+
+def _family(platform: Any) -> str:
+    """As in nextpnr's name."""
+    return platform.family.lower()
