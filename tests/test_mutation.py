@@ -72,7 +72,7 @@ def test_equivalence(netlist, mutants, tmp_path):
 
 
 def test_proofs(netlist, mutants):
-    (writes,) = chosen_proofs(("axi-port.writes",))
+    (writes,) = chosen_proofs(("axi.writes",))
     found = dict(noticed(writes, CONFIG, netlist, mutants, limit_s=4))
     assert found == {ADDRESS_READY: "violated", STATE: "violated", RESET_VALUE: None, IDLE: None}
     (queue,) = chosen_proofs(("token-queue.conserves",))

@@ -166,7 +166,7 @@ def _reads(harness: Harness, port: AxiLitePort, channels: dict[str, Channel], ta
 
 PROOFS = (
     Proof(
-        name="axi-port.writes",
+        name="axi.writes",
         invariants=(8,),
         says="Every AXI4-Lite write becomes one bus request, or SLVERR if not all bytes are enabled, and gets one "
         f"response, in order, within {_BOUND} cycles; the protocol's rules hold on every channel.",
@@ -175,7 +175,7 @@ PROOFS = (
         depth=24,
     ),
     Proof(
-        name="axi-port.reads",
+        name="axi.reads",
         invariants=(8,),
         says="Every AXI4-Lite read becomes one bus request and gets one response with its data, in order, within "
         f"{_BOUND} cycles; the protocol's rules hold on every channel.",

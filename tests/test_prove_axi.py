@@ -6,7 +6,7 @@ from seeded_mistakes import expect_violated, in_cell
 def test_a_write_that_overtakes_the_response_of_the_one_before_is_found():
     """Seeded: the next write is made while the manager has not taken the last response."""
     expect_violated(
-        "axi-port.writes",
+        "axi.writes",
         lambda text: in_cell(
             text, module="top.dut", having=r"connect \A \axi_bvalid [0]", old=r"\axi_bvalid [0]", new="1'0"
         ),
