@@ -37,7 +37,7 @@ SHARES = {
 """Parts, and how many mutants of a hundred each gets: more where there is more control logic. The clock crossing has
 two clocks, which neither benches nor proofs of mutants know; ``core`` and ``unit`` are made of the parts."""
 CHANGES: dict[str, Any] = {
-    "descriptors": 4, "chunk_window": 2, "event_queue": 2, "token_queue": 3, "tile_count_bits": 4,
+    "descriptors": 4, "chunk_window": 2, "event_queue": 3, "token_queue": 3, "tile_count_bits": 4,
     "chunk_count_bits": 8,
 }  # fmt: skip
 SIZE = preset("small", **CHANGES)

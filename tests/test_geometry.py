@@ -129,7 +129,7 @@ def test_more_chunks_than_tiles_is_an_error():
 
 
 def check_blocks(partition: Partition, chunk: Chunk, unit: str, available: int) -> None:
-    grid, blocks = partition.grid, partition.blocks(chunk, unit, preset("small", blocks=available, event_queue=2))
+    grid, blocks = partition.grid, partition.blocks(chunk, unit, preset("small", blocks=available, event_queue=3))
     assert blocks.count == blocks.row_blocks * blocks.col_blocks
     assert blocks.row_blocks == ceil_div(chunk.rows, 1 << blocks.row_shift)
     assert blocks.col_blocks == ceil_div(chunk.cols, 1 << blocks.col_shift)
@@ -161,7 +161,7 @@ def test_block_units_when_the_hardware_has_enough():
 def test_blocks_grow_downwards_first():
     partition = Partition(grid=toy(256, 200), count=2, swizzle_rows=8)
     assert partition.blocks(Chunk(0, 8, 0, 4), "tile", preset("small", blocks=16)) == Blocks(1, 0, 4, 4)
-    assert partition.blocks(Chunk(0, 8, 0, 4), "tile", preset("small", blocks=2, event_queue=2)) == Blocks(3, 1, 1, 2)
+    assert partition.blocks(Chunk(0, 8, 0, 4), "tile", preset("small", blocks=2, event_queue=3)) == Blocks(3, 1, 1, 2)
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)

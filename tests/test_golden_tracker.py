@@ -30,7 +30,7 @@ def test_latency_and_no_entry_for_a_whole_tile():
     start = scene.bench.now
     scene.send(row=3, col=7, wf=1, n=LINES)
     scene.settle()
-    assert scene.tiles == [(start + 5, 2, 3, 7, 1)]
+    assert scene.tiles == [(start + 7, 2, 3, 7, 1)]
     assert scene.get("entries", "peak_entries") == [0, 0] and scene.errors() == []
 
 
@@ -40,7 +40,7 @@ def test_entry_counts_then_is_freed():
     scene.send(n=2)
     scene.tick(2)
     assert scene.get("entries", "peak_entries") == [0, 0] and scene.bench.now == start + 3  # update in this cycle
-    scene.tick()
+    scene.tick(2)
     assert scene.get("entries", "peak_entries") == [1, 0]
     scene.tick()
     assert scene.get("entries", "peak_entries") == [1, 1] and scene.bench.get("idle")
@@ -50,7 +50,7 @@ def test_entry_counts_then_is_freed():
     start = scene.bench.now
     scene.send(n=1)
     scene.settle()
-    assert scene.tiles == [(start + 5, 0, 0, 0, 0)] and scene.get("entries", "peak_entries") == [0, 1]
+    assert scene.tiles == [(start + 7, 0, 0, 0, 0)] and scene.get("entries", "peak_entries") == [0, 1]
 
 
 def test_back_to_back_tokens_of_one_tile():
@@ -59,7 +59,7 @@ def test_back_to_back_tokens_of_one_tile():
     for _ in range(3 * LINES):
         scene.send(n=1)
     scene.settle()
-    assert [cycle for cycle, *_ in scene.tiles] == [start + 4 + LINES * k for k in (1, 2, 3)]
+    assert [cycle for cycle, *_ in scene.tiles] == [start + 6 + LINES * k for k in (1, 2, 3)]
     assert scene.get("peak_entries", "entries") == [1, 0]
 
 
@@ -186,11 +186,11 @@ def test_over_count_without_an_entry_takes_none():
 
 
 def test_events_drain_round_robin_and_fill_back_to_ready():
-    config = preset("small", event_queue=2)
+    config = preset("small", event_queue=3)
     scene = Scene(config)
     scene.load()
     sent = Counter()
-    for _ in range(30):
+    for _ in range(31):
         items = {}
         for bank in range(2):
             if scene.bench.get(f"token.{bank}.ready"):
@@ -206,21 +206,20 @@ def test_events_drain_round_robin_and_fill_back_to_ready():
 
 
 def test_a_full_event_queue_stalls_exactly():
-    # Both banks make an event per cycle from t+3 on; 2 entries each. Bank 0 is drained at t+4, t+6, ..., bank 1 at
-    # t+5, t+7, ...: at t+5 both queues of bank 0 (pushed 3, 4; drained 4) and bank 1 (pushed 3, 4) are known.
-    config = preset("small", event_queue=2)
+    # Both banks make an event per cycle from t+3 on, in E from t+4 and in the queue from t+5; room for 3 in each. Bank 0
+    # is drained at t+5, t+7, ..., bank 1 at t+6, t+8, ...
+    config = preset("small", event_queue=3)
     scene = Scene(config)
     scene.load()
     start, ready = scene.bench.now, []
     for k in range(10):
         ready.append(scene.get("token.0.ready", "token.1.ready"))
         scene.tick(**{f"token.{bank}": pack(Token, row=bank, col=2 * k, n=LINES) for bank in range(2)})
-    # Entries at the start of t+3 .. : bank 1: 0, 1, 2 (full at t+5, holds), 1 at t+6 (pushes), 2 at t+7 (holds), ...
-    # its input queue then gains one entry at t+5 and one at t+7: not ready at t+8, ready at t+9.
-    # bank 0: 0, 1, 1 (drained at t+4), 2 at t+6 (holds), 1 at t+7, 2 at t+8 (holds): full one cycle later.
+    # Events in queue and E from t+4 on: bank 1: 1, 2, 3 (t+6: holds), 2, 3 (t+8: holds), ... Its input queue gains an
+    # item in each of these: not ready at t+7 and t+9. Bank 0: 1, 2, 2 (drained at t+5), 3 (t+7: holds): a cycle later.
     assert scene.bench.now == start + 10
-    assert [pair[1] for pair in ready] == [1, 1, 1, 1, 1, 1, 0, 1, 0, 1]
-    assert [pair[0] for pair in ready] == [1, 1, 1, 1, 1, 1, 1, 0, 1, 0]
+    assert [pair[1] for pair in ready] == [1, 1, 1, 1, 1, 1, 1, 0, 1, 0]
+    assert [pair[0] for pair in ready] == [1, 1, 1, 1, 1, 1, 1, 1, 0, 1]
 
 
 def test_disarm_is_reset_but_keeps_the_profile():
@@ -282,7 +281,7 @@ def test_random_tokens_of_fitting_tiles_are_all_found(name):
     seed = 11
     print(f"seed {seed}")
     rng = random.Random(seed)
-    config = preset(name, tracker_ways=16, event_queue=2)
+    config = preset(name, tracker_ways=16, event_queue=3)
     scene, banks = Scene(config), config.tracker_banks
     scene.load(row1=4, col1=4, addends=2, expected=16 * 2 * 2 * LINES)
     names = [(row, col, wf) for row in range(4) for col in range(4) for wf in range(2)]

@@ -12,7 +12,7 @@ def test_chunk_done_comes_with_its_last_tile():
     start = scene.bench.now
     scene.send(row=2, n=LINES)
     scene.settle()
-    assert scene.chunks == [(start + 5, 1, 0)] and scene.errors() == [] and scene.bench.get("overflowed") == 0
+    assert scene.chunks == [(start + 7, 1, 0)] and scene.errors() == [] and scene.bench.get("overflowed") == 0
 
 
 def test_event_for_a_complete_chunk_is_an_error_but_a_tile():
@@ -73,7 +73,7 @@ def test_overflow_is_counted_by_chunk():
     start = scene.bench.now
     scene.send(col=6, n=1)
     scene.settle()
-    assert scene.chunks == [(start + 5, 0, 1)] and len(scene.tiles) == 2
+    assert scene.chunks == [(start + 7, 0, 1)] and len(scene.tiles) == 2
     assert scene.get("overflowed", "peak_entries") == [1, 2] and scene.errors() == []
 
 
@@ -128,8 +128,8 @@ def test_a_slot_is_used_again():
 def test_a_load_in_the_cycle_of_an_event_wins_the_total():
     scene = live(expected=2 * LINES)
     scene.send(n=LINES)
-    scene.tick(3)
-    scene.load(expected=LINES)  # the event is drained in this cycle (t+4)
+    scene.tick(5)
+    scene.load(expected=LINES)  # the event is counted in this cycle (t+6)
     assert [tile[0] for tile in scene.tiles] == [scene.bench.now], "the pulse is not lost"
     assert scene.chunks == []
     scene.send(row=2, n=LINES)

@@ -27,18 +27,18 @@ def both(scene: Scene, tokens: int) -> None:
 
 
 def test_an_overflowed_chunk_is_counted_at_the_rate_of_the_banks():
-    scene = overflowed(2 + 2 * 50, event_queue=2)
+    scene = overflowed(2 + 2 * 50, event_queue=3)
     start = scene.bench.now
     both(scene, 50)
     scene.settle()
-    # The last events come at start + 49 + 3, and are drained in the next two cycles.
-    assert scene.chunks == [(start + 49 + 6, 0, 1)] and scene.errors() == []
+    # The last events are in E at start + 49 + 4, and are drained in the next two cycles.
+    assert scene.chunks == [(start + 49 + 8, 0, 1)] and scene.errors() == []
 
 
-@pytest.mark.parametrize(("expected", "done"), [(3, 5), (4, None), (5, 6), (6, 7)])
+@pytest.mark.parametrize(("expected", "done"), [(3, 7), (4, None), (5, 8), (6, 9)])
 def test_which_events_become_one(expected, done):
-    # Pushed by both banks at start + 3 and + 4. Drained: at + 4 bank 0 (1 line; what it pushes now is a new event),
-    # at + 5 bank 1 (2 lines), at + 6 bank 0 (1 line).
+    # Pushed by both banks at start + 4 and + 5. Drained: at + 5 bank 0 (1 line; what it pushes now is a new event),
+    # at + 6 bank 1 (2 lines), at + 7 bank 0 (1 line).
     scene = overflowed(expected)
     start = scene.bench.now
     both(scene, 2)
@@ -64,8 +64,8 @@ def test_lines_go_past_a_tile_and_another_chunk():
             "token.0": pack(Token, col=6 + 2 * k, n=1), "token.1": pack(Token, row=row, col=col, n=n),
         })  # fmt: skip
     scene.settle()
-    # Pushed at + 3 to + 6. Bank 1 is drained at + 5 (1 line), + 7 (the tile), + 9 (2 + 3 lines): 7 of 8.
-    assert [tile[:4] for tile in scene.tiles] == [(start + 8, 0, 0, 1)]
+    # Pushed at + 4 to + 7. Bank 1 is drained at + 6 (1 line), + 8 (the tile), + 10 (2 + 3 lines): 7 of 8.
+    assert [tile[:4] for tile in scene.tiles] == [(start + 10, 0, 0, 1)]
     assert scene.chunks == [] and scene.errors() == []
     scene.send(row=4, col=3, n=1)
     scene.settle()

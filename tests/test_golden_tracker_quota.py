@@ -129,7 +129,7 @@ def test_time_of_a_debug_read():
     start = scene.bench.now
     scene.send(n=LINES)
     scene.settle()
-    assert [cycle for cycle, *_ in scene.tiles] == [start + 3 + 4], "M takes it in d + 3, 4 cycles before its pulse"
+    assert [cycle for cycle, *_ in scene.tiles] == [start + 3 + 6], "M takes it in d + 3, 6 cycles before its pulse"
 
 
 def test_updates_and_tiles_count_what_is_matched():

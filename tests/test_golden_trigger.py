@@ -222,7 +222,7 @@ def test_pulses_of_an_unused_slot_are_ignored():
 
 
 def test_all_64_slots_and_descriptors():
-    config = preset("small", descriptors=64, chunk_window=64, blocks=1, event_queue=2)
+    config = preset("small", descriptors=64, chunk_window=64, blocks=1, event_queue=3)
     whole = {"row_shift": 15, "col_shift": 15, "last_block_row": 0, "last_block_col": 0, "tiles_corner": 1}
     scene = live(*[whole | {"row_blocks_log": 0, "peer": number} for number in range(64)], config=config)
     assert [(load["slot"], load["descriptor"]) for _, load in scene.loads] == [(n, n) for n in range(64)]

@@ -20,7 +20,7 @@ CONFIGS = {
     "narrow": preset(
         "small", slices=2, node_inputs=1, contexts=1, tracker_sets=1, tracker_ways=1, tracker_banks=1, row_index_bits=0,
         descriptors=5, chunk_window=3, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
-        token_queue=2, event_queue=2, nmc_latency=2, count_on="performed",
+        token_queue=2, event_queue=3, nmc_latency=2, count_on="performed",
     ),
     "wide": preset(
         "small", slices=16, node_inputs=16, ranges=4, contexts=16, tracker_sets=64, tracker_banks=8, tracker_ways=3,

@@ -87,7 +87,7 @@ def test_all_blocks_of_all_slots_fit_into_one_list() -> None:
 
 
 @pytest.mark.parametrize(("seed", "overrides"), [
-    (401, {}), (402, {"contexts": 1, "blocks": 1, "event_queue": 2}),
+    (401, {}), (402, {"contexts": 1, "blocks": 1, "event_queue": 3}),
     (403, {"contexts": 5, "blocks": 16, "chunk_window": 3}), (404, {"protect": True}),
 ])  # fmt: skip
 def test_random_lists(seed: int, overrides: dict[str, Any]) -> None:

@@ -206,7 +206,7 @@ def test_one_late_gpu_delays_all():
 @pytest.mark.parametrize("policy", TRACKED)
 def test_stores_of_chunks_that_are_not_live_are_held(policy):
     """A late GPU with two live chunks of eight: what its neighbour sends waits in front of the slices."""
-    window = {"hardware.overrides.chunk_window": 2, "hardware.overrides.event_queue": 2}
+    window = {"hardware.overrides.chunk_window": 2, "hardware.overrides.event_queue": 3}
     late = {"variation.start_skew_ns": [40_000.0] + [0.0] * 7}
     held = run(EIGHT, policy, window | late)
     check(held)

@@ -118,7 +118,7 @@ def test_back_to_back_tokens_of_one_entry_while_the_event_queue_is_full() -> Non
         assert sorted(d.done_tiles) == sorted((0, k // 8 * 2, k % 8 * 2 + b, 0) for k in range(60) for b in (0, 1))
         assert ([chunk for _, chunk in d.chunks], d.errors, d["entries"]) == ([{"slot": 0, "overflowed": 0}], [], 0)
 
-    check(scenario, event_queue=2, tracker_ways=1)
+    check(scenario, event_queue=3, tracker_ways=1)
 
 
 def test_a_full_set_marks_the_chunk_and_counts_the_rest_without_entries() -> None:
@@ -302,18 +302,18 @@ def test_a_load_starts_the_slot_from_zero() -> None:
     check(scenario, tracker_ways=1)
 
 
-@pytest.mark.parametrize("delay", [3, 4, 5])
+@pytest.mark.parametrize("delay", [5, 6, 7])
 def test_a_load_acts_after_an_event_of_the_same_cycle(delay: int) -> None:
     async def scenario(d: Driver) -> None:
         await d.start()
         await d.load(expected=12)
         d.send(col=0, n=6)
-        await d.step(delay)  # the event is drained 4 cycles after the token is taken
+        await d.step(delay)  # the event is counted 6 cycles after the token is taken
         await d.load(expected=12)
         d.send(col=2, n=6)
         await d.settle()
         assert len(d.tiles) == 2
-        assert len(d.chunks) == (1 if delay < 4 else 0)
+        assert len(d.chunks) == (1 if delay < 6 else 0)
 
     check(scenario)
 

@@ -13,6 +13,7 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import EventKind
 from t3hdl.tracking.event_queue import Event
 from t3hdl.tracking.tracker import Tracker
+from t3hdl.tracking.tracker_bank import ToldEvent
 from t3sim.golden.hardware import golden_hardware
 from t3sim.rtl import compiled_part
 from test_parts_agree import CONFIGS
@@ -43,13 +44,18 @@ def compare(config: T3Config, title: str) -> tuple[Inputs, Counter[str]]:
     return inputs, +seen
 
 
+def _fits(held: Any, event: Any) -> bool:
+    """Whether the lines of an OVERFLOW may be added to an event that waits."""
+    return held.kind == EventKind.OVERFLOW and held.slot == event.slot and held.lines + event.lines < 1 << 16
+
+
 def cases(config: T3Config, inputs: Inputs) -> Counter[str]:
     """How often each case of the event queues comes up in the RTL with these inputs."""
     tracker, hit = Tracker(config=config), Counter[str]()
     fragment = Fragment.get(tracker, None)
     queues = [
         (
-            [find(fragment, rf"bank_{b}\.events\.{name}") for name in ("level", "merge", "takes", "leaves", "fits_0")],
+            [find(fragment, rf"bank_{b}\.{name}") for name in (r"events\.level", "told", r"events\.leaves")],
             [find(fragment, rf"bank_{b}\.events\.entry_{k}") for k in range(config.event_queue)],
         )
         for b in range(config.tracker_banks)
@@ -61,17 +67,24 @@ def cases(config: T3Config, inputs: Inputs) -> Counter[str]:
             for port, value in cycle.items():
                 ctx.set(targets[port], value)
             for signals, entries in queues:
-                level, merge, takes, leaves, head_fits = map(ctx.get, signals)
-                hit["full"] += level == config.event_queue
-                if merge:
-                    place = takes.bit_length() - 1
-                    kinds = [ctx.get(entry) >> Event["kind"].offset & 1 for entry in entries[place + 1 : level]]
-                    hit["into the head"] += place == 0
-                    hit["into the middle"] += 0 < place < level - 1
-                    hit["into the last"] += 0 < place == level - 1
+                level, told, leaves = (
+                    ctx.get(signals[0]),
+                    ToldEvent.from_bits(int(ctx.get(signals[1]))),
+                    ctx.get(signals[2]),
+                )
+                hit["full"] += level + told.valid == config.event_queue
+                if not told.valid or told.event.kind != EventKind.OVERFLOW:
+                    continue
+                held = [Event.from_bits(ctx.get(entry) & (1 << Event.size) - 1) for entry in entries[:level]]
+                fits = [k for k, entry in enumerate(held) if _fits(entry, told.event)]
+                places = [k for k in fits if k or not leaves]
+                if places:
+                    hit["into the head"] += places[0] == 0
+                    hit["into the middle"] += 0 < places[0] < level - 1
+                    hit["into the last"] += 0 < places[0] == level - 1
                     hit["while the head leaves"] += leaves
-                    hit["past a tile"] += EventKind.TILE in kinds
-                hit["the one that would take it leaves"] += leaves and head_fits and not merge
+                    hit["past a tile"] += any(entry.kind == EventKind.TILE for entry in held[places[0] + 1 :])
+                hit["the one that would take it leaves"] += bool(fits) and not places
             await ctx.tick()
 
     simulator = Simulator(fragment)
@@ -117,10 +130,10 @@ def test_a_chunk_that_has_overflowed_is_counted_at_the_rate_of_the_banks() -> No
         times = [[t for t, _ in d.bench.sent[f"token.{bank}"]][2:] for bank in (0, 1)]
         assert times == [list(range(times[0][0], times[0][0] + 200))] * 2
         assert [chunk for _, chunk in d.chunks] == [{"slot": 0, "overflowed": 1}]
-        assert d.chunks[0][0] == times[0][-1] + 6, "the banks' last events are taken in two cycles"
+        assert d.chunks[0][0] == times[0][-1] + 8, "the banks' last events are taken in two cycles"
         assert d.errors == []
 
-    check(scenario, tracker_ways=1, event_queue=2)
+    check(scenario, tracker_ways=1, event_queue=3)
 
 
 @pytest.mark.parametrize(("expected", "done"), [(3, True), (4, False), (5, True), (6, True)])

@@ -62,8 +62,10 @@ def test_a_sweep_frees_the_entries_of_its_context_row_by_row() -> None:
         while d["maintenance"]:
             seen.append(d["entries"])
             await d.step()
-        # d, one cycle to read, then one row of both banks per cycle
-        assert (seen, d["entries"]) == ([8, 8, 8, 6], 4)
+        # d, one cycle to read, then one row of both banks per cycle; `entries` follows
+        assert (seen, d["entries"]) == ([8, 8, 8, 8], 6)
+        await d.step()
+        assert d["entries"] == 4
         d.send(n=5)
         d.send(context=1, n=5)
         await d.abort_over()

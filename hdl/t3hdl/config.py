@@ -38,7 +38,7 @@ class T3Config:
     tile_count_bits : width of a tile counter.
     chunk_count_bits : width of a chunk counter.
     token_queue : depth of a slice's token queue, 2 to 64.
-    event_queue : depth of a tracker bank's event queue, 2 to 16.
+    event_queue : depth of a tracker bank's event queue, 3 to 16: with fewer a bank could not take a token in every cycle.
     egress_ports : store rows (up to 256 bytes each) matched per cycle at the GPU's egress, 1 to 8.
     nmc_lanes : 16-bit lanes of the NMC ALU; a 32-byte line has 16.
     nmc_latency : pipeline stages of the NMC ALU, 2 to 8.
@@ -84,7 +84,7 @@ class T3Config:
             ("tracker_sets", 1, 4096), ("tracker_ways", 1, 16), ("tracker_banks", 1, 8),
             ("descriptors", 2, 64), ("chunk_window", 2, 64),
             ("blocks", 1, 64), ("wavefronts", 1, 16), ("tile_count_bits", 4, 16), ("chunk_count_bits", 8, 32),
-            ("token_queue", 2, 64), ("event_queue", 2, 16), ("egress_ports", 1, 8), ("nmc_lanes", 16, 16),
+            ("token_queue", 2, 64), ("event_queue", 3, 16), ("egress_ports", 1, 8), ("nmc_lanes", 16, 16),
             ("nmc_latency", 2, 8),
         ):  # fmt: skip
             value = getattr(self, name)
@@ -112,10 +112,10 @@ class T3Config:
                 f"row_index_bits must leave {self.bank_bits} (bank bits) of {self.set_bits} set bits to the column, "
                 f"not {self.row_index_bits}"
             )
-        if self.stale_cycles > self.blocks + 9:
+        if self.stale_cycles > self.blocks + 12:
             raise ValueError(
-                f"blocks must be at least {self.stale_cycles - 9}, so that the slot of a finished chunk is not in use "
-                f"again before its last events are counted, (event_queue + 2) x tracker_banks cycles; not {self.blocks}"
+                f"blocks must be at least {self.stale_cycles - 12}, so that the slot of a finished chunk is not in use "
+                f"again before its last events are counted, (event_queue + 2) x tracker_banks + 1 cycles; not {self.blocks}"
             )
         if self.chunk_window > self.descriptors:
             raise ValueError(f"chunk_window must be at most descriptors ({self.descriptors}), not {self.chunk_window}")
@@ -164,12 +164,13 @@ class T3Config:
 
     @property
     def stale_cycles(self) -> int:
-        """Cycles in which everything that a tracker bank has matched is counted: its pipeline and its event queue.
+        """Cycles after a slot became invalid in which all that was matched with it is counted.
 
-        One event per cycle in all; a chunk's slot is loaded again 13 + ``blocks`` cycles after its last event at the
-        earliest (docs/hardware.md, Trigger).
+        A bank holds two tokens in M and R and ``event_queue`` events (with the one in E). One event per cycle is
+        drained in all, and counted in the next one. A chunk's slot is loaded again 12 + ``blocks`` cycles after its
+        ``chunk_done`` at the earliest (docs/hardware.md, Trigger).
         """
-        return (self.event_queue + 2) * self.tracker_banks
+        return (self.event_queue + 2) * self.tracker_banks + 1
 
     @property
     def drain_cycles(self) -> int:

@@ -1,15 +1,21 @@
-"""Choosing one of several requests: the lowest one, or the next one in turn."""
+"""Choosing one of several requests: the lowest one, or the next one in turn; small sums without carry chains."""
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 
 def lowest_bit(mask: Value) -> Value:
-    """``mask`` with only its lowest set bit left (0 if none is set)."""
-    return (mask & (~mask + 1))[: len(mask)]
+    """``mask`` with only its lowest set bit left (0 if none is set), in a depth of log2(bits) rather than by a sum."""
+    n, below, step = len(mask), (mask << 1)[: len(mask)], 1
+    while step < n:
+        below, step = below | (below << step)[:n], 2 * step
+    return mask & ~below
 
 
 def index_of(one_hot: Value) -> Value:
@@ -17,6 +23,27 @@ def index_of(one_hot: Value) -> Value:
     n = len(one_hot)
     picks = [sum(1 << i for i in range(n) if i >> k & 1) for k in range((n - 1).bit_length())]
     return Cat(*((one_hot & pick).any() for pick in picks)) if picks else Const(0, 1)
+
+
+def chosen(one_hot: Value, values: Sequence[ValueLike]) -> Value:
+    """The value that belongs to the set bit of a mask with at most one set bit (0 if none is set): an AND-OR."""
+    casts = [Value.cast(value) for value in values]
+    return reduce(or_, (value & one_hot[i].replicate(len(value)) for i, value in enumerate(casts)))
+
+
+def ones(mask: Value) -> Value:
+    """How many bits of the mask are set: a table for every four of them, because short adders are slow in FPGAs."""
+    tables = [mask[i : i + 4] for i in range(0, len(mask), 4)]
+    return sum((Array(n.bit_count() for n in range(1 << len(bits)))[bits] for bits in tables), start=Const(0))
+
+
+def sum_is(a: Value, b: Value, c: Value) -> Value:
+    """Whether a + b = c in full, without a carry chain: every bit's carry is what the bit below it must have given."""
+    n = max(len(a), len(b), len(c)) + 1
+    a, b, c = (Cat(value, Const(0, n - len(value))) if n > len(value) else value for value in (a, b, c))
+    needed = a ^ b ^ c
+    given = (a & b) | ((a | b) & ~c)
+    return (needed == Cat(Const(0, 1), given)[:n]).all()
 
 
 class RoundRobin(wiring.Component):

@@ -11,8 +11,11 @@ from ..layouts import EventKind, Token
 EVENT_LINES_LIMIT = 1 << 16
 """Lines of an event stay below this."""
 
-Match = data.StructLayout({"matched": 1, "foreign": 1, "slot": 6, "descriptor": 6, "threshold": 16})
+Match = data.StructLayout({"matched": 1, "foreign": 1, "slot": 6, "lines": 16})
 """What the live slots say of a token; ``foreign``: it is of no slot, and that is an error."""
+
+Detail = data.StructLayout({"descriptor": 6, "threshold": 16})
+"""What the slot says of a matched token one step later."""
 
 Event = data.StructLayout({"kind": 1, "slot": 6, "row": 12, "col": 12, "wf": 4, "lines": 16})
 """What a bank reports."""
@@ -20,7 +23,8 @@ Event = data.StructLayout({"kind": 1, "slot": 6, "row": 12, "col": 12, "wf": 4, 
 Entry = data.StructLayout({"valid": 1, "context": 4, "epoch": 2, "row": 12, "col": 12, "wf": 4, "count": 16})
 """A counter and the tile that it counts for."""
 
-_KEY = ("context", "epoch", "row", "col", "wf")
+KEY = ("context", "epoch", "row", "col", "wf")
+"""What names a tile."""
 
 
 def state(cleared: list[Signal], name: str, shape: Any) -> Any:
@@ -36,10 +40,10 @@ def states(cleared: list[Signal], prefix: str, number: int, shape: Any) -> list[
 
 
 class NaiveBank:
-    """Input queue, M, R, table, marks and event queue of one bank; a part of the tracker's module.
+    """Input queue, M, R, table, marks, E and event queue of one bank; a part of the tracker's module.
 
     ``pop`` : the oldest event is drained in this cycle. ``hold`` : no token is taken out of the input queue.
-    ``match`` : what the slots say of ``head``. ``ways`` : how many ways the context of the token in R may use.
+    ``match`` : what the slots say of ``head``. ``detail`` : what its slot says of the token in M. ``ways`` : how many ways the context of the token in R may use.
     """
 
     def __init__(self, config: T3Config, number: int, token: Any, cleared: list[Signal]) -> None:
@@ -50,11 +54,14 @@ class NaiveBank:
         self.m_valid, self.r_valid = states(cleared, f"{name}_valid", 2, 1)
         self.m_token, self.r_token = states(cleared, f"{name}_stage", 2, Token)
         self.m_match, self.r_match = states(cleared, f"{name}_match", 2, Match)
+        self.r_detail = state(cleared, f"{name}_detail", Detail)
+        self.told_valid, self.told = state(cleared, f"{name}_told_valid", 1), state(cleared, f"{name}_told", Event)
         self.table = [states(cleared, f"{name}_row{row}", config.tracker_ways, Entry) for row in range(rows)]
         self.marks = states(cleared, f"{name}_marks", rows, config.descriptors)
         self.events = states(cleared, f"{name}_event", config.event_queue, Event)
         self.level = state(cleared, f"{name}_level", range(config.event_queue + 1))
         self.pop, self.hold = Signal(name=f"{name}_pop"), Signal(name=f"{name}_hold")
+        self.detail = Signal(Detail, name=f"{name}_found")
         self.match, self.ways = Signal(Match, name=f"{name}_match"), Signal(5, name=f"{name}_ways")
         self.head = self.queue[0]
         self.counted = Signal(10, name=f"{name}_counted")
@@ -66,21 +73,23 @@ class NaiveBank:
         self.m, config = m, self.config
         advance, take = Signal(name=f"{self.name}_advance"), Signal(name=f"{self.name}_take")
         m.d.comb += [
-            advance.eq(~self.r_valid | (self.level < config.event_queue)),
+            advance.eq(~self.r_valid | (self.level + self.told_valid < config.event_queue)),
             take.eq(advance & ~self.hold & (self.waiting > 0)),
         ]
         self._queue(take)
         with m.If(advance):
             m.d.sync += [self.r_valid.eq(self.m_valid), self.r_token.eq(self.m_token), self.r_match.eq(self.m_match)]
+            m.d.sync += self.r_detail.eq(self.detail)
             m.d.sync += [self.m_valid.eq(take), self.m_token.eq(self.head), self.m_match.eq(self.match)]
-        event, push = Signal(Event, name=f"{self.name}_new"), Signal(name=f"{self.name}_push")
+        event, tells = Signal(Event, name=f"{self.name}_new"), Signal(name=f"{self.name}_tells")
         with m.If(self.r_valid & advance):
             with m.If(self.r_match.matched):
                 m.d.comb += self.counted.eq(self.r_token.n)
-                self._update(event, push)
+                self._update(event, tells)
             with m.Else():
                 m.d.comb += self.unmatched.eq(self.r_match.foreign)
-        self._events(event, push)
+        m.d.sync += [self.told_valid.eq(tells), self.told.eq(event)]
+        self._events(self.told, self.told_valid)
 
     def free(self, m: Module, row: int, context: Value, marks: Value, first: Value, end: Value) -> None:
         """Frees a row's entries of a context; with ``marks`` clears the marks of descriptors from first to end, too."""
@@ -103,56 +112,56 @@ class NaiveBank:
             m.d.sync += Array(self.queue)[left].eq(self.token.payload)
         m.d.sync += self.waiting.eq(left + arrives)
 
-    def _update(self, event: Any, push: Signal) -> None:
+    def _update(self, event: Any, tells: Signal) -> None:
         """What the token in R does to the table; at most one event."""
-        m, config, token, match = self.m, self.config, self.r_token, self.r_match
+        m, config, token, match, detail = self.m, self.config, self.r_token, self.r_match, self.r_detail
         row = Signal(range(config.tracker_sets), name=f"{self.name}_index")
         m.d.comb += row.eq(self.row_of(token))
         entries = [Signal(Entry, name=f"{self.name}_way{way}") for way in range(config.tracker_ways)]
         hits, free, used = [], [], []
         for way, entry in enumerate(entries):
             m.d.comb += entry.eq(Array(entries_of[way] for entries_of in self.table)[row])
-            same = Cat(entry[field] == token[field] for field in _KEY).all()
+            same = Cat(entry[field] == token[field] for field in KEY).all()
             hits.append(entry.valid & same)
             free.append(~entry.valid)
             used.append(entry.valid & (entry.context == token.context))
-        marked = Array(self.marks)[row].bit_select(match.descriptor, 1)
+        marked = Array(self.marks)[row].bit_select(detail.descriptor, 1)
         room = (sum(used, start=Const(0)) < self.ways) & Cat(free).any()
-        m.d.comb += [event.slot.eq(match.slot), event.kind.eq(EventKind.TILE), event.lines.eq(match.threshold)]
+        m.d.comb += [event.slot.eq(match.slot), event.kind.eq(EventKind.TILE), event.lines.eq(detail.threshold)]
         m.d.comb += [event[field].eq(token[field]) for field in ("row", "col", "wf")]
         with m.If(Cat(hits).any()):
-            self._count(row, entries, hits, push)
+            self._count(row, entries, hits, tells)
         with m.Elif(marked):
-            self._overflow(event, push)
-        with m.Elif(token.n == match.threshold):
-            m.d.comb += push.eq(1)
-        with m.Elif(token.n > match.threshold):
+            self._overflow(event, tells)
+        with m.Elif(token.n == detail.threshold):
+            m.d.comb += tells.eq(1)
+        with m.Elif(token.n > detail.threshold):
             m.d.comb += self.over_count.eq(1)
         with m.Elif(room):
             for way, fresh in lowest(m, free):
                 with fresh:
-                    entry = {"valid": 1, "count": token.n, **{field: token[field] for field in _KEY}}
+                    entry = {"valid": 1, "count": token.n, **{field: token[field] for field in KEY}}
                     for field, value in entry.items():
                         m.d.sync += self._written(row, way)[field].eq(value)
         with m.Else():
-            self._overflow(event, push)
-            m.d.sync += Array(self.marks)[row].bit_select(match.descriptor, 1).eq(1)
+            self._overflow(event, tells)
+            m.d.sync += Array(self.marks)[row].bit_select(detail.descriptor, 1).eq(1)
 
-    def _count(self, row: Value, entries: list[Any], hits: list[Value], push: Signal) -> None:
+    def _count(self, row: Value, entries: list[Any], hits: list[Value], tells: Signal) -> None:
         """Adds to the entry that counts for the tile."""
         m, most = self.m, (1 << self.config.tile_count_bits) - 1
         for way, hit in lowest(m, hits):
             with hit:
                 count = entries[way].count + self.r_token.n
-                with m.If(count == self.r_match.threshold):
+                with m.If(count == self.r_detail.threshold):
                     m.d.sync += self._written(row, way).valid.eq(0)
-                    m.d.comb += push.eq(1)
+                    m.d.comb += tells.eq(1)
                 with m.Else():
                     m.d.sync += self._written(row, way)["count"].eq(Mux(count > most, most, count))
-                    m.d.comb += self.over_count.eq(count > self.r_match.threshold)
+                    m.d.comb += self.over_count.eq(count > self.r_detail.threshold)
 
-    def _overflow(self, event: Any, push: Signal) -> None:
-        self.m.d.comb += [event.kind.eq(EventKind.OVERFLOW), event.lines.eq(self.r_token.n), push.eq(1)]
+    def _overflow(self, event: Any, tells: Signal) -> None:
+        self.m.d.comb += [event.kind.eq(EventKind.OVERFLOW), event.lines.eq(self.r_token.n), tells.eq(1)]
 
     def _written(self, row: Value, way: int) -> Any:
         return Array(entries[way] for entries in self.table)[row]

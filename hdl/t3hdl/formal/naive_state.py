@@ -4,6 +4,7 @@ Each function returns names and conditions of claims; together they are the inva
 """
 
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
@@ -14,11 +15,11 @@ from ..config import T3Config
 from ..control import register_map as regs
 from ..tracking.entry_table import entry_layout, tile_of
 from ..tracking.event_queue import Event as HeldEvent
-from ..tracking.live_slots import SlotDetail, summand_of_slot
+from ..tracking.live_slots import summand_of_slot
 from ..tracking.tile_profile import TileLines
-from ..tracking.tracker_bank import MatchedToken, row_layout
+from ..tracking.tracker_bank import MatchedToken, ToldEvent, row_layout
 from .harness import Harness
-from .naive_bank import NaiveBank
+from .naive_bank import KEY, NaiveBank
 from .naive_tracker import NaiveTracker
 
 Claims = Iterator[tuple[str, Value]]
@@ -82,13 +83,20 @@ class Alike:
         low = config.tracker_banks - 1
         yield "tokens are its own", all_of(implies(v, ((t.row ^ t.col) & low) == number) for v, t in tokens)
         held = data.View(MatchedToken, self._in(path + "matched"))
-        yield "M alike", self._stage(held, bank.m_valid, bank.m_token, bank.m_match, self._fetched(number))
+        yield "M alike", self._stage(held, bank.m_valid, bank.m_token, bank.m_match, self._fetched(number, bank))
         held = data.View(row_layout(config), self._in(path + "row"))
         yield "nothing is damaged", ~(held.damaged | self._in(rf"profile\.damaged_{number}"))
-        found = held.descriptor, held.threshold
-        yield "R alike", self._stage(held, bank.r_valid, bank.r_token, bank.r_match, found)
-        level = self._in(path + "events.level")
-        same = [level == bank.level, level <= config.event_queue]
+        detail = bank.r_detail
+        yield "R alike", self._stage(held, bank.r_valid, bank.r_token, bank.r_match, all_of((
+            detail.descriptor < config.descriptors,
+            held.descriptor == detail.descriptor, held.threshold == detail.threshold,
+        )))  # fmt: skip
+        level, told = self._in(path + "events.level"), data.View(ToldEvent, self._in(path + "told"))
+        yield "E alike", all_of((
+            told.valid == bank.told_valid,
+            implies(told.valid, same_fields(told.event, bank.told, HeldEvent.members) & self._known(bank.told.slot)),
+        ))  # fmt: skip
+        same = [level == bank.level, level + told.valid <= config.event_queue]
         for i, event in enumerate(bank.events):
             entry = data.View(HeldEvent, self._in(path + f"events.entry_{i}"))
             same.append(implies(level > i, same_fields(entry, event, HeldEvent.members) & self._known(event.slot)))
@@ -98,22 +106,20 @@ class Alike:
         """Whether the slot has been loaded."""
         return (slot < self.config.chunk_window) & self.loaded.bit_select(slot, 1)
 
-    def _fetched(self, number: int) -> Any:
-        """What M gets from the tables beside it: descriptor, threshold."""
-        detail = data.View(SlotDetail, self._in(rf"slots\.detail__{number}"))
+    def _fetched(self, number: int, bank: NaiveBank) -> Value:
+        """Whether M gets the same lines from the profile, and its slot has a descriptor that exists."""
         lines = data.View(TileLines, self._in(rf"profile\.found__{number}"))
-        return detail.descriptor, (lines.lines * detail.addends)[: self.config.tile_count_bits]
+        slots = [(bank.m_match.slot == n, slot.descriptor) for n, slot in enumerate(self.naive.slots)]
+        exists = all_of(implies(here, descriptor < self.config.descriptors) for here, descriptor in slots)
+        return exists & (lines.lines == bank.m_match.lines[: self.config.tile_count_bits])
 
-    def _stage(self, held: Any, valid: Value, token: Any, match: Any, found: tuple[Value, Value]) -> Value:
-        """Whether M or R hold the same token and the same of its slot."""
-        descriptor, threshold = found
+    def _stage(self, held: Any, valid: Value, token: Any, match: Any, found: Value) -> Value:
+        """Whether M or R hold the same token and the same of its slot; ``found`` : what else they have of a slot."""
         same = all_of((
             held.token == token,
             held.hit == match.matched,
             held.dropped == ~match.foreign,
-            implies(match.matched, (held.slot == match.slot) & self._known(match.slot)),
-            implies(match.matched, match.descriptor < self.config.descriptors),
-            implies(match.matched, (descriptor == match.descriptor) & (threshold == match.threshold)),
+            implies(match.matched, (held.slot == match.slot) & self._known(match.slot) & found),
         ))  # fmt: skip
         return (held.valid == valid) & implies(valid, same)
 
@@ -145,6 +151,9 @@ class Alike:
                 for k in range(config.sets_per_bank)
             ]
             yield f"way {way} of the row that was read", implies(shows, all_of(shown))
+        for k, ways in enumerate(bank.table):
+            twice = [a.valid & b.valid & same_fields(a, b, KEY) for a, b in combinations(ways, 2)]
+            yield f"no tile has two entries in row {k}", ~Cat(twice).any()
         column = inside.table(path + r"mark_bits\.\w+\.rows")
         stored = [
             implies(dut.init_done | (row > k), column.stored(k) == bank.marks[k]) for k in range(config.sets_per_bank)
@@ -169,18 +178,17 @@ class Alike:
         yield "bounds alike", all_of((
             self._in(r"slots\.valid")[number] == slot.valid,
             implies(slot.valid, loaded & (self._in(rf"bounds_{number}") == summand_of_slot(slot))),
-            implies(slot.valid, slot.descriptor < config.descriptors),
+            implies(loaded, slot.descriptor < config.descriptors),
         ))  # fmt: skip
         details = []
         for bank in range(config.tracker_banks):
             word = inside.table(rf"details_{bank}\.\w+\.rows").stored(Const(number, 6))
-            details.append(implies(slot.valid, word == Cat(slot.addends, slot.descriptor)))
+            details.append(implies(loaded, word == Cat(slot.addends, slot.descriptor)))
         yield "details alike", all_of(details)
-        total, expected = (inside.table(rf"{n}\.\w+\.rows").stored(Const(number, 6)) for n in ("totals", "expected"))
+        left, expected = (inside.table(rf"{n}\.\w+\.rows").stored(Const(number, 6)) for n in ("left", "expected"))
         fresh = self._in(r"counters\.fresh")[number]
         yield "counts alike", all_of((
-            implies(loaded, expected == slot.expected),
-            implies(loaded, Mux(fresh, 0, total) == slot.total),
+            implies(loaded, Mux(fresh, expected, left) == slot.left),
             self._in(r"counters\.overflow")[number] == slot.overflowed,
             self._in(r"counters\.complete")[number] == slot.complete,
         ))  # fmt: skip
@@ -194,7 +202,9 @@ class Alike:
         )
         resetting = (row == naive.walked) & (row < self.config.sets_per_bank) & ~walking & ~dut.maintenance
         yield "walkers after reset alike", Mux(dut.init_done, walking | (row == 0), resetting)
-        there = [Cat(b.waiting, b.m_valid, b.r_valid, b.level, b.entries, *b.marks).any() for b in naive.banks]
+        there = [
+            Cat(b.waiting, b.m_valid, b.r_valid, b.told_valid, b.level, b.entries, *b.marks).any() for b in naive.banks
+        ]
         yield "nothing is there while the walker of reset runs", dut.init_done | ~Cat(there).any()
         empty = ~Cat(bank.m_valid | bank.r_valid for bank in naive.banks).any()
         yield "walkers alike", all_of((
@@ -209,6 +219,13 @@ class Alike:
             implies(~looking, (purged == naive.swept) & (marks == Cat(window))),
         )))  # fmt: skip
         yield "aborts alike", implies(dut.abort_busy, (purged == naive.doomed) & (until == naive.until))
+        valid, drained = self._in("drained_valid"), data.View(HeldEvent, self._in("drained_event"))
+        yield "drained events alike", (valid == naive.drained_valid) & implies(valid, all_of((
+            same_fields(drained, naive.drained, HeldEvent.members), self._known(naive.drained.slot),
+        )))  # fmt: skip
+        begun, ended, present = self._in("begun"), self._in("ended"), [bank.entries for bank in naive.banks]
+        change = sum(begun, start=Const(0)) - sum(ended, start=Const(0))
+        yield "changes of entries alike", (dut.entries + change)[:16] == sum(present, start=Const(0))
         behind, banks = self._in(r"turn\.behind"), self.config.tracker_banks
         yield "turns alike", behind == Mux(naive.turn == 0, 0, -(1 << naive.turn))[:banks]
 

@@ -14,13 +14,13 @@ from .naive_bank import Event, NaiveBank, lowest, state, states
 
 Slot = data.StructLayout({
     "valid": 1, "row0": 12, "row1": 12, "col0": 12, "col1": 12, "addends": 8, "context": 4, "epoch": 2, "descriptor": 6,
-    "expected": 32, "total": 32, "overflowed": 1, "complete": 1,
+    "left": 32, "overflowed": 1, "complete": 1,
 })  # fmt: skip
 """A live chunk and what is counted of it."""
 
 _LOADED = ("valid", "row0", "row1", "col0", "col1", "addends", "context", "epoch", "descriptor")
 _REGISTERS = (
-    "tile_done_valid", "chunk_done_valid", "peak_entries", "overflowed", "unmatched", "over_count", "over_total",
+    "tile_done_valid", "chunk_done_valid", "entries", "peak_entries", "overflowed", "unmatched", "over_count", "over_total",
     "maintenance", "abort_busy", "debug_data", "updates", "tiles",
 )  # fmt: skip
 _MOST_WAYS = 16
@@ -51,6 +51,7 @@ class NaiveTracker(wiring.Component):
         self.ways = [Signal(5, init=_MOST_WAYS, name=f"ways_{i}") for i in range(config.contexts)]
         self.slots = states(cleared, "slot", config.chunk_window, Slot)
         self.banks = [NaiveBank(config, i, self.token[i], cleared) for i in range(config.tracker_banks)]
+        self.drained_valid, self.drained = state(cleared, "drained_valid", 1), state(cleared, "drained", Event)
         self.turn = state(cleared, "turn", range(config.tracker_banks))
         self.walked = state(cleared, "walked", range(rows + 1))
         # Cycles since the drained one, 0 up to it; then what was asked for.
@@ -119,48 +120,48 @@ class NaiveTracker(wiring.Component):
         aborted = (self.abort_busy & (token.context == self.doomed)) | (
             control.abort & (token.context == control.context)
         )
-        product = Signal(self._config.tile_count_bits, name=f"{bank.name}_product")
         m.d.comb += match.foreign.eq(~aborted)
         for number, hit in lowest(m, inside):
             with hit:
-                m.d.comb += product.eq(lines * self.slots[number].addends)
-                m.d.comb += [match.slot.eq(number), match.descriptor.eq(self.slots[number].descriptor)]
-                m.d.comb += [match.matched.eq(~aborted), match.threshold.eq(product)]
+                m.d.comb += [match.slot.eq(number), match.matched.eq(~aborted), match.lines.eq(lines)]
+        product = Signal(self._config.tile_count_bits, name=f"{bank.name}_product")
+        m.d.comb += bank.detail.threshold.eq(product)
+        for number, slot in enumerate(self.slots):
+            with m.If(bank.m_match.slot == number):
+                m.d.comb += [product.eq(bank.m_match.lines * slot.addends), bank.detail.descriptor.eq(slot.descriptor)]
 
     def _drain(self, m: Module) -> None:
-        """One event of all banks, and what it does to the count of its chunk."""
-        banks = self.banks
-        event, some = Signal(Event), Signal()
+        """Takes one event of all banks; and what the one of the cycle before does to the count of its chunk."""
+        banks, event = self.banks, self.drained
+        m.d.sync += self.drained_valid.eq(0)
         for start in range(len(banks)):
             order = [(start + i) % len(banks) for i in range(len(banks))]
             with m.If(self.turn == start):
                 for place, first in lowest(m, [banks[bank].level > 0 for bank in order]):
                     with first:
                         winner = order[place]
-                        m.d.comb += [event.eq(banks[winner].events[0]), some.eq(1), banks[winner].pop.eq(1)]
+                        m.d.comb += banks[winner].pop.eq(1)
+                        m.d.sync += [self.drained.eq(banks[winner].events[0]), self.drained_valid.eq(1)]
                         m.d.sync += self.turn.eq((winner + 1) % len(banks))
         m.d.sync += [self.tile_done_valid.eq(0), self.chunk_done_valid.eq(0)]
         m.d.sync += [self.tile_done[field].eq(event[field]) for field in ("slot", "row", "col", "wf")]
-        with m.If(some & (event.kind == EventKind.TILE)):
+        with m.If(self.drained_valid & (event.kind == EventKind.TILE)):
             m.d.sync += [self.tile_done_valid.eq(1), self.tiles.eq(self.tiles + 1)]
         for number, slot in enumerate(self.slots):
-            with m.If(some & (event.slot == number)):
+            with m.If(self.drained_valid & (event.slot == number)):
                 self._add(m, number, slot, event)
             with m.If(self.chunk_done_valid & (self.chunk_done.slot == number)):
                 m.d.sync += slot.valid.eq(0)
 
     def _add(self, m: Module, number: int, slot: Any, event: Any) -> None:
         bits = self._config.chunk_count_bits
-        total, overflowed = Signal(bits + 17, name=f"new_{number}"), Signal(name=f"overflows_{number}")
-        m.d.comb += [
-            total.eq(slot.total + event.lines),
-            overflowed.eq(slot.overflowed | (event.kind == EventKind.OVERFLOW)),
-        ]
-        m.d.sync += [slot.total.eq(total[:bits]), slot.overflowed.eq(overflowed)]
+        overflowed = Signal(name=f"overflows_{number}")
+        m.d.comb += overflowed.eq(slot.overflowed | (event.kind == EventKind.OVERFLOW))
+        m.d.sync += [slot.left.eq((slot.left - event.lines)[:bits]), slot.overflowed.eq(overflowed)]
         m.d.sync += self.overflowed.eq(self.overflowed + (overflowed & ~slot.overflowed))
-        with m.If(slot.complete | (total > slot.expected)):
+        with m.If(slot.complete | (event.lines > slot.left)):
             m.d.sync += self.over_total.eq(1)
-        with m.Elif(total == slot.expected):
+        with m.Elif(event.lines == slot.left):
             m.d.sync += [slot.complete.eq(1), self.chunk_done_valid.eq(1)]
             m.d.sync += [self.chunk_done.slot.eq(number), self.chunk_done.overflowed.eq(overflowed)]
 
@@ -173,8 +174,8 @@ class NaiveTracker(wiring.Component):
             lost = gone & (self.load.context == control.context)
             with m.If(self.load_valid & (self.load.slot == number) & ~lost):
                 m.d.sync += [slot[field].eq(self.load[field]) for field in _LOADED]
-                m.d.sync += slot.expected.eq(self.load.expected[: self._config.chunk_count_bits])
-                m.d.sync += [slot.total.eq(0), slot.overflowed.eq(0), slot.complete.eq(0)]
+                m.d.sync += slot.left.eq(self.load.expected[: self._config.chunk_count_bits])
+                m.d.sync += [slot.overflowed.eq(0), slot.complete.eq(0)]
 
     def _maintain(self, m: Module, control: ControlPulses) -> None:
         """Sweeps through the rows, and looks at one entry."""
@@ -222,7 +223,7 @@ class NaiveTracker(wiring.Component):
 
     def _status(self, m: Module) -> None:
         """Sums over all banks."""
-        m.d.comb += self.entries.eq(sum((bank.entries for bank in self.banks), start=Const(0)))
+        m.d.sync += self.entries.eq(sum((bank.entries for bank in self.banks), start=Const(0)))
         with m.If(self.entries > self.peak_entries):
             m.d.sync += self.peak_entries.eq(self.entries)
         m.d.sync += self.updates.eq(self.updates + sum((bank.counted for bank in self.banks), start=Const(0)))

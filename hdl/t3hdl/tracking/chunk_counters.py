@@ -14,7 +14,7 @@ from .event_queue import Event
 
 
 class ChunkCounters(wiring.Component):
-    """Adds up the lines of each live chunk; takes one event per cycle.
+    """Counts the lines of each live chunk down from what it expects; takes one event per cycle.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class ChunkCounters(wiring.Component):
 
     Members
     -------
-    load_valid, load : In : pulse; slot ``load.slot`` starts from zero. Wins over an event of the same cycle.
+    load_valid, load : In : pulse; slot ``load.slot`` starts anew. Wins over an event of the same cycle.
     event_valid, event : In : pulse; an event of a bank.
     tile_done_valid, tile_done : Out : pulse; the event was a finished tile.
     chunk_done_valid, chunk_done : Out : pulse; the event completed its chunk.
@@ -30,8 +30,8 @@ class ChunkCounters(wiring.Component):
     overflowed : Out(7) : chunks with at least one line counted without a tile entry.
     over_total : Out(1) : sticky; a chunk got more lines than it expects.
     corrected, uncorrectable : Out(1) : of the counters of the event in this cycle.
-    poison, poison_slot : Out : the lines of this event could not be added.
-    damaged : Out(chunk_window) : slots whose flags have a wrong parity; nothing is added for them.
+    poison, poison_slot : Out : the lines of this event could not be counted.
+    damaged : Out(chunk_window) : slots whose flags have a wrong parity; nothing is counted for them.
     busy : Out(1) : a pulse is being given, so the next cycle changes something.
 
     Latency: 1. Throughput: one event per cycle. Reset: 0.
@@ -50,16 +50,17 @@ class ChunkCounters(wiring.Component):
         self._parameters = config
 
     def elaborate(self, platform: Any) -> Module:
-        """Look up the slot, add, compare; then the registers."""
+        """Look up what is left of the slot, compare, subtract; then the registers."""
         m = Module()
         config, event = self._parameters, self.event
         window, bits = config.chunk_window, config.chunk_count_bits
         m.submodules.expected = expected = Ram(bits, depth=window, latency=0, protect=config.protect)
-        m.submodules.totals = totals = Ram(bits, depth=window, latency=0, protect=config.protect)
+        m.submodules.left = left = Ram(bits, depth=window, latency=0, protect=config.protect)
         fresh, overflow, complete = (
             Signal(window, name=name, attrs=dict(CHECKED)) for name in ("fresh", "overflow", "complete")
         )
-        total, limit = Signal(max(bits, len(event.lines)) + 1), Signal(bits)
+        # One bit more than either: set if more lines come than are left.
+        before, after = Signal(bits), Signal(max(bits, len(event.lines)) + 1)
         bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
         is_fresh, spilled, was_spilled, was_complete, finished = Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [
@@ -68,26 +69,26 @@ class ChunkCounters(wiring.Component):
             expected.write_data.eq(self.load.expected),
             expected.read.eq(self.event_valid),
             expected.read_row.eq(event.slot),
-            limit.eq(expected.data),
-            totals.write.eq(counted.any()),
-            totals.write_row.eq(event.slot),
-            totals.write_data.eq(total),
-            totals.read.eq(self.event_valid & ~is_fresh),
-            totals.read_row.eq(event.slot),
-            # A slot counts from zero if nothing was counted since its load.
-            total.eq(Mux(is_fresh, 0, totals.data) + event.lines),
+            left.write.eq(counted.any()),
+            left.write_row.eq(event.slot),
+            left.write_data.eq(after),
+            left.read.eq(self.event_valid & ~is_fresh),
+            left.read_row.eq(event.slot),
+            # All that is expected is left if nothing was counted since the load.
+            before.eq(Mux(is_fresh, expected.data, left.data)),
+            after.eq(before - event.lines),
             bit.eq(1 << event.slot),
             load_bit.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
             is_fresh.eq((fresh & bit).any()),
             was_spilled.eq((overflow & bit).any()),
             was_complete.eq((complete & bit).any()),
             spilled.eq(event.kind == EventKind.OVERFLOW),
-            self.corrected.eq(expected.corrected | totals.corrected),
-            self.uncorrectable.eq(expected.uncorrectable | totals.uncorrectable),
+            self.corrected.eq(expected.corrected | left.corrected),
+            self.uncorrectable.eq(expected.uncorrectable | left.uncorrectable),
             self.poison.eq(self.event_valid & (self.uncorrectable | (self.damaged & bit).any())),
             self.poison_slot.eq(event.slot),
             counted.eq(Mux(self.event_valid & ~self.poison, bit, 0)),
-            finished.eq(counted.any() & ~was_complete & (total == limit)),
+            finished.eq(counted.any() & ~was_complete & (before == event.lines)),
             self.busy.eq(self.tile_done_valid | self.chunk_done_valid),
         ]
         self._flags(m, load_bit, (
@@ -104,7 +105,7 @@ class ChunkCounters(wiring.Component):
         with m.If(self.event_valid):
             m.d.sync += [
                 self.overflowed.eq(self.overflowed + (spilled & ~was_spilled)),
-                self.over_total.eq(self.over_total | (~self.poison & (was_complete | (total > limit)))),
+                self.over_total.eq(self.over_total | (~self.poison & (was_complete | after[-1]))),
                 *(self.tile_done[field].eq(event[field]) for field in TileDone.members),
                 self.chunk_done.slot.eq(event.slot),
                 self.chunk_done.overflowed.eq(was_spilled | spilled),

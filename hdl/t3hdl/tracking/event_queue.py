@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,7 @@ from ..blocks.choose import lowest_bit
 from ..blocks.secded import check_bits, decode, encode
 from ..blocks.state_parity import CHECKED
 from ..config import T3Config
-from ..layouts import COUNT_BITS, EventKind
+from ..layouts import EventKind
 
 LINES_BITS = 16
 """Bits of an event's lines: of a tile's threshold, or of tokens of a chunk added up."""
@@ -35,7 +35,6 @@ class EventQueue(wiring.Component):
     Members
     -------
     push, event : In : pulse; an event comes in. Not while ``level`` is ``event_queue``, whatever the event is.
-    n : In(10) : ``event.lines`` if that is an OVERFLOW; known before its kind is, so the sums need not wait.
     valid, head : Out : the oldest entry. It means nothing while ``valid`` is 0.
     pop : In(1) : the oldest entry leaves. Not while ``valid`` is 0.
     level : Out : entries held.
@@ -46,7 +45,7 @@ class EventQueue(wiring.Component):
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
-            "push": In(1), "event": In(Event), "n": In(COUNT_BITS), "valid": Out(1), "head": Out(Event), "pop": In(1),
+            "push": In(1), "event": In(Event), "valid": Out(1), "head": Out(Event), "pop": In(1),
             "level": Out(range(config.event_queue + 1)), "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
         self._depth, self._protect = config.event_queue, config.protect
@@ -57,38 +56,36 @@ class EventQueue(wiring.Component):
         return 1
 
     def elaborate(self, platform: Any) -> Module:
-        """A shift register whose first entry is the head: neither the output nor a comparison waits for a pointer."""
+        """A shift register whose first entry is the head: neither the output nor a comparison waits for a pointer.
+
+        Whether the head leaves is known late: what becomes of the queue is worked out for both cases.
+        """
         m = Module()
         width = Event.size + (check_bits(Event.size) if self._protect else 0)
         entries = [Signal(width, name=f"entry_{k}", attrs=dict(CHECKED)) for k in range(self._depth)]
         leaves = Signal()
-        fitting = Signal(self._depth)
-        takes = Signal(self._depth)
-        merge = Signal()
+        m.d.comb += leaves.eq(self.pop | self.uncorrectable)
         self._show(m, entries[0])
-        after = []
-        for k, entry in enumerate(entries):
-            fits, sum_ = self._add(m, k, entry)
-            m.d.comb += fitting[k].eq((fits & ~leaves) if k == 0 else fits)
-            after.append(Mux(takes[k] & merge, sum_, entry))
-        m.d.comb += [
-            leaves.eq(self.pop | self.uncorrectable),
-            takes.eq(lowest_bit(fitting)),
-            merge.eq(self.push & (self.event.kind == EventKind.OVERFLOW) & fitting.any()),
-        ]
-        arriving = self._stored(self.event.as_value())
-        for k, entry in enumerate(entries):
-            # The first free entry gets the event even if another one takes its lines: it stays free then.
-            with m.If(self.push & (self.level == k + leaves)):
-                m.d.sync += entry.eq(arriving)
-            with m.Elif(leaves):
-                m.d.sync += entry.eq(after[min(k + 1, self._depth - 1)])
-            with m.Else():
-                m.d.sync += entry.eq(after[k])
-        append = self.push & ~merge
-        with m.If(append != leaves):
-            m.d.sync += self.level.eq(Mux(append, self.level + 1, self.level - 1))
+        sums = [self._add(m, k, entry) for k, entry in enumerate(entries)]
+        stay, leave = (self._following(entries, sums, number) for number in (0, 1))
+        for register, kept, moved in zip((*entries, self.level), stay, leave, strict=True):
+            m.d.sync += register.eq(Mux(leaves, moved, kept))
         return m
+
+    def _following(self, entries: list[Signal], sums: list[tuple[Signal, Value]], leave: int) -> list[Value]:
+        """The entries and the level after this cycle, if ``leave`` (0 or 1) of them leave in it."""
+        fitting = Cat(fits if k >= leave else Const(0, 1) for k, (fits, _) in enumerate(sums))
+        takes = lowest_bit(fitting)
+        merges = self.push & (self.event.kind == EventKind.OVERFLOW)
+        after = [Mux(takes[k] & merges, sums[k][1], entry) for k, entry in enumerate(entries)]
+        arriving = self._stored(self.event.as_value())
+        # The first free entry gets the event even if another one takes its lines: it stays free then.
+        following = [
+            Mux(self.push & (self.level == k + leave), arriving, after[min(k + leave, self._depth - 1)])
+            for k in range(self._depth)
+        ]
+        append = self.push & ~(merges & fitting.any())
+        return [*following, (self.level + append - leave)[: len(self.level)]]
 
     def _stored(self, word: Value) -> Value:
         return encode(word) if self._protect else word
@@ -106,7 +103,7 @@ class EventQueue(wiring.Component):
             ]
 
     def _add(self, m: Module, k: int, entry: Signal) -> tuple[Signal, Value]:
-        """Whether entry number ``k`` can take ``n`` lines of the event's slot, and what it is with them.
+        """Whether entry number ``k`` can take the lines of an event of its slot, and what it is with them.
 
         The check bits follow the sum without a look at the rest (the code is linear), so two wrong bits stay found.
         """
@@ -115,7 +112,7 @@ class EventQueue(wiring.Component):
         change = Signal(Event, name=f"change_{k}")
         sound = ~entry.xor() if self._protect else Const(1)  # every word of the code has an even number of ones
         m.d.comb += [
-            total.eq(held.lines + self.n),
+            total.eq(held.lines + self.event.lines),
             fits.eq(
                 (self.level > k) & (held.kind == EventKind.OVERFLOW) & (held.slot == self.event.slot)
                 & ~total[LINES_BITS] & sound

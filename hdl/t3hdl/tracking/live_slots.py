@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..blocks.choose import index_of, lowest_bit
+from ..blocks.choose import index_of, lowest_bit, sum_is
 from ..blocks.ram import Ram
 from ..blocks.state_parity import CHECKED
 from ..config import T3Config
@@ -20,10 +20,9 @@ SlotDetail = data.StructLayout({"addends": 8, "descriptor": 6, "corrected": 1, "
 
 _Detail = data.StructLayout({"addends": 8, "descriptor": 6})
 
-# One addition compares a tile with all bounds of a slot. Each field of the sum has a bit more than what is compared;
-# that top bit says "row >= row0", "row < row1", and so on, and no carry leaves its field. `key`: exactly 64 if equal.
+# One sum for each bound, short carry chains: the top bit says "row >= row0", "row < row1", and so on. `key`: exactly 64
+# if equal.
 _Sum = data.StructLayout({"row0": 13, "row1": 13, "col0": 13, "col1": 13, "key": 7})
-_INSIDE = "1000000" + 4 * ("1" + 12 * "-")
 _TOP = Const(0, 1)
 
 
@@ -35,7 +34,14 @@ def summand_of_slot(load: Any) -> Value:
 
 def _tile_side(tile: Any) -> Value:
     """The summand of a tile."""
-    return Cat(tile.row, _TOP, ~tile.row, _TOP, tile.col, _TOP, ~tile.col, _TOP, tile.context, tile.epoch)
+    return Cat(tile.row, _TOP, ~tile.row, _TOP, tile.col, _TOP, ~tile.col, _TOP, tile.context, tile.epoch, _TOP)
+
+
+def _holds(bound: Value, side: Value) -> Value:
+    """Whether the slot with this summand holds the tile with that one."""
+    slot, tile = data.View(_Sum, bound), data.View(_Sum, side)
+    inside = Cat((slot[name] + tile[name])[12] for name in ("row0", "row1", "col0", "col1"))
+    return inside.all() & sum_is(slot.key, tile.key, Const(64, 7))
 
 
 def _belongs(bound: Value, context: Value) -> Value:
@@ -58,11 +64,11 @@ class LiveSlots(wiring.Component):
     finish, finished : In : pulse; the chunk of slot ``finished`` is complete, the slot becomes invalid likewise.
     tile : In(Token).array(banks) : the tiles in question.
     match : Out(SlotMatch).array(banks) : the lowest slot that holds the tile, in the same cycle.
-    read : In(1).array(banks) : fetches the detail of the match.
-    detail : Out(SlotDetail).array(banks) : in the next cycle, and until the next read of a tile that has a slot.
+    slot : In(6).array(banks) : a slot that was loaded.
+    detail : Out(SlotDetail).array(banks) : of that slot, in the same cycle.
     damaged : Out(chunk_window) : slots whose parity is wrong; they match nothing.
 
-    Latency: 0 to ``match``, 1 to ``detail``; a slot loaded at t is seen from t+1. Throughput: one tile per bank and
+    Latency: 0; a slot loaded at t is seen from t+1. Throughput: one tile per bank and
     cycle. Reset: no slot is valid.
     """
 
@@ -72,14 +78,14 @@ class LiveSlots(wiring.Component):
             "finish": In(1), "finished": In(6),
             "tile": In(Token).array(config.tracker_banks),
             "match": Out(SlotMatch).array(config.tracker_banks),
-            "read": In(1).array(config.tracker_banks),
+            "slot": In(6).array(config.tracker_banks),
             "detail": Out(SlotDetail).array(config.tracker_banks),
             "damaged": Out(config.chunk_window),
         })  # fmt: skip
         self._window, self._protect = config.chunk_window, config.protect
 
     def elaborate(self, platform: Any) -> Module:
-        """Registers, then per bank: all comparisons, the lowest hit, the detail of that slot."""
+        """Registers, then per bank: all comparisons, the lowest hit; the detail of a slot."""
         m = Module()
         loaded, slot = Signal(_Sum.size), Signal(self._window)
         valid = Signal(self._window, attrs=dict(CHECKED))
@@ -103,16 +109,16 @@ class LiveSlots(wiring.Component):
             m.d.comb += self.damaged.eq(parity ^ valid ^ Cat(bound.xor() for bound in bounds))
         for b, (tile, match) in enumerate(zip(self.tile, self.match, strict=True)):
             side, hits = Signal(_Sum.size, name=f"side_{b}"), Signal(self._window, name=f"hits_{b}")
-            m.submodules[f"details_{b}"] = details = Ram(_Detail, depth=self._window, protect=self._protect)
+            m.submodules[f"details_{b}"] = details = Ram(_Detail, depth=self._window, latency=0, protect=self._protect)
             m.d.comb += [
                 side.eq(_tile_side(tile)),
-                hits.eq(valid & ~self.damaged & Cat((bound + side)[: _Sum.size].matches(_INSIDE) for bound in bounds)),
+                hits.eq(valid & ~self.damaged & Cat(_holds(bound, side) for bound in bounds)),
                 match.hit.eq(hits.any()),
                 match.slot.eq(index_of(lowest_bit(hits))),
                 details.write.eq(slot.any()), details.write_row.eq(self.load.slot),
                 details.write_data.addends.eq(self.load.addends),
                 details.write_data.descriptor.eq(self.load.descriptor),
-                details.read.eq(self.read[b] & match.hit), details.read_row.eq(match.slot),
+                details.read.eq(1), details.read_row.eq(self.slot[b]),
                 *(self.detail[b][name].eq(details.data[name]) for name in ("addends", "descriptor")),
                 self.detail[b].corrected.eq(details.corrected), self.detail[b].uncorrectable.eq(details.uncorrectable),
             ]  # fmt: skip

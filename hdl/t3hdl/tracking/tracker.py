@@ -6,13 +6,14 @@ from amaranth.hdl import Array, Cat, Const, Fragment, Module, Mux, ResetInserter
 from amaranth.lib import wiring
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
-from ..blocks.choose import RoundRobin, index_of
+from ..blocks.choose import RoundRobin, chosen, ones
 from ..blocks.state_parity import guarded_state
 from ..config import T3Config
 from ..control import register_map as regs
 from ..signatures import tracker_signature
 from .chunk_counters import ChunkCounters
 from .entry_table import tile_of
+from .event_queue import Event
 from .live_slots import LiveSlots
 from .tile_profile import TileProfile, profile_name
 from .tracker_bank import TrackerBank
@@ -37,7 +38,7 @@ class Tracker(wiring.Component):
     tile_done_valid, tile_done : Out : pulse; a tile got as many lines as its threshold.
     chunk_done_valid, chunk_done : Out : pulse; a chunk got all its lines.
     init_done : Out(1) : the tables are written, tokens are taken.
-    entries, peak_entries : Out(16) : tile entries in use now, and at most since the last disarm (a cycle later).
+    entries, peak_entries : Out(16) : tile entries in use a cycle ago, and at most since the last disarm (a cycle later).
     overflowed : Out(7) : chunks with lines counted without a tile entry, since the last disarm.
     unmatched, over_count, over_total : Out(1) : sticky errors, cleared by a disarm.
     maintenance : Out(1) : an arm, an abort or a debug read goes through the tables; no token is counted.
@@ -48,7 +49,7 @@ class Tracker(wiring.Component):
     corrected, uncorrectable : Out(1) : sticky; a stored bit was put right, could not be. Cleared by a disarm.
     idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is the end of an abort.
 
-    Latency: 5 cycles from ``token`` to ``tile_done`` in an empty bank. Throughput: one token per bank and cycle; one
+    Latency: 7 cycles from ``token`` to ``tile_done`` in an empty bank. Throughput: one token per bank and cycle; one
     event per cycle, which is a finished tile, or tokens without an entry, added up per bank and chunk while they wait.
     Reset: 0; ``init_done`` after sets / banks cycles. A disarm does the same and keeps profile and quotas.
 
@@ -68,7 +69,7 @@ class Tracker(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the token that completes a tile to ``tile_done`` in an empty bank."""
-        return 5
+        return 7
 
     def elaborate(self, platform: Any) -> Module | Fragment:
         """With ``protect`` a parity watches the registers that have no check bits of their own."""
@@ -97,7 +98,7 @@ class Tracker(wiring.Component):
             core.d.comb += [
                 slots.tile[b].eq(bank.tile),
                 bank.match.eq(slots.match[b]),
-                slots.read[b].eq(bank.read),
+                slots.slot[b].eq(bank.slot),
                 bank.detail.eq(slots.detail[b]),
                 profile.name[b].eq(profile_name(bank.tile)),
                 profile.read[b].eq(bank.read),
@@ -113,10 +114,10 @@ class Tracker(wiring.Component):
             slots.finish.eq(counters.chunk_done_valid), slots.finished.eq(counters.chunk_done.slot),
         ]  # fmt: skip
         self._maintain(core, control, maintenance, banks)
-        self._count_events(core, banks, counters)
+        drained = self._count_events(core, banks, counters)
         damage = profile.damaged | quotas.damaged
         fault_pending = self._faults(core, banks, slots, counters, damage, damaged) if config.protect else Const(0)
-        self._report(core, banks, counters, maintenance, fault_pending)
+        self._report(core, banks, counters, maintenance, drained | fault_pending)
         return m
 
     def _maintain(self, m: Module, control: ControlPulses, walker: Maintenance, banks: list[TrackerBank]) -> None:
@@ -160,16 +161,21 @@ class Tracker(wiring.Component):
                         ]  # fmt: skip
         m.d.comb += self.debug_data.eq(debug)
 
-    def _count_events(self, m: Module, banks: list[TrackerBank], counters: ChunkCounters) -> None:
-        """One event per cycle, the banks take turns."""
+    def _count_events(self, m: Module, banks: list[TrackerBank], counters: ChunkCounters) -> Signal:
+        """One event per cycle, the banks take turns; it is counted in the next cycle. Returns whether there is one."""
         m.submodules.turn = turn = RoundRobin(requesters=len(banks))
+        event, valid = Signal(Event, name="drained_event"), Signal(name="drained_valid")
         m.d.comb += [
             turn.requests.eq(Cat(bank.event_valid for bank in banks)),
             turn.take.eq(1),
-            counters.event_valid.eq(turn.requests.any()),
-            counters.event.eq(Array(bank.event for bank in banks)[index_of(turn.grant)]),
+            *(bank.event_taken.eq(granted) for bank, granted in zip(banks, turn.grant, strict=True)),
+            counters.event_valid.eq(valid),
+            counters.event.eq(event),
         ]
-        m.d.comb += [bank.event_taken.eq(granted) for bank, granted in zip(banks, turn.grant, strict=True)]
+        m.d.sync += valid.eq(turn.requests.any())
+        with m.If(turn.requests.any()):
+            m.d.sync += event.eq(chosen(turn.grant, [bank.event for bank in banks]))
+        return valid
 
     def _faults(
         self, m: Module, banks: list[TrackerBank], slots: LiveSlots, counters: ChunkCounters, damage: Value, lost: Value
@@ -193,18 +199,22 @@ class Tracker(wiring.Component):
         return faults.busy
 
     def _report(
-        self, m: Module, banks: list[TrackerBank], counters: ChunkCounters, walker: Maintenance, fault_pending: Value
+        self, m: Module, banks: list[TrackerBank], counters: ChunkCounters, walker: Maintenance, pending: Value
     ) -> None:
         """Pulses, status, and ``idle``: nothing in the pipelines, no pulse to take back, the peak up to date."""
         for name in (
             "tile_done_valid", "tile_done", "chunk_done_valid", "chunk_done", "tiles", "overflowed", "over_total",
         ):  # fmt: skip
             m.d.comb += getattr(self, name).eq(getattr(counters, name))
-        busy = Cat(*(bank.busy for bank in banks), counters.busy).any()
+        begun = Signal(len(banks), name="begun")
+        ended = Signal(len(banks) * self._parameters.tracker_ways, name="ended")
+        busy = Cat(*(bank.busy for bank in banks), counters.busy, pending, begun, ended).any()
         higher = self.entries > self.peak_entries
-        m.d.comb += self.idle.eq(walker.init_done & ~walker.maintenance & ~busy & ~higher & ~fault_pending)
+        m.d.comb += self.idle.eq(walker.init_done & ~walker.maintenance & ~busy & ~higher)
         m.d.sync += [
-            self.entries.eq(self.entries + sum(bank.allocated for bank in banks) - sum(bank.freed for bank in banks)),
+            begun.eq(Cat(bank.allocated for bank in banks)),
+            ended.eq(Cat(bank.freed for bank in banks)),
+            self.entries.eq(self.entries + ones(begun) - ones(ended)),
             self.peak_entries.eq(Mux(higher, self.entries, self.peak_entries)),
             self.unmatched.eq(self.unmatched | Cat(bank.unmatched for bank in banks).any()),
             self.over_count.eq(self.over_count | Cat(bank.over_count for bank in banks).any()),

@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..blocks.choose import index_of, lowest_bit
+from ..blocks.choose import chosen, lowest_bit, ones, sum_is
 from ..blocks.queues import InputQueue
 from ..config import T3Config
 from ..layouts import COUNT_BITS, EventKind, Token
@@ -29,8 +29,12 @@ def row_layout(config: T3Config) -> data.StructLayout:
     return data.StructLayout({**MatchedToken.members, **read})
 
 
+ToldEvent = data.StructLayout({"valid": 1, "event": Event})
+"""Register E: what the token that was in R has to report."""
+
+
 class TrackerBank(wiring.Component):
-    """Counts the tokens of its share of the tiles: queue, match (M), table row (R), event queue.
+    """Counts the tokens of its share of the tiles: queue, match (M), table row (R), event (E), event queue.
 
     Parameters
     ----------
@@ -42,6 +46,7 @@ class TrackerBank(wiring.Component):
     tile : Out(Token) : the tile that enters M next, to be matched by the owner in the same cycle.
     match : In : its live chunk.
     read : Out(1) : it enters M in this cycle.
+    slot : Out(6) : the live chunk of the tile in M.
     detail, lines : In : of the tile in M: addends and descriptor of its chunk, lines per addend.
     event_valid, event : Out : a finished tile, or lines counted without an entry; these may grow while they wait.
     event_taken : In(1) : the event leaves.
@@ -51,26 +56,26 @@ class TrackerBank(wiring.Component):
     drained : Out(1) : no token is in M or R.
     walk, write_row, read_row, cleared_marks : In : see :data:`TableWalk`; a purge also clears these mark bits.
     way, entry : In, Out : an entry of the row that was read last; zeros if it is not valid.
-    allocated, freed : Out : entries that begin and end to be used.
+    allocated, freed : Out : an entry begins to be used; ways whose entries end to be.
     counted : Out : ``n`` of the token that is counted.
     unmatched, over_count : Out(1) : pulses; a token without a live chunk, a count above its threshold.
     poison : Out(1) : pulse; a token of slot ``poison_slot`` met something damaged and was not counted.
     corrected, uncorrectable : Out(1) : a stored word was put right, could not be.
     busy : Out(1) : something is in the pipeline.
 
-    Latency: 3 cycles from ``token`` to ``event``. Throughput: one token per cycle. Reset: empty.
+    Latency: 4 cycles from ``token`` to ``event``. Throughput: one token per cycle. Reset: empty.
     """
 
     def __init__(self, *, config: T3Config) -> None:
         row = range(config.sets_per_bank)
         super().__init__({
             "token": In(stream.Signature(Token)), "tile": Out(Token),
-            "match": In(SlotMatch), "read": Out(1), "detail": In(SlotDetail), "lines": In(TileLines),
+            "match": In(SlotMatch), "read": Out(1), "slot": Out(6), "detail": In(SlotDetail), "lines": In(TileLines),
             "event_valid": Out(1), "event": Out(Event), "event_taken": In(1),
             "quotas": In(5).array(16), "halt": In(1), "dropping": In(1), "dropped": In(4), "drained": Out(1),
             "walk": In(TableWalk), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
             "way": In(4), "entry": Out(entry_layout(config)),
-            "allocated": Out(1), "freed": Out(5), "counted": Out(10), "unmatched": Out(1), "over_count": Out(1),
+            "allocated": Out(1), "freed": Out(config.tracker_ways), "counted": Out(10), "unmatched": Out(1), "over_count": Out(1),
             "poison": Out(1), "poison_slot": Out(6), "corrected": Out(1), "uncorrectable": Out(1), "busy": Out(1),
         })  # fmt: skip
         self._parameters = config
@@ -83,6 +88,7 @@ class TrackerBank(wiring.Component):
         m.submodules.table = table = EntryTable(config=config)
         m.submodules.events = events = EventQueue(config=config)
         matched, row = Signal(MatchedToken, name="matched"), Signal(row_layout(config), name="row")
+        told = Signal(ToldEvent, name="told")
         advance, takes = Signal(), Signal()
 
         m.d.comb += [
@@ -90,17 +96,21 @@ class TrackerBank(wiring.Component):
             queue.i.valid.eq(self.token.valid & ~walk.clear),
             self.token.ready.eq(queue.i.ready & ~walk.clear),
             self.tile.eq(queue.o.payload),
-            advance.eq(~row.valid | (events.level != config.event_queue)),
+            # An event in E has its place in the queue already.
+            advance.eq(~row.valid | (events.level + told.valid < config.event_queue)),
             self.event_valid.eq(events.valid),
             self.event.eq(events.head),
+            events.push.eq(told.valid),
+            events.event.eq(told.event),
             events.pop.eq(self.event_taken),
             queue.o.ready.eq(advance & ~self.halt),
             takes.eq(queue.o.valid & queue.o.ready),
             self.read.eq(takes),
+            self.slot.eq(matched.slot),
             table.read.eq((advance & matched.valid) | walk.read),
             table.read_row.eq(Mux(walk.read, self.read_row, table_row(config, matched.token))),
             self.drained.eq(~matched.valid & ~row.valid),
-            self.busy.eq(queue.o.valid | matched.valid | row.valid | events.level.any()),
+            self.busy.eq(queue.o.valid | matched.valid | row.valid | told.valid | events.level.any()),
         ]
         dropped = self.dropping & (queue.o.payload.context == self.dropped)
         with m.If(advance):
@@ -129,56 +139,76 @@ class TrackerBank(wiring.Component):
                 | table.bad_ways.any() | table.bad_marks | events.uncorrectable
             ),
         ]  # fmt: skip
-        self._update(m, row, row.valid & advance, table, events)
+        self._update(m, row, row.valid & advance, table, told)
         return m
 
-    def _update(self, m: Module, row: Any, update: Value, table: Any, events: Any) -> None:
-        """Counts the token in R: against its entry, else in a new one, else (no way left, or marked) for its chunk."""
-        config, token, ways = self._parameters, row.token, table.ways
-        hits, free, way = Signal(config.tracker_ways), Signal(config.tracker_ways), Signal(config.tracker_ways)
-        found, marked, reached, over, counted = Signal(), Signal(), Signal(), Signal(), Signal()
-        unentered, spill, room, damaged = Signal(), Signal(), Signal(), Signal()
-        old, count = Signal(config.tile_count_bits), Signal(max(config.tile_count_bits, COUNT_BITS) + 1)
-        mark = (1 << row.descriptor)[: config.descriptors]
-        used = sum(entry.valid & (entry.tag.context == token.context) for entry in ways)
+    def _update(self, m: Module, row: Any, update: Value, table: Any, told: Any) -> None:
+        """Counts the token in R: against its entry, else in a new one, else (no way left, or marked) for its chunk.
+
+        What would happen with each way, and without one, is worked out while the tags are compared.
+        """
+        config, token = self._parameters, row.token
+        found, marked, reached, counted = Signal(), Signal(), Signal(), Signal()
+        begins, spill, damaged, tells = Signal(), Signal(), Signal(), Signal(name="tells")
+        event = Signal(Event, name="new_event")
+        hits, free = Signal(config.tracker_ways), Signal(config.tracker_ways)
+        counts, ends, overs = self._grown(m, row, table.ways)
+        room = free.any() & (self._ways_used(token, table.ways) < Array(self.quotas)[token.context])
+        alone, over = token.n == row.threshold, token.n > row.threshold
         m.d.comb += [
-            hits.eq(Cat(entry.valid & (entry.tag.as_value() == tag_of(config, token)) for entry in ways)),
-            free.eq(~Cat(entry.valid for entry in ways)),
+            hits.eq(Cat(entry.valid & (entry.tag.as_value() == tag_of(config, token)) for entry in table.ways)),
+            free.eq(~Cat(entry.valid for entry in table.ways)),
             found.eq(hits.any()),
-            marked.eq((table.marks & mark).any()),
-            room.eq(free.any() & (used < Array(self.quotas)[token.context])),
-            way.eq(lowest_bit(Mux(found, hits, free))),
-            old.eq(Array(entry.count for entry in ways)[index_of(way)]),
-            count.eq(Mux(found, old, 0) + token.n),
-            reached.eq(count == row.threshold),
-            over.eq(count > row.threshold),
+            marked.eq((table.marks & self._mark(row)).any()),
+            reached.eq((hits & Cat(ends)).any() | (~found & alone)),
             damaged.eq(row.damaged | table.bad_ways.any() | table.bad_marks),
             counted.eq(update & row.hit & ~damaged),
             self.poison.eq(update & row.hit & damaged),
-            unentered.eq(~found & ~reached & ~over),
-            spill.eq(~found & (marked | (unentered & ~room))),
+            begins.eq(~found & ~marked & ~alone & ~over & room),
+            spill.eq(~found & (marked | ~(alone | over | room))),
         ]
-        written = Mux(counted & (found | (unentered & ~spill)), way, 0)
-        kept_count = Mux(count > (1 << config.tile_count_bits) - 1, -1, count)
-        self._write(m, table, row, written, counted & spill, reached, kept_count)
+        written = Mux(counted, hits | Mux(begins, lowest_bit(free), 0), 0)
+        count = Mux(found, chosen(hits, counts), token.n)
+        self._write(m, table, row, written, counted & spill, reached, count)
+        m.d.sync += told.valid.eq(tells)
+        with m.If(row.valid):
+            m.d.sync += told.event.eq(event)
         m.d.comb += [
-            events.push.eq(counted & (spill | reached)),
-            events.event.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
-            events.event.lines.eq(Mux(spill, token.n, row.threshold)),
-            *(events.event[field].eq(token[field]) for field in ("row", "col", "wf")),
-            events.event.slot.eq(row.slot),
-            events.n.eq(token.n),
+            tells.eq(counted & (spill | reached)),
+            event.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
+            event.lines.eq(Mux(spill, token.n, row.threshold)),
+            *(event[field].eq(token[field]) for field in ("row", "col", "wf")),
+            event.slot.eq(row.slot),
             self.unmatched.eq(update & ~row.hit & ~row.dropped),
-            self.over_count.eq(counted & over & ~spill),
-            self.allocated.eq(counted & unentered & ~spill),
+            self.over_count.eq(counted & Mux(found, (hits & Cat(overs)).any(), over & ~marked)),
+            self.allocated.eq(counted & begins),
             self.counted.eq(Mux(counted, token.n, 0)),
             self.poison_slot.eq(row.slot),
         ]
 
+    def _grown(self, m: Module, row: Any, ways: Any) -> tuple[list[Value], list[Value], list[Value]]:
+        """For each way: its count with the token (at most all ones); whether that is the threshold; or above it."""
+        counts, ends, overs = [], [], []
+        bits = self._parameters.tile_count_bits
+        for w, entry in enumerate(ways):
+            grown = Signal(max(bits, COUNT_BITS) + 1, name=f"grown_{w}")
+            m.d.comb += grown.eq(entry.count + row.token.n)
+            counts.append(Mux(grown[bits:].any(), -1, grown)[:bits])
+            ends.append(sum_is(entry.count, row.token.n, row.threshold))
+            overs.append(grown > row.threshold)
+        return counts, ends, overs
+
+    def _ways_used(self, token: Any, ways: Any) -> Value:
+        """How many ways of the row the token's context has."""
+        return ones(Cat(entry.valid & (entry.tag.context == token.context) for entry in ways))
+
+    def _mark(self, row: Any) -> Value:
+        return (1 << row.descriptor)[: self._parameters.descriptors]
+
     def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, reached: Value, count: Value) -> None:
         """The write port of the table: the owner's walk, or the token in R with its ``ways`` and its mark.
 
-        An entry that is not in use is stored as zeros, so that the walk after reset writes what is known.
+        The walk writes zeros, so that nothing in the table is unknown.
         Damaged words of the row are written in any case but a clean one. A lost entry makes its tile late for ever.
         Lost mark bits become ones: lines are then counted for the chunk, which is right for every chunk.
         """
@@ -187,7 +217,6 @@ class TrackerBank(wiring.Component):
         dying = Signal(config.tracker_ways)
         valid = Cat(entry.valid for entry in table.ways)
         purged = Cat(entry.valid & (entry.tag.context == walk.context) for entry in table.ways)
-        mark = (1 << row.descriptor)[: config.descriptors]
         kept = table.marks | table.bad_marks.replicate(config.descriptors)
         m.d.comb += [
             walks.eq(walk.clear | walk.purge),
@@ -197,13 +226,13 @@ class TrackerBank(wiring.Component):
             table.write_ways.eq(Mux(walk.clear, -1, dying | ways)),
             live.eq(~walks & ~self.poison & ~reached),
             table.entry.valid.eq(live),
-            table.entry.tag.eq(Mux(live, tag_of(config, row.token), 0)),
-            table.entry.count.eq(Mux(live, count, 0)),
+            table.entry.tag.eq(Mux(walks, 0, tag_of(config, row.token))),
+            table.entry.count.eq(Mux(walks, 0, count)),
             table.write_marks.eq(walks | marks | (mends & table.bad_marks)),
             table.new_marks.eq(
-                Mux(walk.clear, 0, Mux(walk.purge, kept & ~self.cleared_marks, kept | Mux(marks, mark, 0)))
+                Mux(walk.clear, 0, Mux(walk.purge, kept & ~self.cleared_marks, kept | Mux(marks, self._mark(row), 0)))
             ),
-            self.freed.eq(sum((valid & (dying | Mux(reached, ways, 0)))[w] for w in range(config.tracker_ways))),
+            self.freed.eq(valid & (dying | Mux(reached, ways, 0))),
         ]
         looked = Array(table.ways)[self.way]
         with m.If((self.way < config.tracker_ways) & looked.valid & ~(table.bad_ways >> self.way)[0]):

@@ -1,4 +1,4 @@
-"""Golden model of the Tracker: live chunks and their totals, events in order; the banks are in ``tracker_bank``."""
+"""Golden model of the Tracker: live chunks and what is left of them, events in order; the banks are in ``tracker_bank``."""
 
 import numpy as np
 from numba import cfunc, njit
@@ -85,7 +85,7 @@ def _state_at(address):
 
 @njit(cache=True)
 def _account(state, event):
-    """Add an event's lines to its chunk, and prepare the pulses of the next cycle."""
+    """Count an event's lines for its chunk, and prepare the pulses of the next cycle."""
     slot = take(event, TILE_DONE.slot)
     if (event >> KIND_SHIFT) & 1 == EVENT_TILE:
         state[S.tile_valid], state[S.tile] = 1, event & TILE_MASK
@@ -93,12 +93,11 @@ def _account(state, event):
     elif not state[S.flagged + slot]:
         state[S.flagged + slot] = 1
         state[S.overflowed] = (state[S.overflowed] + 1) & _OVERFLOWED_MASK
-    total = state[S.total + slot] + (event >> LINES_SHIFT)
-    state[S.total + slot] = total & state[S.chunk_mask]
-    expected = take(state[S.place1 + slot], LOAD.expected) & state[S.chunk_mask]
-    if state[S.complete + slot] or total > expected:
+    left, lines = state[S.left + slot], event >> LINES_SHIFT
+    state[S.left + slot] = (left - lines) & state[S.chunk_mask]
+    if state[S.complete + slot] or lines > left:
         state[S.over_total] = 1
-    elif total == expected:
+    elif lines == left:
         state[S.complete + slot] = 1
         state[S.chunk_valid] = 1
         state[S.chunk] = place(CHUNK_DONE.slot, slot) | place(CHUNK_DONE.overflowed, state[S.flagged + slot])
@@ -106,7 +105,7 @@ def _account(state, event):
 
 @njit(cache=True)
 def _drain(state):
-    """Take one event, round-robin over the banks; returns the bank, or -1."""
+    """Take one event, round-robin over the banks, to be counted in the next cycle; returns the bank, or -1."""
     banks = state[S.banks]
     bank = state[S.drain_pointer]
     for _ in range(banks):
@@ -116,7 +115,7 @@ def _drain(state):
             state[S.event_first + bank] = (first + 1) & (EVENTS - 1)
             state[S.event_count + bank] -= 1
             state[S.drain_pointer] = following
-            _account(state, state[S.event + bank * EVENTS + first])
+            state[S.drained], state[S.drained_event] = 1, state[S.event + bank * EVENTS + first]
             return bank
         bank = following
     return -1
@@ -129,7 +128,8 @@ def _load(state, words, first):
     if slot >= state[S.window]:
         return
     state[S.place0 + slot], state[S.place1 + slot] = words[first], words[first + 1]
-    state[S.total + slot] = state[S.flagged + slot] = state[S.complete + slot] = 0
+    state[S.left + slot] = get(words, first, LOAD.expected) & state[S.chunk_mask]
+    state[S.flagged + slot] = state[S.complete + slot] = 0
     list_slots(state)
 
 
@@ -170,9 +170,9 @@ def _configure(state, address, value, now):
 @njit(cache=True)
 def _is_idle(state):
     """Whether nothing is in the pipelines and event queues, and no register follows another."""
-    if state[S.walked] < state[S.rows] or state[S.tile_valid] or state[S.chunk_valid]:
+    if state[S.walked] < state[S.rows] or state[S.drained] or state[S.tile_valid] or state[S.chunk_valid]:
         return False
-    if state[S.peak] < state[S.entries] or state[S.maintenance]:
+    if state[S.peak] < state[S.shown_entries] or state[S.shown_entries] != state[S.entries] or state[S.maintenance]:
         return False
     for bank in range(state[S.banks]):
         if not bank_rests(state, bank):
@@ -191,7 +191,7 @@ def _drive(state, out):
     out[_OUT.tile_done_valid + k], out[_OUT.tile_done + k] = state[S.tile_valid], state[S.tile]
     out[_OUT.chunk_done_valid + k], out[_OUT.chunk_done + k] = state[S.chunk_valid], state[S.chunk]
     out[_OUT.init_done + k] = 1 if done else 0
-    out[_OUT.entries + k], out[_OUT.peak_entries + k] = state[S.entries], state[S.peak]
+    out[_OUT.entries + k], out[_OUT.peak_entries + k] = state[S.shown_entries], state[S.peak]
     out[_OUT.overflowed + k] = state[S.overflowed]
     out[_OUT.unmatched + k] = state[S.unmatched]
     out[_OUT.over_count + k], out[_OUT.over_total + k] = state[S.over_count], state[S.over_total]
@@ -227,7 +227,8 @@ def step(state_at, in_at, out_at):
             accepts |= 1 << b
     finished = take(state[S.chunk], CHUNK_DONE.slot) if state[S.chunk_valid] else -1
     state[S.tile_valid] = state[S.chunk_valid] = 0
-    state[S.peak] = max(state[S.peak], state[S.entries])
+    state[S.peak] = max(state[S.peak], state[S.shown_entries])
+    state[S.shown_entries] = state[S.entries]
     now = words[_IN.now + k] & _TIME_MASK
     configured = words[_IN.config_valid + k] & 1
     address = value = swept = refused = NO_CONTEXT
@@ -240,6 +241,9 @@ def step(state_at, in_at, out_at):
         if swept >= 0 and take(value, CONTROL.abort):
             refused = swept
     _walk(state)
+    if state[S.drained]:
+        state[S.drained] = 0
+        _account(state, state[S.drained_event])
     drained = _drain(state)
     for b in range(banks):
         advance(state, b, 1 if b == drained else 0, refused)

@@ -11,22 +11,23 @@ from .words import DEBUG_DATA, EVENT_OVERFLOW, EVENT_TILE, LOAD, TILE_DONE, TOKE
 _BANKS, _SLOTS, EVENTS, PROFILES, WAVEFRONTS, CONTEXTS = 8, 64, 16, 64, 16, 16
 _UNMATCHED, _DROPPED = -1, -2  # instead of a slot
 NO_CONTEXT, ALL_CONTEXTS = -1, -2  # instead of a context
-_STAGE = state_map(valid=1, token=1, slot=1, threshold=1, descriptor=1)
-"""Pipeline registers M and R of a bank; slot < 0: not matched."""
+_STAGE = state_map(valid=1, token=1, slot=1, lines=1, threshold=1, descriptor=1)
+"""Pipeline registers M and R of a bank; slot < 0: not matched; threshold and descriptor: in R only."""
 S = state_map(
     words=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1, contexts=1, drain_cycles=1,
     row_mask=1, col_mask=1, bank_bits=1, col_bits=1, tile_mask=1, chunk_mask=1,  # parameters end here
     profile=PROFILES,  # lines by bottom, right, wf: survives disarm
     quota=CONTEXTS,  # ways of a row by context: survives disarm
-    walked=1, entries=1, peak=1, overflowed=1, unmatched=1, over_count=1, over_total=1,
-    tile_valid=1, tile=1, chunk_valid=1, chunk=1, drain_pointer=1, updates=1, tiles=1,
+    walked=1, entries=1, shown_entries=1, peak=1, overflowed=1, unmatched=1, over_count=1, over_total=1,
+    tile_valid=1, tile=1, chunk_valid=1, chunk=1, drain_pointer=1, drained=1, drained_event=1, updates=1, tiles=1,
     # maintenance: the request at work, cycles since the pipelines were found empty, and what the request named
     maintenance=1, elapsed=1, context=1, cleared_marks=1, selected=1, debug_data=1, abort_busy=1, deadline=1,
     count=_BANKS, head=_BANKS, tail=_BANKS,  # input queues: entries, first and second entry
     m=_BANKS * _STAGE.size, r=_BANKS * _STAGE.size,
+    told=_BANKS, told_event=_BANKS,  # register E: whether there is an event, and the event
     event_count=_BANKS, event_first=_BANKS, event=_BANKS * EVENTS,  # rings
     live=1, order=_SLOTS,  # valid slots, lowest first
-    place0=_SLOTS, place1=_SLOTS, total=_SLOTS, flagged=_SLOTS, complete=_SLOTS,  # slots: load words, chunk counter
+    place0=_SLOTS, place1=_SLOTS, left=_SLOTS, flagged=_SLOTS, complete=_SLOTS,  # slots: load words, lines to come
     marks=0,  # tables: a word of mark bits per row, banks one after the other; then ways entries per row
 )  # fmt: skip
 """The state of a Tracker."""
@@ -54,8 +55,9 @@ def _row_of(state, bank, token):
 
 
 @njit(cache=True)
-def _add_to_waiting(state, bank, slot, lines):
+def _add_to_waiting(state, bank, told):
     """Add the lines of an OVERFLOW to a waiting OVERFLOW of the same slot: whether there is one with room for them."""
+    slot, lines = take(told, TILE_DONE.slot), told >> LINES_SHIFT
     for i in range(state[S.event_count + bank]):
         at = S.event + bank * EVENTS + ((state[S.event_first + bank] + i) & (EVENTS - 1))
         event = state[at]
@@ -67,20 +69,29 @@ def _add_to_waiting(state, bank, slot, lines):
 
 
 @njit(cache=True)
-def _push_event(state, bank, stage, kind, lines):
-    """The token in register R makes an event."""
-    if kind == EVENT_OVERFLOW and _add_to_waiting(state, bank, state[stage + _STAGE.slot], lines):
+def _queue_event(state, bank):
+    """The event in E goes to the queue."""
+    told = state[S.told_event + bank]
+    state[S.told + bank] = 0
+    if told >> KIND_SHIFT & 1 == EVENT_OVERFLOW and _add_to_waiting(state, bank, told):
         return
-    token = state[stage + _STAGE.token]
     ring = state[S.event_first + bank] + state[S.event_count + bank]
+    state[S.event + bank * EVENTS + (ring & (EVENTS - 1))] = told
+    state[S.event_count + bank] += 1
+
+
+@njit(cache=True)
+def _tell(state, bank, stage, kind, lines):
+    """The token in register R makes an event."""
+    token = state[stage + _STAGE.token]
     tile = (
         place(TILE_DONE.slot, state[stage + _STAGE.slot])
         | place(TILE_DONE.row, take(token, TOKEN.row))
         | place(TILE_DONE.col, take(token, TOKEN.col))
         | place(TILE_DONE.wf, take(token, TOKEN.wf))
     )
-    state[S.event + bank * EVENTS + (ring & (EVENTS - 1))] = tile | (kind << KIND_SHIFT) | (lines << LINES_SHIFT)
-    state[S.event_count + bank] += 1
+    state[S.told + bank] = 1
+    state[S.told_event + bank] = tile | (kind << KIND_SHIFT) | (lines << LINES_SHIFT)
 
 
 @njit(cache=True)
@@ -92,7 +103,7 @@ def _count(state, bank, stage, at):
     if count == threshold:
         state[at] = 0
         state[S.entries] -= 1
-        _push_event(state, bank, stage, EVENT_TILE, threshold)
+        _tell(state, bank, stage, EVENT_TILE, threshold)
         return
     if count > threshold:
         state[S.over_count] = 1
@@ -120,9 +131,9 @@ def _begin(state, bank, stage, marks_at, row_at, free_at):
     n = take(token, TOKEN.n)
     mark = 1 << state[stage + _STAGE.descriptor]
     if state[marks_at] & mark:
-        _push_event(state, bank, stage, EVENT_OVERFLOW, n)
+        _tell(state, bank, stage, EVENT_OVERFLOW, n)
     elif n == threshold:
-        _push_event(state, bank, stage, EVENT_TILE, n)
+        _tell(state, bank, stage, EVENT_TILE, n)
     elif n > threshold:
         state[S.over_count] = 1
     elif free_at >= 0 and _below_quota(state, token, row_at):
@@ -130,7 +141,7 @@ def _begin(state, bank, stage, marks_at, row_at, free_at):
         state[S.entries] += 1
     else:
         state[marks_at] |= mark
-        _push_event(state, bank, stage, EVENT_OVERFLOW, n)
+        _tell(state, bank, stage, EVENT_OVERFLOW, n)
 
 
 @njit(cache=True)
@@ -179,9 +190,20 @@ def _match(state, stage, token, refused):
             edge = take(token, TOKEN.bottom) * 2 + take(token, TOKEN.right)
             lines = state[S.profile + edge * WAVEFRONTS + take(token, TOKEN.wf)]
             state[stage + _STAGE.slot] = slot
-            state[stage + _STAGE.threshold] = (lines * take(where, LOAD.addends)) & state[S.tile_mask]
-            state[stage + _STAGE.descriptor] = take(what, LOAD.descriptor)
+            state[stage + _STAGE.lines] = lines
             return
+
+
+@njit(cache=True)
+def _move(state, m, r):
+    """Register R takes what M holds, and what the slot says of it now."""
+    for i in range(_STAGE.size):
+        state[r + i] = state[m + i]
+    slot = state[r + _STAGE.slot]
+    if state[r] and slot >= 0:
+        addends = take(state[S.place0 + slot], LOAD.addends)
+        state[r + _STAGE.threshold] = (state[r + _STAGE.lines] * addends) & state[S.tile_mask]
+        state[r + _STAGE.descriptor] = take(state[S.place1 + slot], LOAD.descriptor)
 
 
 @njit(cache=True)
@@ -192,14 +214,17 @@ def advance(state, bank, drained, refused):
     ``NO_CONTEXT``, or ``ALL_CONTEXTS`` if no token may enter.
     """
     m, r = S.m + bank * _STAGE.size, S.r + bank * _STAGE.size
-    if state[r] + state[m] + state[S.count + bank] == 0:
+    told = state[S.told + bank]
+    if state[r] + state[m] + state[S.count + bank] + told == 0:
         return
+    full = state[S.event_count + bank] + drained + told >= state[S.event_limit]
+    if told:
+        _queue_event(state, bank)
     if state[r]:
-        if state[S.event_count + bank] + drained >= state[S.event_limit]:
+        if full:
             return
         _update(state, bank, r)
-    for i in range(_STAGE.size):
-        state[r + i] = state[m + i]
+    _move(state, m, r)
     state[m] = 0
     if state[S.count + bank] > 0 and refused != ALL_CONTEXTS:
         token = state[S.head + bank]
@@ -212,7 +237,7 @@ def advance(state, bank, drained, refused):
 def bank_rests(state, bank):
     """Whether a bank's queues and pipeline are empty."""
     stages = state[S.m + bank * _STAGE.size] + state[S.r + bank * _STAGE.size]
-    return state[S.count + bank] + stages + state[S.event_count + bank] == 0
+    return state[S.count + bank] + stages + state[S.told + bank] + state[S.event_count + bank] == 0
 
 
 @njit(cache=True)

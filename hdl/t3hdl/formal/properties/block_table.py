@@ -118,7 +118,7 @@ def _stage_b(harness: Harness, table: BlockTable, entered: list[Value], mine: Va
 
 
 _SMALL = preset(
-    "small", contexts=2, descriptors=2, chunk_window=2, blocks=2, event_queue=2, tracker_banks=1, row_index_bits=1
+    "small", contexts=2, descriptors=2, chunk_window=2, blocks=2, event_queue=3, tracker_banks=1, row_index_bits=1
 )
 PROOFS = (
     Proof(

@@ -10,7 +10,7 @@ from ..proof import Proof
 
 
 def _done_once(config: T3Config) -> Harness:
-    """One slot is chosen; the lines since its load are added up. Until an error is reported the sum has not wrapped."""
+    """One slot is chosen; the lines that it still expects are counted down from its load."""
     counters, bits = ChunkCounters(config=config), config.chunk_count_bits
     harness = Harness(counters)
     m, event, window = harness.m, counters.event, config.chunk_window
@@ -18,16 +18,16 @@ def _done_once(config: T3Config) -> Harness:
     loads = counters.load_valid & (counters.load.slot == slot)
     mine = counters.event_valid & (event.slot == slot)
     loaded, done, spilled = Signal(window), Signal(), Signal()
-    lines, expected, after = Signal(bits), Signal(bits), Signal(max(bits, len(event.lines)) + 1)
+    lines, expected, left = Signal(bits), Signal(bits), Signal(bits)
     completes, too_many = Signal(), Signal()
     spills = spilled | (event.kind == EventKind.OVERFLOW)
     m.d.comb += [
-        after.eq(lines + event.lines),
-        completes.eq(mine & ~done & (after == expected)),
-        too_many.eq(mine & (done | (after > expected))),
+        left.eq(expected - lines),
+        completes.eq(mine & ~done & (event.lines == left)),
+        too_many.eq(mine & (done | (event.lines > left))),
     ]
     with m.If(mine):
-        m.d.sync += [lines.eq(after), spilled.eq(spills), done.eq(done | completes)]
+        m.d.sync += [lines.eq(lines + event.lines), spilled.eq(spills), done.eq(done | completes)]
     with m.If(counters.load_valid):
         m.d.sync += loaded.eq(loaded | (1 << counters.load.slot))
     with m.If(loads):
@@ -58,10 +58,11 @@ def _strengthen(
     harness: Harness, slot: Signal, loaded: Signal, lines: Signal, expected: Signal, done: Signal, spilled: Signal
 ) -> None:
     """What the tables and flags hold of the slot."""
-    total, limit = (harness.inside.table(rf"{name}\.\w+\.rows").stored(slot) for name in ("totals", "expected"))
+    left, limit = (harness.inside.table(rf"{name}\.\w+\.rows").stored(slot) for name in ("left", "expected"))
     fresh, overflow, complete = (harness.inside[name].bit_select(slot, 1) for name in ("fresh", "overflow", "complete"))
     harness.claim("the table holds what is expected", ~loaded | (limit == expected))
-    harness.claim("the table holds the sum", ~loaded | (Mux(fresh, 0, total) == lines))
+    remains = (expected - lines)[: len(lines)]
+    harness.claim("the table holds what is left", ~loaded | (Mux(fresh, limit, left) == remains))
     harness.claim("the flags hold what happened", (complete == done) & (overflow == spilled))
     harness.claim("nothing happened before the load", loaded | ~(done | spilled | (lines != 0)))
 

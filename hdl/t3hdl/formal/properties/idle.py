@@ -19,7 +19,7 @@ from ..proof import Proof
 LEAST = preset(
     "small", slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=2, tracker_ways=1, tracker_banks=1,
     row_index_bits=0, descriptors=2, chunk_window=2, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
-    token_queue=2, event_queue=2,
+    token_queue=2, event_queue=3,
 )  # fmt: skip
 """Of everything as little as there can be."""
 

@@ -58,7 +58,7 @@ def _in_order(config: T3Config) -> Harness:
 
 
 _FEW = preset(
-    "small", contexts=2, descriptors=2, chunk_window=2, blocks=1, event_queue=2, tracker_banks=1, row_index_bits=1
+    "small", contexts=2, descriptors=2, chunk_window=2, blocks=1, event_queue=3, tracker_banks=1, row_index_bits=1
 )
 PROOFS = (
     Proof(

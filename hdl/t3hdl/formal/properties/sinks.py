@@ -58,7 +58,7 @@ def _sweep_limit(config: T3Config) -> int:
 
 _LITTLE = {
     "contexts": 1, "tracker_sets": 4, "tracker_ways": 1, "descriptors": 2, "chunk_window": 2, "wavefronts": 1,
-    "tile_count_bits": 4, "chunk_count_bits": 8, "event_queue": 2,
+    "tile_count_bits": 4, "chunk_count_bits": 8, "event_queue": 3,
 }  # fmt: skip
 _ONE, _TWO = preset("small", tracker_banks=1, **_LITTLE), preset("small", **_LITTLE)
 

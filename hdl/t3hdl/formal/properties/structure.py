@@ -44,7 +44,7 @@ def _sinks(config: T3Config) -> Structure:
 _SIZE = preset("small", slices=2, node_inputs=1, dtypes=("int32",))
 _LITTLE = preset(
     "small", slices=2, node_inputs=1, ranges=1, contexts=1, tracker_sets=4, tracker_ways=1, descriptors=2,
-    chunk_window=2, blocks=4, wavefronts=1, tile_count_bits=4, chunk_count_bits=8, token_queue=2, event_queue=2,
+    chunk_window=2, blocks=4, wavefronts=1, tile_count_bits=4, chunk_count_bits=8, token_queue=2, event_queue=3,
 )  # fmt: skip
 _QUICK = ("axi", "crossing", "leaf", "matcher", "monitor", "registers", "root")
 

@@ -81,9 +81,9 @@ def _as_naive(config: T3Config) -> Harness:
 
 _TINY = preset(
     "small", tracker_sets=2, tracker_banks=1, tracker_ways=1, row_index_bits=1, chunk_window=2, descriptors=2,
-    event_queue=2, tile_count_bits=4, chunk_count_bits=8, wavefronts=1,
+    event_queue=3, tile_count_bits=4, chunk_count_bits=8, wavefronts=1,
 )  # fmt: skip
-_TWO_BANKS = preset("small", chunk_window=2, descriptors=2, event_queue=2, tile_count_bits=4, chunk_count_bits=8)
+_TWO_BANKS = preset("small", chunk_window=2, descriptors=2, event_queue=3, tile_count_bits=4, chunk_count_bits=8)
 
 PROOFS = (
     Proof(

@@ -10,7 +10,7 @@ from ...config import T3Config, preset
 from ...layouts import EventKind, Token
 from ...tracking.entry_table import entry_layout, table_row, tag_of
 from ...tracking.event_queue import Event
-from ...tracking.tracker_bank import MatchedToken, TrackerBank, row_layout
+from ...tracking.tracker_bank import MatchedToken, ToldEvent, TrackerBank, row_layout
 from ..harness import Harness
 from ..proof import Proof
 
@@ -35,9 +35,10 @@ class _Tile:
         harness.m.d.comb += self.place.eq(table_row(config, self.key))
         self.m_stage = data.View(MatchedToken, inside["matched"])
         self.r_stage = data.View(row_layout(config), inside["row"])
-        self.level = inside[r"events\.level"]
-        self.update = self.r_stage.valid & (self.level != config.event_queue)
-        self.pushed, self.event = inside["push"], data.View(Event, inside[r"event\$1"])
+        self.e_stage = data.View(ToldEvent, inside["told"])
+        self.taken = inside[r"events\.level"] + self.e_stage.valid  # places of the event queue
+        self.update = self.r_stage.valid & (self.taken < config.event_queue)
+        self.tells, self.event = inside["tells"], data.View(Event, inside["new_event"])
         columns = [inside.table(rf"way_{way}\.\w+\.rows") for way in range(config.tracker_ways)]
         self.ways = [data.View(entry_layout(config), column.stored(self.place)) for column in columns]
         self.seen = [inside[f"ways__{way}"] for way in range(config.tracker_ways)]
@@ -79,7 +80,7 @@ def _walks(harness: Harness, tile: _Tile) -> tuple[Value, Value]:
     read = harness.past(walk.read) & (bank.write_row == harness.past(bank.read_row))
     harness.assume("a sweep writes the row that it has read", ~walk.purge | read)
     queued = harness.inside[r"queue\.o__valid"]
-    harness.claim("nothing is there while rows are cleared", ended | (bank.drained & ~queued & (tile.level == 0)))
+    harness.claim("nothing is there while rows are cleared", ended | (bank.drained & ~queued & (tile.taken == 0)))
     unused = ~Cat(way.valid for way in tile.ways).any()
     harness.claim("a row that was cleared has no entries until the first token", ended | ~cleared | unused)
     return cleared, ended
@@ -99,7 +100,7 @@ def _conserves(config: T3Config) -> Harness:
     row = tile.r_stage
     now = tile.update & tile.mine(row.token)
     told, came, gone, broken = Signal(_BITS), Signal(_BITS), Signal(_BITS), Signal()
-    m.d.comb += told.eq(Mux(tile.pushed, tile.event.lines, 0))
+    m.d.comb += told.eq(Mux(tile.tells, tile.event.lines, 0))
     counts = now & row.hit
     sweeps = bank.walk.purge & (bank.write_row == tile.place) & (bank.walk.context == tile.key.context)
     with m.If(bank.token.valid & bank.token.ready & tile.mine(token)):
@@ -117,8 +118,8 @@ def _conserves(config: T3Config) -> Harness:
     _counts_right(harness, tile, counts)
     _strengthen(harness, tile, cleared)
     harness.cover("an entry grows by two tokens in a row", counts & harness.past(counts) & (tile.held != 0))
-    harness.cover("a stalled token completes its tile", counts & tile.pushed & harness.past(row.valid & ~tile.update))
-    harness.cover("an overflow", counts & tile.pushed & (tile.event.kind == EventKind.OVERFLOW))
+    harness.cover("a stalled token completes its tile", counts & tile.tells & harness.past(row.valid & ~tile.update))
+    harness.cover("an overflow", counts & tile.tells & (tile.event.kind == EventKind.OVERFLOW))
     harness.cover("a sweep frees the entry", sweeps & (tile.held != 0))
     return harness
 
@@ -127,8 +128,8 @@ def _counts_right(harness: Harness, tile: _Tile, counts: Value) -> None:
     """What a token of the tile does, and what one without a chunk does."""
     bank, row, config = harness.dut, tile.r_stage, tile.config
     total = tile.held + row.token.n
-    overflow = tile.pushed & (tile.event.kind == EventKind.OVERFLOW)
-    done = tile.pushed & (tile.event.kind == EventKind.TILE)
+    overflow = tile.tells & (tile.event.kind == EventKind.OVERFLOW)
+    done = tile.tells & (tile.event.kind == EventKind.TILE)
     right = (tile.event.lines == row.threshold) & (row.threshold != 0)
     harness.claim("a tile is told exactly at its threshold", ~counts | overflow | (done == (total == row.threshold)))
     harness.claim("it is told with its threshold, which is not 0", ~(counts & done) | right)
@@ -142,15 +143,14 @@ def _counts_right(harness: Harness, tile: _Tile, counts: Value) -> None:
     same_context = [way.valid & (way.tag.context == tile.key.context) for way in tile.ways]
     quota = Array(bank.quotas)[tile.key.context]
     harness.claim("an entry begins within the quota", ~(counts & bank.allocated) | (sum(same_context) < quota))
-    harness.claim("an event is of the token's slot", ~tile.pushed | (tile.event.slot == row.slot))
-    changes = tile.pushed | bank.allocated | bank.freed.any() | bank.over_count | bank.counted.any()
+    harness.claim("an event is of the token's slot", ~tile.tells | (tile.event.slot == row.slot))
+    changes = tile.tells | bank.allocated | bank.freed.any() | bank.over_count | bank.counted.any()
     writes = harness.inside["write_ways"].any() | harness.inside["write_marks"].any()
     stranger = row.valid & ~row.hit
     harness.claim("a token without a chunk changes nothing", ~stranger | ~(changes | writes))
     harness.claim("it is an error unless it was dropped", bank.unmatched == (tile.update & ~row.hit & ~row.dropped))
-    harness.claim("events are pushed only with room", ~tile.pushed | (tile.level != config.event_queue))
-    lines = ~overflow | (tile.event.lines == harness.inside["n"])
-    harness.claim("the lines of an OVERFLOW are those of its token", lines)
+    told, same = tile.e_stage, tile.e_stage.event.as_value() == harness.past(tile.event.as_value())
+    harness.claim("E has what R told", (told.valid == harness.past(tile.tells)) & (~told.valid | same))
 
 
 def _strengthen(harness: Harness, tile: _Tile, cleared: Value) -> None:
@@ -167,13 +167,13 @@ def _strengthen(harness: Harness, tile: _Tile, cleared: Value) -> None:
     harness.claim("a sweep has the row as it is stored", ~swept | fresh)
     full, valid = harness.inside[r"queue\.full"], harness.inside[r"queue\.o__valid"]
     harness.claim("the queue fills from its head", ~full | valid)
-    harness.claim("no more events than there is room for", tile.level <= config.event_queue)
+    harness.claim("no more events than there is room for", tile.taken <= config.event_queue)
     legal = Cat(~there | (tile.own(token) & (token.n != 0)) for there, token in tile.places()).all()
     harness.claim("tokens are of this bank and count something", legal)
 
 
 _ONE = {
-    "tracker_banks": 1, "tracker_sets": 2, "row_index_bits": 1, "event_queue": 2, "descriptors": 2, "chunk_window": 2,
+    "tracker_banks": 1, "tracker_sets": 2, "row_index_bits": 1, "event_queue": 3, "descriptors": 2, "chunk_window": 2,
     "tile_count_bits": 4,
 }  # fmt: skip
 

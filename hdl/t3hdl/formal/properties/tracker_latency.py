@@ -6,7 +6,7 @@ from amaranth.lib import data
 from ...config import T3Config, preset
 from ...layouts import EventKind
 from ...tracking.event_queue import Event
-from ...tracking.tracker_bank import MatchedToken, TrackerBank, row_layout
+from ...tracking.tracker_bank import MatchedToken, ToldEvent, TrackerBank, row_layout
 from ..harness import Harness
 from ..proof import Proof
 
@@ -31,8 +31,9 @@ def _in_time(config: T3Config) -> Harness:
     harness = Harness(bank)
     m, inside, waited = harness.m, harness.inside, _waits(harness, config)
     row, matched = data.View(row_layout(config), inside["row"]), data.View(MatchedToken, inside["matched"])
-    level, full, head = inside[r"events\.level"], inside[r"queue\.full"], inside[r"queue\.o__valid"]
-    moves = ~row.valid | (level != depth)
+    level, told = inside[r"events\.level"], data.View(ToldEvent, inside["told"])
+    full, head = inside[r"queue\.full"], inside[r"queue\.o__valid"]
+    moves = ~row.valid | (level + told.valid < depth)
     walks = bank.halt | bank.walk.clear | bank.walk.purge | bank.walk.read
     # Steps that are left; cycles since the transfer; cycles for which nothing has moved.
     left, age, stalled = Signal(range(_STEPS + 1)), Signal(8), Signal(range(banks + 2))
@@ -41,7 +42,7 @@ def _in_time(config: T3Config) -> Harness:
     with m.If((left != 0) & moves):
         m.d.sync += left.eq(left - 1)
     follows = harness.free("follow") & bank.token.valid & bank.token.ready & ((left == 0) | (moves & (left == 1)))
-    empty = bank.drained & ~head & (level == 0)
+    empty = bank.drained & ~head & ~told.valid & (level == 0)
     with m.If(follows):
         m.d.sync += [left.eq(Mux(head & ~moves, _STEPS, _STEPS - 1)), age.eq(1), stalled.eq(0), alone.eq(empty)]
     with m.If(walks):
@@ -55,12 +56,14 @@ def _in_time(config: T3Config) -> Harness:
     harness.claim("the pipeline stalls while an event waits", moves | (stalled <= waited))
     harness.claim("and moves when one has left", (left == 0) | (stalled <= banks))
     harness.claim("steps take their time", (left == 0) | (age <= 1 + (_STEPS - left) * (banks + 1) + stalled))
-    nothing = (left < _STEPS) & (level == 0) & ((left < 2) | ~row.valid) & ((left < 3) | ~matched.valid)
+    nothing = (left < _STEPS) & ~told.valid & (level == 0) & ((left < 2) | ~row.valid) & ((left < 3) | ~matched.valid)
     harness.claim("nothing is before the only token", ~alone | (left == 0) | (nothing & (age == _STEPS - left)))
     harness.claim("the queue fills from its head", ~full | head)
-    harness.claim("no more events than there is room for", level <= depth)
-    tile = inside["push"] & (data.View(Event, inside[r"event\$1"]).kind == EventKind.TILE)
-    _event_in_time(harness, config, waited, level, (left == 1) & moves & tile)
+    harness.claim("no more events than there is room for", level + told.valid <= depth)
+    tile = inside["tells"] & (data.View(Event, inside["new_event"]).kind == EventKind.TILE)
+    queued = harness.past((left == 1) & moves & tile)
+    harness.claim("the event of the tile is in E", ~queued | (told.valid & (told.event.kind == EventKind.TILE)))
+    _event_in_time(harness, config, waited, level, queued)
     if banks > 1:  # a single bank has its turn in every cycle, so nothing waits
         harness.cover("a token waits long", (left == 1) & (age == banks + 4))
     harness.cover("a token comes into an empty bank", alone & (left == 1))
@@ -86,21 +89,21 @@ def _event_in_time(harness: Harness, config: T3Config, waited: Value, level: Val
             m.d.sync += there.eq(0)
     with m.If(begins & ~there):
         m.d.sync += [there.eq(1), place.eq(level - bank.event_taken), age.eq(1)]
-    harness.claim("a tile leaves within event_queue x banks cycles", ~there | (age <= depth * banks))
+    harness.claim("a tile leaves the event queue within event_queue x banks cycles", ~there | (age <= depth * banks))
     harness.claim("events before it take their time", ~there | (age <= 1 + (depth - 1 - place) * banks + waited))
     harness.claim("the event is where it should be", ~there | (place < level))
     if banks > 1:
         harness.cover("a tile waits for its turn behind another", there & (place == 0) & (age == banks + 1))
 
 
-_SMALL = {"tracker_ways": 1, "event_queue": 2, "descriptors": 2, "chunk_window": 2, "tile_count_bits": 4}
+_SMALL = {"tracker_ways": 1, "event_queue": 3, "descriptors": 2, "chunk_window": 2, "tile_count_bits": 4}
 
 PROOFS = (
     Proof(
         name="tracker-bank.in-time",
         invariants=(2,),
         says="Unless a walk begins, a token is counted within 4 x (tracker_banks + 1) cycles (3 in an empty bank), and "
-        "the tile that it completes is told within event_queue x tracker_banks cycles more.",
+        "the tile that it completes is told within event_queue x tracker_banks + 1 cycles more.",
         harness=_in_time,
         sizes={
             "2 banks": preset("small", **_SMALL),
