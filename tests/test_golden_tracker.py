@@ -206,8 +206,8 @@ def test_events_drain_round_robin_and_fill_back_to_ready():
 
 
 def test_a_full_event_queue_stalls_exactly():
-    # Both banks make an event per cycle from t+3 on, in E from t+4 and in the queue from t+5; room for 3 in each. Bank 0
-    # is drained at t+5, t+7, ..., bank 1 at t+6, t+8, ...
+    # Both banks make an event per cycle from t+3 on, in E from t+4 and in the queue from t+5; room for 3 in each.
+    # Bank 0 is drained at t+5, t+7, ..., bank 1 at t+6, t+8, ...
     config = preset("small", event_queue=3)
     scene = Scene(config)
     scene.load()

@@ -12,7 +12,7 @@ MARKS = r"bank_0\.table\.mark_bits\.\w+\.rows\[0\]"
 PROFILE = r"profile\.table_0\.\w+\.rows\[0\]"
 DETAIL = r"slots\.details_0\.\w+\.rows\[0\]"
 EXPECTED = r"counters\.expected\.\w+\.rows\[0\]"
-TOTAL = r"counters\.totals\.\w+\.rows\[0\]"
+TOTAL = r"counters\.left\.\w+\.rows\[0\]"
 WORDS = (WAY, MARKS, PROFILE, DETAIL, EXPECTED, TOTAL)
 
 
@@ -239,7 +239,7 @@ def test_a_lost_event_completes_nothing() -> None:
             d.send(col=col, n=6)
         while not d.bench.sent["token.0"]:
             await d.step()
-        await d.step(3)  # the first event is in its queue
+        await d.step(4)  # the first event is in its queue
         flip(d.bench, r"bank_0\.events\.entry_0", 0, 5)
         await d.settle()
         assert (d.done_tiles, d.chunks, d["uncorrectable"]) == ([(0, 0, 2, 0)], [], 1)

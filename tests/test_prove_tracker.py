@@ -33,15 +33,15 @@ def test_lines_that_are_added_to_an_event_that_leaves_are_found():
     """Seeded: the oldest event takes lines also in the cycle in which it leaves."""
     expect_violated(
         "event-queue.conserves",
-        lambda text: re.sub(r"(assign \\fitting \[0\]) \$\d+ \[0\]", r"\1 \\fits_0 [0]", text),
+        lambda text: re.sub(r"(connect \\fitting_1 \{.*) 1'0 \}", r"\1 \\fits_0 [0] }", text),
         "lines of a slot are in the queue or have left it",
     )
 
 
 def test_a_chunk_that_is_done_with_too_many_lines_is_found():
-    """Seeded: done when the total is at least what is expected."""
+    """Seeded: done when the lines are at least what is left."""
     expect_violated(
         "chunk-counters.done-once",
-        lambda text: re.sub(r"cell \$eq (\S+)((?:\n    [^\n]*)*\n    connect \\B \\limit)", r"cell $ge \1\2", text),
+        lambda text: re.sub(r"cell \$eq (\S+)((?:\n    [^\n]*)*\n    connect \\A \\before)", r"cell $ge \1\2", text),
         "a chunk is done once, with the line that makes all",
     )

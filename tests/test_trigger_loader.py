@@ -29,7 +29,7 @@ def test_the_loader_takes_the_cycles_of_the_contract(blocks: int) -> None:
         assert [t - armed for t, _ in d.loads] == [first, second]
         assert [live.index(n) + 1 for n in range(1, 5)] == [first + 1, first + 9, first + 18, second + 1]
 
-    check(scenario, blocks=blocks, event_queue=2)
+    check(scenario, blocks=blocks, event_queue=3)
 
 
 def test_a_load_says_what_the_descriptor_says() -> None:

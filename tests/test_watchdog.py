@@ -71,7 +71,7 @@ def test_one_block_in_a_table_of_one() -> None:
         await d.until(lambda: d["stuck"])
         assert (d.now, _stuck(d).seen) == (since + _PATIENCE + 1 + 1 + 2, 1)
 
-    check(scenario, blocks=1, event_queue=2)
+    check(scenario, blocks=1, event_queue=3)
 
 
 def test_what_counts_as_progress() -> None:

@@ -38,7 +38,7 @@ class T3Config:
     tile_count_bits : width of a tile counter.
     chunk_count_bits : width of a chunk counter.
     token_queue : depth of a slice's token queue, 2 to 64.
-    event_queue : depth of a tracker bank's event queue, 3 to 16: with fewer a bank could not take a token in every cycle.
+    event_queue : depth of a tracker bank's event queue, 3 to 16; less would not let a token in every cycle.
     egress_ports : store rows (up to 256 bytes each) matched per cycle at the GPU's egress, 1 to 8.
     nmc_lanes : 16-bit lanes of the NMC ALU; a 32-byte line has 16.
     nmc_latency : pipeline stages of the NMC ALU, 2 to 8.
@@ -115,7 +115,8 @@ class T3Config:
         if self.stale_cycles > self.blocks + 12:
             raise ValueError(
                 f"blocks must be at least {self.stale_cycles - 12}, so that the slot of a finished chunk is not in use "
-                f"again before its last events are counted, (event_queue + 2) x tracker_banks + 1 cycles; not {self.blocks}"
+                "again before its last events are counted, (event_queue + 2) x tracker_banks + 1 cycles; "
+                f"not {self.blocks}"
             )
         if self.chunk_window > self.descriptors:
             raise ValueError(f"chunk_window must be at most descriptors ({self.descriptors}), not {self.chunk_window}")
@@ -204,12 +205,12 @@ PRESETS: dict[str, T3Config] = {
     ),
     "fpga-hx8k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,
-        chunk_window=4, blocks=4, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=2,
+        chunk_window=4, blocks=4, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=3,
         egress_ports=1, nmc_latency=6, dtypes=("fp16",),
     ),
     "fpga-up5k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=2, tracker_banks=1, descriptors=4,
-        chunk_window=4, blocks=4, wavefronts=2, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=2,
+        chunk_window=4, blocks=4, wavefronts=2, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=3,
         egress_ports=1, nmc_latency=6, dtypes=("fp16",),
     ),
 }  # fmt: skip

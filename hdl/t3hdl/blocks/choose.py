@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -32,9 +32,14 @@ def chosen(one_hot: Value, values: Sequence[ValueLike]) -> Value:
 
 
 def ones(mask: Value) -> Value:
-    """How many bits of the mask are set: a table for every four of them, because short adders are slow in FPGAs."""
-    tables = [mask[i : i + 4] for i in range(0, len(mask), 4)]
-    return sum((Array(n.bit_count() for n in range(1 << len(bits)))[bits] for bits in tables), start=Const(0))
+    """How many bits of the mask are set: logic for every four of them, because short adders are slow in FPGAs."""
+    return sum((_ones_of_four(mask[i : i + 4]) for i in range(0, len(mask), 4)), start=Const(0))
+
+
+def _ones_of_four(bits: Value) -> Value:
+    """How many of at most four bits are set."""
+    two, all_ = Cat(bits[i] & bits[:i].any() for i in range(1, len(bits))).any(), bits.all() & (len(bits) == 4)
+    return Cat(bits.xor(), two & ~all_, all_)
 
 
 def sum_is(a: Value, b: Value, c: Value) -> Value:

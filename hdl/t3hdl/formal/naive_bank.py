@@ -43,7 +43,8 @@ class NaiveBank:
     """Input queue, M, R, table, marks, E and event queue of one bank; a part of the tracker's module.
 
     ``pop`` : the oldest event is drained in this cycle. ``hold`` : no token is taken out of the input queue.
-    ``match`` : what the slots say of ``head``. ``detail`` : what its slot says of the token in M. ``ways`` : how many ways the context of the token in R may use.
+    ``match`` : what the slots say of ``head``. ``detail`` : what its slot says of the token in M.
+    ``ways`` : how many ways the context of the token in R may use.
     """
 
     def __init__(self, config: T3Config, number: int, token: Any, cleared: list[Signal]) -> None:

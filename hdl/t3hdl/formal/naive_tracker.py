@@ -20,8 +20,8 @@ Slot = data.StructLayout({
 
 _LOADED = ("valid", "row0", "row1", "col0", "col1", "addends", "context", "epoch", "descriptor")
 _REGISTERS = (
-    "tile_done_valid", "chunk_done_valid", "entries", "peak_entries", "overflowed", "unmatched", "over_count", "over_total",
-    "maintenance", "abort_busy", "debug_data", "updates", "tiles",
+    "tile_done_valid", "chunk_done_valid", "entries", "peak_entries", "overflowed", "unmatched", "over_count",
+    "over_total", "maintenance", "abort_busy", "debug_data", "updates", "tiles",
 )  # fmt: skip
 _MOST_WAYS = 16
 

@@ -59,8 +59,9 @@ class ChunkCounters(wiring.Component):
         fresh, overflow, complete = (
             Signal(window, name=name, attrs=dict(CHECKED)) for name in ("fresh", "overflow", "complete")
         )
+        before = Signal(bits, name="before")
         # One bit more than either: set if more lines come than are left.
-        before, after = Signal(bits), Signal(max(bits, len(event.lines)) + 1)
+        after = Signal(max(bits, len(event.lines)) + 1, name="after")
         bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
         is_fresh, spilled, was_spilled, was_complete, finished = Signal(), Signal(), Signal(), Signal(), Signal()
         m.d.comb += [

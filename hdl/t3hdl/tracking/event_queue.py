@@ -67,15 +67,18 @@ class EventQueue(wiring.Component):
         m.d.comb += leaves.eq(self.pop | self.uncorrectable)
         self._show(m, entries[0])
         sums = [self._add(m, k, entry) for k, entry in enumerate(entries)]
-        stay, leave = (self._following(entries, sums, number) for number in (0, 1))
+        stay, leave = (self._following(m, entries, sums, number) for number in (0, 1))
         for register, kept, moved in zip((*entries, self.level), stay, leave, strict=True):
             m.d.sync += register.eq(Mux(leaves, moved, kept))
         return m
 
-    def _following(self, entries: list[Signal], sums: list[tuple[Signal, Value]], leave: int) -> list[Value]:
+    def _following(self, m: Module, entries: list[Signal], sums: list[tuple[Signal, Value]], leave: int) -> list[Value]:
         """The entries and the level after this cycle, if ``leave`` (0 or 1) of them leave in it."""
-        fitting = Cat(fits if k >= leave else Const(0, 1) for k, (fits, _) in enumerate(sums))
-        takes = lowest_bit(fitting)
+        fitting, takes = (Signal(self._depth, name=f"{name}_{leave}") for name in ("fitting", "takes"))
+        m.d.comb += [
+            fitting.eq(Cat(fits if k >= leave else Const(0, 1) for k, (fits, _) in enumerate(sums))),
+            takes.eq(lowest_bit(fitting)),
+        ]
         merges = self.push & (self.event.kind == EventKind.OVERFLOW)
         after = [Mux(takes[k] & merges, sums[k][1], entry) for k, entry in enumerate(entries)]
         arriving = self._stored(self.event.as_value())

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Fragment, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
@@ -38,7 +38,7 @@ class Tracker(wiring.Component):
     tile_done_valid, tile_done : Out : pulse; a tile got as many lines as its threshold.
     chunk_done_valid, chunk_done : Out : pulse; a chunk got all its lines.
     init_done : Out(1) : the tables are written, tokens are taken.
-    entries, peak_entries : Out(16) : tile entries in use a cycle ago, and at most since the last disarm (a cycle later).
+    entries, peak_entries : Out(16) : tile entries in use a cycle ago; at most since the last disarm (a cycle later).
     overflowed : Out(7) : chunks with lines counted without a tile entry, since the last disarm.
     unmatched, over_count, over_total : Out(1) : sticky errors, cleared by a disarm.
     maintenance : Out(1) : an arm, an abort or a debug read goes through the tables; no token is counted.

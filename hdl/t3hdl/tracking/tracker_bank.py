@@ -75,7 +75,8 @@ class TrackerBank(wiring.Component):
             "quotas": In(5).array(16), "halt": In(1), "dropping": In(1), "dropped": In(4), "drained": Out(1),
             "walk": In(TableWalk), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
             "way": In(4), "entry": Out(entry_layout(config)),
-            "allocated": Out(1), "freed": Out(config.tracker_ways), "counted": Out(10), "unmatched": Out(1), "over_count": Out(1),
+            "allocated": Out(1), "freed": Out(config.tracker_ways), "counted": Out(10),
+            "unmatched": Out(1), "over_count": Out(1),
             "poison": Out(1), "poison_slot": Out(6), "corrected": Out(1), "uncorrectable": Out(1), "busy": Out(1),
         })  # fmt: skip
         self._parameters = config

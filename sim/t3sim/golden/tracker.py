@@ -1,4 +1,4 @@
-"""Golden model of the Tracker: live chunks and what is left of them, events in order; the banks are in ``tracker_bank``."""
+"""Golden model of the Tracker: live chunks, what is left of them, events in order; banks are in ``tracker_bank``."""
 
 import numpy as np
 from numba import cfunc, njit

@@ -126,7 +126,7 @@ def _conserves(config: T3Config) -> Harness:
 
 def _counts_right(harness: Harness, tile: _Tile, counts: Value) -> None:
     """What a token of the tile does, and what one without a chunk does."""
-    bank, row, config = harness.dut, tile.r_stage, tile.config
+    bank, row = harness.dut, tile.r_stage
     total = tile.held + row.token.n
     overflow = tile.tells & (tile.event.kind == EventKind.OVERFLOW)
     done = tile.tells & (tile.event.kind == EventKind.TILE)
