@@ -91,13 +91,13 @@ def _alu(part: PartType, config: T3Config, seed: int) -> None:
         row = run_check(part, check, threads=1, watch=lambda cases, seconds: None)
         assert not row.differences, row.texts()[0]
     alu = Instance(part)
-    alu_tests.test_every_operation_with_masks(alu)
-    alu_tests.test_each_lane_raises_its_flags(alu)
-    alu_tests.test_integer_corners(alu)
+    alu_tests.test_every_operation_with_masks(alu, config)
+    alu_tests.test_each_lane_raises_its_flags(alu, config)
+    alu_tests.test_integer_corners(alu, config)
     for op in (Op.ADD, Op.MIN, Op.MAX):
         for dtype in Dtype:
             if dtype in alu_tests.FORMATS:
-                alu_tests.test_special_values_in_both_halves(alu, dtype, op)
+                alu_tests.test_special_values_in_both_halves(alu, config, dtype, op)
     alu_tests.check(alu, config, alu_tests.random_cases(seed, 1000))
 
 

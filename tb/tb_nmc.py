@@ -51,7 +51,7 @@ def bins(config: T3Config) -> Bins:
         "part of a line": lambda t: t.moved("request") & (t.get("request.payload", "mask") != WHOLE),
         "part of an element": split_element,
         "issue waits for the line": lambda t: t.is_set("request.valid") & ~t.is_set("request.ready"),
-        "updates back to back": lambda t: t.is_set("done_valid") & after(t.is_set("done_valid")),
+        "updates back to back": lambda t: t.is_set("done_valid") & after(t.is_set("done_valid"), config.nmc_beats),
     }  # fmt: skip
 
 

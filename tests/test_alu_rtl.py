@@ -14,35 +14,42 @@ from t3sim.abi import Instance
 from t3sim.rtl import compiled_part
 from test_float import specials
 
-CONFIG = preset("small")
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler())
 
 
+@pytest.fixture(scope="module", params=[16, 2, pytest.param(8, marks=pytest.mark.slow)], ids="{} lanes".format)
+def config(request):
+    return preset("small", nmc_lanes=request.param)
+
+
 @pytest.fixture(scope="module")
-def alu():
-    part = compiled_part(CONFIG, "alu", word_map(alu_signature(CONFIG)))
+def alu(config):
+    part = compiled_part(config, "alu", word_map(alu_signature(config)))
     yield Instance(part.part_type)
     part.free()
 
 
 def check(alu: Instance, config: T3Config, cases: Iterable[tuple[Request, int]]) -> int:
-    """One line per cycle; every line and its flags against the reference. Returns the flags that were seen."""
+    """Lines as fast as the ALU takes them, each with its flags against the reference. Returns the flags seen."""
     cases = list(cases)
+    beats = 16 // config.nmc_lanes
+    latency = config.nmc_latency + beats - 1
     seen = 0
-    alu.set("valid", 1)
-    for cycle in range(len(cases) + config.nmc_latency - 1):
-        if cycle < len(cases):
-            request, old = cases[cycle]
+    for cycle in range((len(cases) - 1) * beats + latency):
+        number, beat = divmod(cycle, beats)
+        alu.set("valid", beat == 0 and number < len(cases))
+        if beat == 0 and number < len(cases):
+            request, old = cases[number]
             for port in ("op", "dtype", "mask"):
                 alu.set(port, getattr(request, port))
             alu.set("old", old)
             alu.set("data", request.new)
         alu.step()
-        due = cycle - (config.nmc_latency - 1)
-        if due >= 0:
-            request, old = cases[due]
+        number, beat = divmod(cycle + 1 - latency, beats)
+        assert alu.get("result_valid") == (beat == 0 and number >= 0)
+        if alu.get("result_valid"):
+            request, old = cases[number]
             found = alu.get("result"), alu.get("flags")
-            assert alu.get("result_valid") == 1
             assert found == combine(request, old, config.dtypes), (request, f"{old:#x}")
             seen |= found[1]
     return seen
@@ -54,7 +61,7 @@ def line_of(values: list[int], width: int) -> int:
 
 @pytest.mark.parametrize("op", [Op.ADD, Op.MIN, Op.MAX], ids=lambda op: op.name.lower())
 @pytest.mark.parametrize("dtype", FORMATS, ids=lambda dtype: dtype.name.lower())
-def test_special_values_in_both_halves(alu, dtype, op):
+def test_special_values_in_both_halves(alu, config, dtype, op):
     """All pairs of special values, each of them once in an even lane and once in an odd one."""
     width = width_of(dtype)
     pairs = [(a, b) for a in specials(FORMATS[dtype]) for b in specials(FORMATS[dtype])]
@@ -65,10 +72,10 @@ def test_special_values_in_both_halves(alu, dtype, op):
         (Request(op=op, dtype=dtype, new=line_of([b for _, b in row], width)), line_of([a for a, _ in row], width))
         for row in rows
     ]
-    assert check(alu, CONFIG, cases) == (INVALID | OVERFLOW | INEXACT if op == Op.ADD else INVALID)
+    assert check(alu, config, cases) == (INVALID | OVERFLOW | INEXACT if op == Op.ADD else INVALID)
 
 
-def test_every_operation_with_masks(alu):
+def test_every_operation_with_masks(alu, config):
     """Each of the eight operations on each data type with bytes, halves and words masked off."""
     rng = random.Random(24)
     masks = (ALL_BYTES, 0, 0xFFFF0000, 0xAAAAAAAA, 0x33333333, 0xEDB7C31F, 0x00000001)
@@ -78,21 +85,21 @@ def test_every_operation_with_masks(alu):
         for dtype in Dtype
         for mask in masks
     ]
-    check(alu, CONFIG, requests)
+    check(alu, config, requests)
 
 
-def test_each_lane_raises_its_flags(alu):
+def test_each_lane_raises_its_flags(alu, config):
     """One lane at a time: the largest number twice overflows; with a byte masked off it stays and raises nothing."""
     largest = {Dtype.FP16: 0x7BFF, Dtype.BF16: 0x7F7F, Dtype.FP32: 0x7F7FFFFF}
     for dtype, bits in largest.items():
         for start in range(0, 256, width_of(dtype)):
             value = bits << start
-            assert check(alu, CONFIG, [(Request(op=Op.ADD, dtype=dtype, new=value), value)]) == OVERFLOW | INEXACT
+            assert check(alu, config, [(Request(op=Op.ADD, dtype=dtype, new=value), value)]) == OVERFLOW | INEXACT
             masked = Request(op=Op.ADD, dtype=dtype, new=value, mask=ALL_BYTES & ~(1 << start // 8))
-            assert check(alu, CONFIG, [(masked, value)]) == 0
+            assert check(alu, config, [(masked, value)]) == 0
 
 
-def test_integer_corners(alu):
+def test_integer_corners(alu, config):
     """INT32 wraps, compares as signed numbers, and raises nothing."""
     corners = [0, 1, 0xFFFFFFFF, 0x7FFFFFFF, 0x80000000, 0x80000001, 0x12345678, 0xFEDCBA98]
     old = sum(value << (32 * lane) for lane, value in enumerate(corners))
@@ -101,7 +108,7 @@ def test_integer_corners(alu):
         for turn in range(8):
             turned = sum(corners[(lane + turn) % 8] << (32 * lane) for lane in range(8))
             requests.append((Request(op=op, dtype=Dtype.INT32, new=turned), old))
-    assert check(alu, CONFIG, requests) == 0
+    assert check(alu, config, requests) == 0
 
 
 def random_cases(seed: int, count: int) -> Iterable[tuple[Request, int]]:
@@ -113,11 +120,11 @@ def random_cases(seed: int, count: int) -> Iterable[tuple[Request, int]]:
         yield request, random_line(rng, dtype)
 
 
-def test_random_lines(alu):
-    check(alu, CONFIG, random_cases(31, 4000))
+def test_random_lines(alu, config):
+    check(alu, config, random_cases(31, 4000))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(32, 40))
-def test_many_random_lines(alu, seed):
-    check(alu, CONFIG, random_cases(seed, 40000))
+def test_many_random_lines(alu, config, seed):
+    check(alu, config, random_cases(seed, 40000))

@@ -46,6 +46,8 @@ def test_written_with_its_parameters(tmp_path: Path):
         (("--set", "tracker_set=8"), "hardware parameter must be one of"),
         (("--set", "tracker_sets=many"), "tracker_sets must be an int, not 'many'"),
         (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),
+        (("--set", "nmc_lanes=6"), "nmc_lanes must be a power of two, not 6"),
+        (("--set", "nmc_lanes=1"), "nmc_lanes must be in 2 to 16, not 1"),
         (("--set", "tracker_sets"), "section.key=value"),
         (("--set", 'dtypes=["fp8"]'), "dtypes must be among fp16, bf16, fp32, int32"),
         (("--part", "tracer"), "components must be among slice, matcher"),

@@ -22,8 +22,8 @@ def line_of(*lanes: int) -> int:
 class Memory:
     """A unit beside a synchronous-read memory: ``read_data`` one cycle after ``read_line``."""
 
-    def __init__(self, latency: int = 3, dtypes: tuple[str, ...] = DTYPES) -> None:
-        config = preset("small", nmc_latency=latency, dtypes=dtypes)
+    def __init__(self, latency: int = 3, dtypes: tuple[str, ...] = DTYPES, lanes: int = 16) -> None:
+        config = preset("small", nmc_lanes=lanes, nmc_latency=latency, dtypes=dtypes)
         self.bench = Bench(nmc, nmc_signature(config), nmc.init_state(config))
         self.lines: dict[int, int] = {}
         self.reads: list[tuple[int, int]] = []
@@ -80,6 +80,26 @@ def test_one_request_per_cycle_on_distinct_lines(latency):
     assert memory.reads == [(line + 2, line) for line in range(30)]
     assert [done[:2] for done in memory.done] == [(line + 3 + latency, line) for line in range(30)]
     assert [memory.lines[line] for line in range(30)] == [line_of(line + 1) for line in range(30)]
+
+
+@pytest.mark.parametrize(("lanes", "beats"), [(8, 2), (4, 4), (2, 8)])
+@pytest.mark.parametrize("latency", [2, 5, 8])
+def test_fewer_lanes_take_a_line_every_beats_cycles(lanes, beats, latency):
+    memory = Memory(latency, lanes=lanes)
+    for line in range(5):
+        while not memory.bench.get("request.ready"):
+            memory.tick()
+        memory.tick(line=line, op=Op.ADD, data=line_of(*range(0x3C00, 0x3C10)), mask=ALL, tag=line)
+    while not memory.bench.get("idle"):
+        memory.tick()
+    assert memory.reads == [(2 + beats * line, line) for line in range(5)]
+    cycles = [3 + latency + beats - 1 + beats * line for line in range(5)]
+    assert [done[:2] for done in memory.done] == [(cycle, line) for line, cycle in enumerate(cycles)]
+    assert set(memory.lines.values()) == {line_of(*range(0x3C00, 0x3C10))}, "0 + x"
+    memory.tick(line=5, op=Op.STORE, mask=ALL)  # nothing is left of the pause: issued at once
+    first = memory.bench.now
+    memory.tick()
+    assert memory.bench.get("read_valid") and memory.bench.now == first + 1
 
 
 @pytest.mark.parametrize("latency", [2, 3, 8])

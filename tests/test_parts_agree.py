@@ -20,7 +20,7 @@ CONFIGS = {
     "narrow": preset(
         "small", slices=2, node_inputs=1, contexts=1, tracker_sets=1, tracker_ways=1, tracker_banks=1, row_index_bits=0,
         descriptors=5, chunk_window=3, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
-        token_queue=2, event_queue=3, nmc_latency=2, count_on="performed",
+        token_queue=2, event_queue=3, nmc_lanes=2, nmc_latency=2, count_on="performed",
     ),
     "wide": preset(
         "small", slices=16, node_inputs=16, ranges=4, contexts=16, tracker_sets=64, tracker_banks=8, tracker_ways=3,
@@ -63,9 +63,9 @@ def run(config: T3Config, name: str, cycles: int, title: str) -> Lockstep:
     return bench
 
 
-def check(size: str, name: str, cycles: int) -> None:
+def check(config: T3Config, name: str, cycles: int, size: str) -> None:
     """Compare, and make sure that the stimulus reached every output and left cycles to skip."""
-    bench = run(CONFIGS[size], name, cycles, f"{name} of {size}, seed {SEED}")
+    bench = run(config, name, cycles, f"{name} of {size}, seed {SEED}")
     print(f"seed {SEED}: {bench.cycle} cycles, skipped {bench.skipped}")
     assert bench.seen == set(bench.outputs) - FAULTS, "the stimulus leaves these outputs 0 forever"
     assert min(bench.skipped.values()) > bench.cycle / 100
@@ -73,14 +73,21 @@ def check(size: str, name: str, cycles: int) -> None:
 
 @pytest.mark.parametrize(("size", "name"), [(size, name) for size, names in QUICK.items() for name in names])
 def test_backends_agree(size, name):
-    check(size, name, 5000)
+    check(CONFIGS[size], name, 5000, size)
+
+
+@pytest.mark.parametrize(("lanes", "latency"), [(2, 8), (4, 3), (8, 2)])
+def test_backends_agree_with_fewer_lanes(lanes, latency):
+    """A line in eight, four and two beats: as many as the ALU has stages, or more."""
+    config = preset("small", nmc_lanes=lanes, nmc_latency=latency)
+    check(config, "nmc", 5000, f"{lanes} lanes")
 
 
 @pytest.mark.slow  # compiles large parts
 @pytest.mark.parametrize("name", STIMULI)
 @pytest.mark.parametrize("size", CONFIGS)
 def test_backends_agree_for_long(size, name):
-    check(size, name, 20000)
+    check(CONFIGS[size], name, 20000, size)
 
 
 def test_a_difference_is_found():

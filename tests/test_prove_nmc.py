@@ -4,9 +4,10 @@ from seeded_mistakes import expect_violated, in_cell
 
 
 def test_two_updates_of_one_line_in_consecutive_cycles_are_found():
-    """Seeded: the request that was issued a cycle ago is not compared, so the next one reads the line too early."""
+    """Seeded: what comes is compared with line 0 and not with the queue's head, so it reads the line too early."""
+    head, zero = r"\B \head [38:0]", rf"\B 39'{0:039b}"
     expect_violated(
         "nmc.atomic",
-        lambda text: in_cell(text, module="top.dut", having=r"connect \A \flight_0 [38:0]", old="_0 [", new="_1 ["),
+        lambda text: in_cell(text, module="top.dut.interlock", having=r"connect \A \line [38:0]", old=head, new=zero),
         "the old line is what the memory holds until the write",
     )

@@ -40,7 +40,7 @@ class T3Config:
     token_queue : depth of a slice's token queue, 2 to 64.
     event_queue : depth of a tracker bank's event queue, 3 to 16; less would not let a token in every cycle.
     egress_ports : store rows (up to 256 bytes each) matched per cycle at the GPU's egress, 1 to 8.
-    nmc_lanes : 16-bit lanes of the NMC ALU; a 32-byte line has 16.
+    nmc_lanes : 16-bit lanes of the NMC ALU, 2, 4, 8 or 16; a 32-byte line passes it in 16 / ``nmc_lanes`` beats.
     nmc_latency : pipeline stages of the NMC ALU, 2 to 8.
     dtypes : data types that the NMC ALU adds and compares, a non-empty part of :data:`DTYPES` in its order.
     protect : SECDED on tables and parity on long-lived registers; an error that cannot be corrected poisons its chunk.
@@ -84,13 +84,13 @@ class T3Config:
             ("tracker_sets", 1, 4096), ("tracker_ways", 1, 16), ("tracker_banks", 1, 8),
             ("descriptors", 2, 64), ("chunk_window", 2, 64),
             ("blocks", 1, 64), ("wavefronts", 1, 16), ("tile_count_bits", 4, 16), ("chunk_count_bits", 8, 32),
-            ("token_queue", 2, 64), ("event_queue", 3, 16), ("egress_ports", 1, 8), ("nmc_lanes", 16, 16),
+            ("token_queue", 2, 64), ("event_queue", 3, 16), ("egress_ports", 1, 8), ("nmc_lanes", 2, 16),
             ("nmc_latency", 2, 8),
         ):  # fmt: skip
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ValueError(f"{name} must be in {low} to {high}, not {value}")
-        for name in ("slices", "tracker_sets", "tracker_banks", "blocks"):
+        for name in ("slices", "tracker_sets", "tracker_banks", "blocks", "nmc_lanes"):
             value = getattr(self, name)
             if not _is_power_of_two(value):
                 raise ValueError(f"{name} must be a power of two, not {value}")
@@ -162,6 +162,11 @@ class T3Config:
     def nodes(self) -> int:
         """First-level token merge nodes."""
         return self.slices // self.node_inputs
+
+    @property
+    def nmc_beats(self) -> int:
+        """Cycles in which a line's sixteen 16-bit lanes enter the NMC ALU."""
+        return 16 // self.nmc_lanes
 
     @property
     def stale_cycles(self) -> int:

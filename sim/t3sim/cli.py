@@ -22,8 +22,7 @@ from .cli_reports import reproduce
 from .cli_sweep import sweep
 from .cli_validate import validate
 from .console import bench_tables, progress, result_table, tiling_text
-from .machine import load_machine, parse_setting, preset_names
-from .machine_models import hardware_config
+from .machine import hardware_with, load_machine, parse_setting, preset_names
 from .output import check_replaceable, output_folder, write_atomically
 from .request import COMPARED, HARDWARE, POLICIES, Policy, RunRequest, SimulationError
 from .result import Result, json_text
@@ -216,8 +215,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     """
     from t3hdl.emit.verilog import VerilogError, generate
 
-    overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
-    config = hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
+    config = hardware_with(preset, settings)
     try:
         with output_folder(out) as folder:
             generate(config, folder, parts or ("unit", "nmc"))

@@ -10,7 +10,7 @@ from t3hdl.config import PRESETS
 
 from .cli_errors import Mismatch
 from .console import alu_table, case_progress, validation_table
-from .machine_models import hardware_config
+from .machine import hardware_with
 from .output import check_file, write_atomically
 from .result import json_text
 
@@ -54,13 +54,14 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
     help="Repeat one case in N alone in its line. [default: 1, and one in each line for many cases]",
 )
 @click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
 @click.option(
     "--threads", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores"
 )
 @click.option("--out", "-o", type=click.Path(path_type=Path), help="File for the result, as JSON.")
 def validate_alu(
     dtype: str | None, op: str | None, exhaustive: bool, random: int | None, seed: int, alone_every: int | None,
-    preset: str, threads: int, out: Path | None,
+    preset: str, settings: tuple[str, ...], threads: int, out: Path | None,
 ) -> None:  # fmt: skip
     """Check the compiled NMC ALU; exit code 1 if a case comes out wrong.
 
@@ -71,7 +72,7 @@ def validate_alu(
 
     if exhaustive and random is not None:
         raise ValueError("give either --exhaustive or --random, not both")
-    config = hardware_config(preset, {})
+    config = hardware_with(preset, settings)
     if exhaustive:
         checks = alus.exhaustive_checks(config, op, dtype, alone_every)
     elif random is not None:

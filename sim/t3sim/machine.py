@@ -6,16 +6,17 @@ A file with ``base = "paper"`` (a preset, or a path relative to the file) replac
 
 import difflib
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from t3hdl.config import T3Config
 
-from .machine_models import SECTIONS, Machine, unit_of
+from .machine_models import SECTIONS, Machine, hardware_config, unit_of
 
-__all__ = ["Machine", "load_machine", "parse_setting", "preset_names"]
+__all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "preset_names"]
 
 Values = dict[str, dict[str, Any]]
 """section -> key -> plain value."""
@@ -56,6 +57,15 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return name.strip(), value.strip()
+
+
+def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
+    """The hardware preset with parameters changed, each ``key=value`` as typed on a command line.
+
+    Raises ValueError as :func:`parse_setting` and :func:`~.machine_models.hardware_config` do.
+    """
+    overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
+    return hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
 
 
 def _read(name: str, relative_to: Path | None, seen: tuple[str, ...]) -> tuple[Values, dict[str, str]]:

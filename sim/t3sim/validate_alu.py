@@ -81,13 +81,17 @@ def lanes_of(dtype: Dtype) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What :func:`run` is to do; ``cases`` is None if nobody knows how many there are."""
+    """What :func:`run` is to do; ``cases`` is None if nobody knows how many there are.
+
+    ``beats`` : cycles from one line to the next.
+    """
 
     op: Op
     dtype: Dtype
     source: Source
     cases: int | None
     every: int
+    beats: int
 
     @property
     def title(self) -> str:
@@ -103,14 +107,22 @@ def text_check(
         raise ValueError("cases on standard input need --dtype and --op: the text does not say what was computed")
     chosen = _built(config, dtype)[0]
     source = read_text(lines, chosen)
-    return [Check(op=_choice("--op", op, OPS)[0], dtype=chosen, source=source, cases=None, every=every or 1)]
+    known = _choice("--op", op, OPS)[0]
+    return [Check(op=known, dtype=chosen, source=source, cases=None, every=every or 1, beats=config.nmc_beats)]
 
 
 def exhaustive_checks(config: T3Config, op: str | None, dtype: str | None, every: int | None) -> list[Check]:
     """Checks of every pair of FP16 or another 16-bit ``dtype``, of one operation or (None) of all."""
     chosen = _built(config, dtype or "fp16")[0]
     return [
-        Check(op=each, dtype=chosen, source=every_pair(each, chosen), cases=1 << 32, every=every or lanes_of(chosen))
+        Check(
+            op=each,
+            dtype=chosen,
+            source=every_pair(each, chosen),
+            cases=1 << 32,
+            every=every or lanes_of(chosen),
+            beats=config.nmc_beats,
+        )
         for each in _choice("--op", op, OPS)
     ]
 
@@ -128,6 +140,7 @@ def random_checks(
             source=random_pairs(each, chosen, count, seed),
             cases=len(special_values(chosen)) ** 2 + count,
             every=every or lanes_of(chosen),
+            beats=config.nmc_beats,
         )
         for chosen in _built(config, dtype)
         for each in _choice("--op", op, OPS)
@@ -188,7 +201,7 @@ class _Workers:
     def work(self) -> None:
         """Takes block after block until there are no more, or ``stop`` is set."""
         with self._lock:
-            bench = AluBench(self._part, self._plan.op, self._plan.dtype)
+            bench = AluBench(self._part, self._plan.op, self._plan.dtype, self._plan.beats)
         while not self.stop.is_set():
             with self._lock:
                 number, make = next(self._blocks, (-1, None))

@@ -16,7 +16,7 @@ from .validate_alu_cases import Cases, lane_type
 _IN, _OUT = ports_of(alu_signature(T3Config()))
 _LINE_WORDS = LINE_BYTES // 8
 _LONGEST = 16
-"""More cycles than any ALU has stages."""
+"""Cycles from the last line until every ALU is empty, or more: 8 stages and 8 beats."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Compared:
 
 
 class AluBench:
-    """One instance of the ALU; for one thread."""
+    """One instance of the ALU, which takes a line every ``beats`` cycles; for one thread."""
 
-    def __init__(self, part: PartType, op: Op, dtype: Dtype) -> None:
-        self._part, self._op, self._dtype = part, op, dtype
+    def __init__(self, part: PartType, op: Op, dtype: Dtype, beats: int) -> None:
+        self._part, self._op, self._dtype, self._beats = part, op, dtype, beats
         self._kind = lane_type(dtype)
         self.lanes = LINE_BYTES // self._kind.itemsize
         """Cases in a line."""
@@ -94,7 +94,7 @@ class AluBench:
         old, new = (np.ascontiguousarray(side).view(np.uint64).reshape(-1, _LINE_WORDS) for side in (a, b))
         results, flags = np.empty_like(old), np.empty(len(masks), np.uint8)
         count = _compute(
-            self._part.reset, self._part.step, self._handle, int(self._op), int(self._dtype),
+            self._part.reset, self._part.step, self._handle, int(self._op), int(self._dtype), self._beats,
             old, new, masks.astype(np.uint64), results, flags,
         )  # fmt: skip
         if count != len(masks):
@@ -103,24 +103,24 @@ class AluBench:
 
 
 @njit(cache=True, nogil=True)
-def _compute(reset, step, state, op, dtype, old, new, masks, results, flags):
-    """Sends one line per cycle and collects results; returns how many valid ones there were."""
+def _compute(reset, step, state, op, dtype, beats, old, new, masks, results, flags):
+    """Sends a line every ``beats`` cycles and collects results; returns how many valid ones there were."""
     inputs, outputs = np.zeros(_IN.size, np.uint64), np.zeros(_OUT.size, np.uint64)
     reset(state, address_of(inputs), address_of(outputs))
-    inputs[_IN.valid], inputs[_IN.op], inputs[_IN.dtype] = 1, op, dtype
+    inputs[_IN.op], inputs[_IN.dtype] = op, dtype
     done = 0
-    for cycle in range(len(masks) + _LONGEST):
+    for cycle in range(len(masks) * beats + _LONGEST):
         if outputs[_OUT.result_valid]:
             if done < len(masks):
                 for word in range(_LINE_WORDS):
                     results[done, word] = outputs[_OUT.result + word]
                 flags[done] = outputs[_OUT.flags]
             done += 1
-        if cycle < len(masks):
-            inputs[_IN.mask] = masks[cycle]
+        line = cycle // beats
+        inputs[_IN.valid] = 1 if cycle == line * beats and line < len(masks) else 0
+        if inputs[_IN.valid]:
+            inputs[_IN.mask] = masks[line]
             for word in range(_LINE_WORDS):
-                inputs[_IN.old + word], inputs[_IN.data + word] = old[cycle, word], new[cycle, word]
-        else:
-            inputs[_IN.valid] = 0
+                inputs[_IN.old + word], inputs[_IN.data + word] = old[line, word], new[line, word]
         step(state, address_of(inputs), address_of(outputs))
     return done

@@ -1,4 +1,4 @@
-"""The arithmetic of near-memory computing: op(old, data) on a 32-byte line, one line per cycle."""
+"""The arithmetic of near-memory computing: op(old, data) on a 32-byte line, in one beat or in several."""
 
 from typing import Any
 
@@ -7,8 +7,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import T3Config
-from ..layouts import LINE_BYTES, Dtype, Op
+from ..layouts import Dtype, Op
 from ..signatures import alu_signature
+from .beats import Beats
 from .float import BF16, FORM_BITS, FP16, FP32, Flags, FloatFormat, FloatUnit
 
 _LANE_BITS, _LANE_BYTES = 32, 4
@@ -40,7 +41,7 @@ def bits_of(mask: Value) -> Value:
 
 
 class NmcAlu(wiring.Component):
-    """One line per cycle: ``result`` = op(``old``, ``data``).
+    """A line in 16 / ``nmc_lanes`` beats: ``result`` = op(``old``, ``data``).
 
     STORE takes the enabled bytes of ``data``, whatever the data type. ADD, MIN and MAX act on lanes: sixteen of 16 bits
     (FP16, BF16) or eight of 32 bits (FP32, INT32); a lane of which any byte is masked off keeps its old bytes and
@@ -48,13 +49,16 @@ class NmcAlu(wiring.Component):
     flags. READ and READ_CLEAR give the old line, and so does whatever this configuration does not have: operations
     6 and 7, and arithmetic of a data type that is not in ``dtypes``.
 
+    With fewer than sixteen lanes a line passes them in beats, low bits first. It comes as a whole, with ``valid``;
+    ``valid`` must be 0 in the beats - 1 cycles after that.
+
     Members
     -------
     valid, op, dtype, mask, old, data : In : pulse; an operation on the line ``old``, with a bit of ``mask`` per byte.
     result_valid, result, flags : Out : pulse; ``flags``: bitwise OR over the lanes, see :data:`~.float.Flags`.
 
-    Latency: ``latency`` cycles, ``nmc_latency`` of the configuration. Throughput: one line per cycle; registers without
-    an operation hold. Reset: nothing is on its way.
+    Latency: ``latency`` = ``nmc_latency`` + beats - 1 cycles. Throughput: one line every beats cycles, with sixteen
+    lanes in every cycle; registers without an operation hold. Reset: nothing is on its way.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -64,31 +68,39 @@ class NmcAlu(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from ``valid`` to ``result_valid``."""
-        return self._config.nmc_latency
+        return self._config.nmc_latency + self._config.nmc_beats - 1
 
     def elaborate(self, platform: Any) -> Module:
         """The operation is decoded once; the lanes shift it along with the operands."""
         m = Module()
-        valid = Signal(self.latency)  # bit i: pipeline register i holds an operation
-        advance = Cat(self.valid, valid)[: self.latency]
-        m.d.sync += valid.eq(advance)
-        action = self._decoded(m)
+        stages = self._config.nmc_latency
+        valid = Signal(self.latency)  # bit i: a line came i + 1 cycles ago
+        came = Cat(self.valid, valid)
+        m.d.sync += valid.eq(came[: self.latency])
+        beats = Beats(m, count=self._config.nmc_beats, stages=stages, came=came)
+        advance = Cat(beats.at(stage) for stage in range(stages))
+        action = _Action(beats.held("action", self._decoded(m)))
+        mask, old, new = (beats.split(name, getattr(self, name)) for name in ("mask", "old", "data"))
         results, flags = [], Const(0, Flags.size)
-        for number in range(LINE_BYTES // _LANE_BYTES):
+        for number in range(len(mask) // _LANE_BYTES):
             m.submodules[f"lane_{number}"] = lane = _Lane(config=self._config)
             m.d.comb += [
                 lane.advance.eq(advance),
                 lane.action.eq(action),
-                lane.mask.eq(self.mask.word_select(number, _LANE_BYTES)),
-                lane.old.eq(self.old.word_select(number, _LANE_BITS)),
-                lane.data.eq(self.data.word_select(number, _LANE_BITS)),
+                lane.mask.eq(mask.word_select(number, _LANE_BYTES)),
+                lane.old.eq(old.word_select(number, _LANE_BITS)),
+                lane.data.eq(new.word_select(number, _LANE_BITS)),
             ]
             results.append(lane.result)
             flags = flags | lane.flags
-        m.d.comb += [self.result_valid.eq(valid[-1]), self.result.eq(Cat(results)), self.flags.eq(flags)]
+        m.d.comb += [
+            self.result_valid.eq(valid[-1]),
+            self.result.eq(beats.joined("results", Cat(results))),
+            self.flags.eq(beats.merged("flags", flags)),
+        ]
         return m
 
-    def _decoded(self, m: Module) -> Any:
+    def _decoded(self, m: Module) -> Value:
         """What the lanes do; a data type that is not built leaves its bit 0."""
         action = Signal(_Action)
         arithmetic, dtypes = _is_arithmetic(self.op), self._config.dtypes
@@ -105,7 +117,7 @@ class NmcAlu(wiring.Component):
         for number, name in enumerate(_float_names(self._config)):
             with m.If(kind[name]):
                 m.d.comb += action.form.eq(number)
-        return action
+        return action.as_value()
 
 
 class _Lane(wiring.Component):

@@ -9,6 +9,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from .stages import register_places
+
 Flags = data.StructLayout({"inexact": 1, "underflow": 1, "overflow": 1, "divide_by_zero": 1, "invalid": 1})
 """Exceptions of one operation, in the bit order of RISC-V's ``fflags``."""
 
@@ -64,6 +66,10 @@ _COARSE_LEVEL = 3
 """The leading one is brought up in two steps: by powers of two from 2**3 on, then by smaller ones."""
 
 
+_STEP_TIMES = (4, 5, 5, 2, 4, 6, 3, 2)
+"""How long each of the eight steps takes beside the others, by the longest path of FP16 on an ECP5."""
+
+
 class FloatUnit(wiring.Component):
     """Sum, minimum or maximum of two numbers whose format is chosen per operation.
 
@@ -74,7 +80,8 @@ class FloatUnit(wiring.Component):
     Parameters
     ----------
     formats : one to four formats; an operation names one by its number in this sequence.
-    latency : pipeline registers, at least 1, spread evenly over eight steps; the last one is the output.
+    latency : pipeline registers, at least 1, of which the last one is the output; eight steps lie between them so that
+        the longest way from one to the next is as short as can be.
 
     Members
     -------
@@ -113,7 +120,7 @@ class FloatUnit(wiring.Component):
         return self._latency
 
     def elaborate(self, platform: Any) -> Module:
-        """Each step names what it hands on; after step k of 8, k * latency / 8 registers (rounded down) are passed.
+        """Each step names what it hands on, to a register or to the next step.
 
         A value has registers of its own: software simulates words of up to 64 bits much faster than one wide word.
         """
@@ -122,12 +129,12 @@ class FloatUnit(wiring.Component):
             self._unpack, self._order, self._align, self._add,
             self._normalise_coarsely, self._normalise_finely, self._round, self._pack,
         )  # fmt: skip
-        passed = 0
+        registers, passed = register_places(_STEP_TIMES, self._latency), 0
         state: Any = self
         for number, step in enumerate(steps, start=1):
             name = step.__name__.removeprefix("_")
             values = {key: _named(m, f"{name}_{key}", value) for key, value in step(m, state).items()}
-            while passed < number * self._latency // len(steps):
+            for _ in range(registers.count(number)):
                 held = {key: Signal.like(value, name=f"{value.name}_{passed}") for key, value in values.items()}
                 with m.If(self.advance[passed]):
                     m.d.sync += [held[key].eq(value) for key, value in values.items()]

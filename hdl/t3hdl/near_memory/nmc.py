@@ -1,5 +1,8 @@
 """Near-memory computing at a bank group: atomic op-and-store on 32-byte lines, timing independent of the data."""
 
+from functools import reduce
+from math import ceil
+from operator import or_
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -10,6 +13,7 @@ from ..config import T3Config
 from ..layouts import LINE_BITS, LINE_BYTES, NEVER, NmcRequest, Op
 from ..signatures import nmc_signature
 from .alu import NmcAlu, bits_of, updates
+from .interlock import LineInterlock
 
 _LINE = 8 * LINE_BYTES
 _ISSUE_STAGES = 2
@@ -20,7 +24,8 @@ class NmcUnit(wiring.Component):
     """Reads, combines and writes lines of one bank group, in request order.
 
     A request waits at the head while an older one with the same line is in flight: at most ``latency`` cycles, so
-    the memory has the new word when it is read again. An update (STORE, or arithmetic of a data type that is built)
+    the memory has the new word when it is read again; and until the ALU takes a line again, beats = 16 / ``nmc_lanes``
+    cycles after the last. An update (STORE, or arithmetic of a data type that is built)
     returns the new line. READ_CLEAR writes zeros into the enabled bytes, READ and whatever this configuration does not
     have write nothing (the write pulse has an empty mask); they return the old line.
 
@@ -40,9 +45,9 @@ class NmcUnit(wiring.Component):
         with this line (new for updates, else old) and these exceptions (:data:`~t3hdl.near_memory.float.Flags`).
     idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
 
-    Latency: ``latency`` = 2 + ``nmc_latency`` cycles from the issue of the head to the write and done pulses; one more
-    from the request's transfer into an empty queue. Throughput: one request per cycle on distinct lines. Reset: empty,
-    ready at once.
+    Latency: ``latency`` = 2 + ``nmc_latency`` + beats - 1 cycles from the issue of the head to the write and done
+    pulses; one more from the request's transfer into an empty queue. Throughput: one request every beats cycles on
+    distinct lines, with sixteen lanes in every cycle. Reset: empty, ready at once.
     """
 
     def __init__(self, *, config: T3Config, alu: wiring.Component | None = None) -> None:
@@ -53,7 +58,7 @@ class NmcUnit(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from issue to ``write_valid`` and ``done_valid``."""
-        return _ISSUE_STAGES + self._config.nmc_latency
+        return _ISSUE_STAGES + int(self._alu.latency)
 
     def elaborate(self, platform: Any) -> Module:
         """Queue, issue, a shift register of what is in flight, and the ALU that ends together with it."""
@@ -63,29 +68,34 @@ class NmcUnit(wiring.Component):
         wiring.connect(m, wiring.flipped(self.request), queue.i)
         head = queue.o.payload
 
-        # Entry i of the shift register was issued i + 1 cycles ago; the last one is at its write pulse.
+        # Bit i of `issued`: a request was issued i + 1 cycles ago; the last one is at its write pulse. Requests are
+        # issued at least `beats` cycles apart: flight i has the one of i * beats + 1 to (i + 1) * beats cycles ago.
+        beats = self._config.nmc_beats
+        issued = Signal(self.latency)
         flight = data.StructLayout({"line": LINE_BITS, "tag": 32, "mask": LINE_BYTES, "clear": 1})
-        flights = [Signal(flight, name=f"flight_{stage}") for stage in range(self.latency)]
-        valid = Signal(self.latency)
-        conflict = Cat(valid[stage] & (held.line == head.line) for stage, held in enumerate(flights)).any()
-        issue = Signal()
+        flights = [Signal(flight, name=f"flight_{entry}") for entry in range(ceil(self.latency / beats))]
+        m.submodules.interlock = interlock = LineInterlock(len(flights))
+        there = Cat(reduce(or_, issued[entry * beats : (entry + 1) * beats]) for entry in range(len(flights)))
+        issue, may_issue = Signal(), Signal()
         entering = Signal(flight)
         changes = updates(self._config, head.op, head.dtype) | (head.op == Op.READ_CLEAR)
         m.d.comb += [
-            issue.eq(queue.o.valid & ~conflict),
+            may_issue.eq(queue.o.valid & ~issued[: beats - 1].any()),  # where a flight begins, if no line is in the way
+            issue.eq(may_issue & ~(interlock.same & there).any()),
             queue.o.ready.eq(issue),
             entering.line.eq(head.line),
             entering.tag.eq(head.tag),
             entering.mask.eq(Mux(changes, head.mask, 0)),
             entering.clear.eq(head.op == Op.READ_CLEAR),
         ]
-        m.d.sync += valid.eq(Cat(issue, valid))
-        _shift(m, Cat(issue, valid), entering, flights)
-
-        self._feed(m, alu, head, issue, valid)
+        m.d.sync += issued.eq(Cat(issue, issued))
+        move = Cat(may_issue, issued)[::beats]
+        _shift(m, move, entering, flights)
+        self._watch(m, interlock, queue, move, flights)
+        self._feed(m, alu, head, move, issued)
         done = flights[-1]
         m.d.comb += [
-            self.read_valid.eq(valid[0]),
+            self.read_valid.eq(issued[0]),
             self.read_line.eq(flights[0].line),
             self.write_valid.eq(alu.result_valid),
             self.write_line.eq(done.line),
@@ -95,21 +105,35 @@ class NmcUnit(wiring.Component):
             self.done_tag.eq(done.tag),
             self.done_data.eq(alu.result),
             self.done_flags.eq(alu.flags),
-            self.idle.eq(~queue.o.valid & ~valid.any()),
+            self.idle.eq(~queue.o.valid & ~issued.any()),
             self.wake_at.eq(NEVER),
         ]
         return m
 
-    def _feed(self, m: Module, alu: Any, head: Any, issue: Value, valid: Value) -> None:
+    def _watch(self, m: Module, interlock: LineInterlock, queue: InputQueue, move: Value, flights: list[Any]) -> None:
+        """The interlock sees what enters and leaves the queue, and the lines of the flights."""
+        m.d.comb += [
+            interlock.push.eq(queue.i.valid & queue.i.ready),
+            interlock.line.eq(queue.i.payload.line),
+            interlock.head_valid.eq(queue.o.valid),
+            interlock.head.eq(queue.o.payload.line),
+            interlock.pop.eq(queue.o.ready),
+            interlock.full.eq(~queue.i.ready),
+            interlock.lines.eq(Cat(held.line for held in flights)),
+            interlock.move.eq(move),
+        ]
+
+    def _feed(self, m: Module, alu: Any, head: Any, move: Value, issued: Value) -> None:
         """What the ALU needs of the request waits for the memory's word."""
         operand = data.StructLayout({"op": 3, "dtype": 2, "mask": LINE_BYTES, "data": _LINE})
         entering = Signal(operand, name="operand")
-        operands = [Signal(operand, name=f"operand_{stage}") for stage in range(_ISSUE_STAGES)]
+        beats = self._config.nmc_beats
+        operands = [Signal(operand, name=f"operand_{entry}") for entry in range(ceil(_ISSUE_STAGES / beats))]
         m.d.comb += [entering[name].eq(head[name]) for name, _ in operand]
-        _shift(m, Cat(issue, valid), entering, operands)
+        _shift(m, move, entering, operands)
         waiting = operands[-1]
         m.d.comb += [
-            alu.valid.eq(valid[_ISSUE_STAGES - 1]),
+            alu.valid.eq(issued[_ISSUE_STAGES - 1]),
             alu.op.eq(waiting.op),
             alu.dtype.eq(waiting.dtype),
             alu.mask.eq(waiting.mask),

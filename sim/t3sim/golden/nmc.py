@@ -1,4 +1,4 @@
-"""Golden model of the NmcUnit: op-and-store on one line per cycle, requests to a line in flight wait.
+"""Golden model of the NmcUnit: op-and-store on one line every beats cycles, requests to a line in flight wait.
 
 A request in flight stays in one place of a ring until its write; its age follows from the cycle in which it was issued.
 """
@@ -18,12 +18,12 @@ _REQUEST_WORDS = NMC_REQUEST.data.word + _DATA_WORDS
 _LANE_BITS = tuple(LANE_BITS[dtype] for dtype in Dtype)
 _READ_LATENCY = 2
 """Cycles from issue to ``read_data``: the registered read, then the memory."""
-_LONGEST = 8 + _READ_LATENCY
-"""Most cycles from issue to write (NMC latency 8)."""
+_LONGEST = 8 + 7 + _READ_LATENCY
+"""Most cycles from issue to write (NMC latency 8, two lanes: eight beats)."""
 
 _ENTRY = state_map(valid=1, request=_REQUEST_WORDS, done=_DATA_WORDS, write=_DATA_WORDS, write_mask=1, flags=1)
 _S = state_map(
-    cycles=1, dtypes=1,  # parameters: cycles from issue to write, a bit for every dtype that is built
+    cycles=1, beats=1, dtypes=1,  # parameters: cycles from issue to write and to issue, a bit for every built dtype
     queued=1, queue=2 * _REQUEST_WORDS,  # request queue
     now=1, in_flight=1, read_valid=1,  # place of the next issue, valid entries; a request was issued
     ring=_LONGEST * _ENTRY.size,
@@ -32,9 +32,10 @@ _IN, _OUT = ports_of(nmc_signature(T3Config()))
 
 
 def init_state(config: T3Config) -> np.ndarray:
-    """State of a unit with the latency and the dtypes of ``config``. Call ``reset`` before ``step``."""
+    """State of a unit with the latency, lanes and dtypes of ``config``. Call ``reset`` before ``step``."""
     state = np.zeros(_S.size, np.int64)
-    state[_S.cycles] = config.nmc_latency + _READ_LATENCY
+    state[_S.beats] = 16 // config.nmc_lanes
+    state[_S.cycles] = _READ_LATENCY + config.nmc_latency + state[_S.beats] - 1
     state[_S.dtypes] = sum(1 << Dtype[name.upper()] for name in config.dtypes)
     return state
 
@@ -54,6 +55,15 @@ def _is_in_flight(state, line):
     for place in range(state[_S.cycles]):
         entry = _S.ring + place * _ENTRY.size
         if state[entry + _ENTRY.valid] and get(state, entry + _ENTRY.request, NMC_REQUEST.line) == line:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _alu_is_taken(state):
+    """Whether a request that was issued before has beats to come when the ALU would get the next one."""
+    for age in range(1, state[_S.beats]):
+        if state[_entry(state, age) + _ENTRY.valid]:
             return True
     return False
 
@@ -110,7 +120,8 @@ def _compute(state, entry, words, read_data):
 @njit(cache=True)
 def _issue(state):
     """Move the head of the queue into flight, if nobody there has its line; the request that is written now leaves."""
-    issues = state[_S.queued] > 0 and not _is_in_flight(state, get(state, _S.queue, NMC_REQUEST.line))
+    issues = state[_S.queued] > 0 and not _alu_is_taken(state)
+    issues = issues and not _is_in_flight(state, get(state, _S.queue, NMC_REQUEST.line))
     entry = _entry(state, 0)
     state[_S.in_flight] -= state[entry + _ENTRY.valid]
     state[entry + _ENTRY.valid] = 0

@@ -36,12 +36,17 @@ class _UnknownAlu(wiring.Component):
         self.unknown = Signal(8 * LINE_BYTES, name="alu_result")
         self.done = Signal(_Operation)
 
+    @property
+    def latency(self) -> int:
+        """That of the real one, by docs/hardware.md."""
+        return self._config.nmc_latency + self._config.nmc_beats - 1
+
     def elaborate(self, platform: Any) -> Module:
         """The operation waits for its result."""
         m = Module()
         valid, moving = self.valid, Signal(_Operation)
         m.d.comb += [moving[name].eq(getattr(self, name)) for name, _ in _Operation]
-        for stage in range(self._config.nmc_latency):
+        for stage in range(self.latency):
             moved, moved_valid = Signal(_Operation, name=f"moved_{stage}"), Signal(name=f"valid_{stage}")
             m.d.sync += [moved.eq(moving), moved_valid.eq(valid)]
             moving, valid = moved, moved_valid
