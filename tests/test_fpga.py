@@ -98,6 +98,10 @@ def test_names_of_the_design(name, words):
         ("test.unit.core.dram__2__payload_LUT4_Z_1", "slice"),
         ("test.unit.core.levels_before_LUT4_Z", "connections"),
         ("test.referee.x_LUT4_Z", "self-test"),
+        ("test.registers.x_LUT4_Z", "self-test"),
+        ("test.unit.core.registers.x_LUT4_Z", "registers"),
+        ("test.command__payload[3]_LUT4_Z", "trigger"),
+        ("test.comm_write__0__payload_LUT4_Z", "self-test"),
     ],
 )
 def test_parts_of_cells(cell, part):

@@ -37,8 +37,10 @@ _SITES = {
 }
 """nextpnr's names of the sites. A logic cell of iCE40 has a LUT and a flip-flop, which often cannot share it."""
 
-_PART = re.compile(r"(?:^|\.)(slice|matcher|network|tracker|trigger|monitor|registers|nmc)(?:_\d+)?\.|\bunit\.(axi)\.")
-_WIRE = re.compile(r"\bunit\.core\.([a-z_]+?)(?:_\d+|__|_[A-Z]|\W|$)")
+_PART = re.compile(
+    r"(?:^|\.)(slice|matcher|network|tracker|trigger|monitor|nmc)(?:_\d+)?\.|\bunit\.(?:core\.)?(registers|axi)\."
+)
+_WIRE = re.compile(r"^test\.(?:unit\.(?:core\.)?)?([a-z_]+?)(?:_\d+|__|_[A-Z]|\W|$)")
 _UNIT = re.compile(r"(?:^|\.)unit\.")
 CONNECTIONS = "connections"
 """Cells of the unit that belong to none of its parts."""
@@ -66,8 +68,8 @@ def component(cell: str) -> str:
     if part:
         return part[1] or part[2]
     wire = _WIRE.search(cell)
-    if wire:
-        return _drivers().get(wire[1], CONNECTIONS)
+    if wire and wire[1] in _drivers():
+        return _drivers()[wire[1]]
     return CONNECTIONS if _UNIT.search(cell) else TEST
 
 
