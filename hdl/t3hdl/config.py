@@ -211,7 +211,7 @@ PRESETS: dict[str, T3Config] = {
     "fpga-hx8k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,
         chunk_window=4, blocks=4, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=3,
-        egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+        egress_ports=1, nmc_lanes=2, nmc_latency=6, dtypes=("fp16",),
     ),
     "fpga-up5k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=2, tracker_banks=1, descriptors=4,
@@ -220,7 +220,7 @@ PRESETS: dict[str, T3Config] = {
     ),
 }  # fmt: skip
 """``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs). For boards: ``fpga``, ``fpga-all``
-(every data type, one slice), ``fpga-hx8k`` (for iCE40HX8K), ``fpga-up5k`` (for a tracker and trigger on iCE40UP5K)."""
+(every data type, one slice), ``fpga-hx8k`` (one slice, two lanes), ``fpga-up5k`` (tracker and trigger on iCE40UP5K)."""
 
 
 def preset(name: str, **overrides: Any) -> T3Config:
