@@ -5,6 +5,7 @@ the cycle (docs/hardware.md, rule 5). If the promise were broken, the lazy insta
 """
 
 from collections import deque
+from collections.abc import Mapping
 
 import numpy as np
 from t3sim.abi import Instance, PartType
@@ -42,7 +43,7 @@ class Lockstep:
         self._sources = [name.removesuffix(".valid") for name in self.inputs if name.endswith(".valid")]
         self._sinks = [name.removesuffix(".ready") for name in self.inputs if name.endswith(".ready")]
         self._pulses = [name for name in self.inputs if name.endswith("_valid")]
-        self._history: deque[str] = deque(maxlen=HISTORY)
+        self._history: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=HISTORY)
         self._compare()
 
     def _valid_of(self, name: str) -> str | None:
@@ -67,8 +68,7 @@ class Lockstep:
 
     def driven(self, port: str) -> int:
         """The present value of an input port."""
-        first, bits = self.inputs[port]
-        return int.from_bytes(self._inputs[first : first + -(-bits // 64)].tobytes(), "little")
+        return _value(self.inputs[port], self._inputs)
 
     def get(self, port: str) -> int:
         """The value of an output port in this cycle."""
@@ -76,7 +76,7 @@ class Lockstep:
 
     def step(self) -> None:
         """One clock. Raises AssertionError with the last cycles if two instances differ afterwards."""
-        self._history.append(f"cycle {self.cycle}: in {self._show_inputs()}\n    out {self._show(self._first)}")
+        self._history.append((self.cycle, self._inputs.copy(), self._first.outputs.copy()))
         self.moved = {
             **{
                 s: self.driven(f"{s}.payload")
@@ -131,13 +131,20 @@ class Lockstep:
             if port not in ignored and instance.get(port) != self.get(port)
         ]
         if wrong:
-            history = "\n".join(self._history)
+            history = "\n".join(
+                f"cycle {cycle}: in {_shown(self.inputs, inputs)}\n    out {_shown(self.outputs, outputs)}"
+                for cycle, inputs, outputs in self._history
+            )
             raise AssertionError(
                 f"{self.title}: outputs of cycle {self.cycle} differ\n" + "\n".join(wrong) + f"\n{history}"
             )
 
-    def _show(self, instance: Instance) -> str:
-        return " ".join(f"{port}={value:#x}" for port in self._words.outputs if (value := instance.get(port)))
 
-    def _show_inputs(self) -> str:
-        return " ".join(f"{port}={value:#x}" for port in self.inputs if (value := self.driven(port)))
+def _value(place: tuple[int, int], words: np.ndarray) -> int:
+    first, bits = place
+    return int.from_bytes(words[first : first + -(-bits // 64)].tobytes(), "little")
+
+
+def _shown(places: Mapping[str, tuple[int, int]], words: np.ndarray) -> str:
+    """The ports that are not 0."""
+    return " ".join(f"{port}={value:#x}" for port, place in places.items() if (value := _value(place, words)))

@@ -13,13 +13,10 @@ from amaranth.lib import data
 from lockstep import Lockstep
 from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.control import register_map as regs
-from t3hdl.layouts import ConfigWrite, MemoryRequest, Op
+from t3hdl.layouts import TIME_BITS, ConfigWrite
 
 TILES = 8
 """Rows and columns of tiles in the random outputs."""
-BASES = (0x20, 0x20, 0x40, 0x80, 0xC0)
-LIMITS = (0x40, 0x80, 0xC0, 0xF0, 0x200)
-"""Lines at which random ranges begin and end; requests go to 0x20 to 0xF0."""
 
 
 def pack(layout: data.StructLayout, **values: int) -> int:
@@ -48,7 +45,7 @@ class Stimulus:
 
     def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
         self.bench, self.config, self.rng = bench, config, rng
-        self.now = rng.choice((0, 1000, (1 << 47) - 500))
+        self.now = rng.choice((0, (1 << TIME_BITS - 1) - 500, rng.getrandbits(TIME_BITS - 1)))
         self.writes: deque[tuple[int, int]] = deque()
         self.sent: tuple[int, int] | None = None
         self.windows: dict[int, tuple[int, int]] = {}
@@ -80,7 +77,7 @@ class Stimulus:
         if self.chance(0.01):
             self.activity = self.rng.choice((0.0, 0.1, 1.0, 1.0))
         if "now" in self.bench.inputs:
-            self.now += 1
+            self.now += 1 if self.chance(0.995) else 1 + self.rng.getrandbits(self.rng.randrange(TIME_BITS - 8))
             self.bench.set("now", self.now)
         if "config_valid" in self.bench.inputs:
             self.configure()
@@ -189,7 +186,7 @@ class Stimulus:
         self.writes.append((regs.CONTROL, pack(regs.Control, **fields)))
 
     def arm(self) -> None:
-        """Queue the tables of a job and the arm of its context, if a context and descriptors are left."""
+        """Queue the tables of a job and the arm of its context, if a context and descriptors are left; some quota."""
         contexts = [context for context in range(self.config.contexts) if context not in self.windows]
         taken = {i for first, end in self.windows.values() for i in range(first, end)}
         free = [i for i in range(self.config.descriptors) if i not in taken]
@@ -199,6 +196,8 @@ class Stimulus:
         first = free[0] if self.chance(0.5) else self.rng.choice(free)
         limit = next((i for i in range(first, self.config.descriptors) if i in taken), self.config.descriptors)
         end = self.rng.randint(first + 1, limit)
+        if self.chance(0.3):
+            self.quota()
         self.plan_job(context, first, end)
         self.control(arm=1, context=context, first=first, descriptors=end - first)
         self.windows[context] = first, end
@@ -241,6 +240,12 @@ class Stimulus:
         """Sometimes with one of these bits inverted, so that no bit of a word of small numbers is always 0."""
         return word ^ 1 << self.rng.choice(bits) if self.chance(0.1) else word
 
+    def near(self, place: int, bits: range, *, far: float) -> int:
+        """This place; with probability ``far`` one that differs in one of these bits, or in any."""
+        if not self.chance(far):
+            return place
+        return place ^ (1 << self.rng.choice(bits) if self.chance(0.7) else self.rng.getrandbits(len(bits)) << bits[0])
+
     def context(self) -> int:
         """The context of an item: mostly of a job, sometimes one that belongs to no job."""
         if self.chance(0.05):
@@ -262,25 +267,6 @@ class Stimulus:
         }
         return regs.ARBITER, pack(regs.Arbiter, **values)
 
-    def range_writes(self, context: int) -> None:
-        """The ranges that no active context owns, mostly for ``context``."""
-        for i in range(self.config.ranges):
-            if self.range_owners.get(i) in self.windows or self.chance(0.2):
-                continue
-            base, limit = self.rng.choice(BASES), self.rng.choice(LIMITS)
-            owner = context if self.chance(0.9) else self.context()
-            valid = self.chance(0.8)
-            attributes = pack(
-                regs.RangeAttributes,
-                valid=valid, context=owner, epoch=self.rng.randrange(4),
-                op=self.rng.choice((Op.ADD, Op.ADD, Op.STORE, Op.MAX)), dtype=self.rng.randrange(4),
-            )  # fmt: skip
-            for word, value in enumerate((base, limit, attributes)):
-                self.writes.append((regs.RANGE + i * regs.RANGE_STRIDE + 8 * word, value))
-            self.range_owners.pop(i, None)
-            if valid:
-                self.range_owners[i] = owner
-
     def descriptor_writes(self, number: int, words: tuple[int, ...]) -> None:
         """The first words of one descriptor."""
         for word, value in enumerate(words):
@@ -290,17 +276,3 @@ class Stimulus:
         """Tiles [row0, row1) x [col0, col1), at least one."""
         (row0, row1), (col0, col1) = (sorted(self.rng.sample(range(TILES + 1), 2)) for _ in range(2))
         return row0, row1, col0, col1
-
-    def request(self) -> int:
-        """A memory request, mostly a tracked store."""
-        rng = self.rng
-        word = pack(
-            MemoryRequest,
-            line=rng.randrange(0x20, 0xF0) if self.chance(0.95) else rng.getrandbits(39),
-            op=rng.choice((Op.STORE, Op.STORE, *range(8))),
-            dtype=rng.randrange(4), stream=rng.randrange(2), context=self.context(), source=rng.getrandbits(8),
-            tagged=self.chance(0.9), wf=rng.randrange(2), right=self.chance(0.1), bottom=self.chance(0.1),
-            row=rng.randrange(3), col=rng.randrange(3) if self.chance(0.95) else rng.getrandbits(12),
-            tag=rng.getrandbits(32),
-        )  # fmt: skip
-        return self.blurred(word, range(Shape.cast(MemoryRequest).width))

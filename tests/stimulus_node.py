@@ -1,21 +1,34 @@
 """Random inputs for a TokenNode."""
 
+import random
+
+from lockstep import Lockstep
 from stimulus import TILES, Stimulus, pack
+from t3hdl.config import T3Config
 from t3hdl.layouts import Token
+
+NAME = range(Token["n"].offset)
+"""Bits of a token that name its tile."""
 
 
 class Node(Stimulus):
-    """Tokens of few tiles, with counts whose sums reach the limit."""
+    """Tokens of few tiles, with counts whose sums reach the limit; tiles that differ in a single bit of any name."""
+
+    def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
+        super().__init__(bench, config, rng)
+        self.name = 0
 
     def token(self) -> int:
         rng = self.rng
+        if self.chance(0.01):
+            self.name = rng.choice((0, rng.getrandbits(len(NAME))))
         word = pack(
             Token,
             context=int(self.chance(0.1)), epoch=int(self.chance(0.1)), row=rng.randrange(TILES),
             col=rng.randrange(2), wf=int(self.chance(0.1)), bottom=self.chance(0.1),
-            n=rng.choice((1, 1, 2, 511, 512, 1023)),
+            n=rng.choice((1, 1, 2, 511, 512, 1023, rng.getrandbits(10))),
         )  # fmt: skip
-        return self.blurred(word, range(Token["n"].offset)) if self.chance(0.2) else word
+        return self.blurred(word ^ self.name, NAME)
 
     def drive_part(self) -> None:
         for port in self.bench.inputs:

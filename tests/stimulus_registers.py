@@ -6,6 +6,7 @@ from lockstep import Lockstep
 from stimulus import Stimulus, pack
 from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
+from t3hdl.layouts import ContextStatus
 
 _NAMED = (
     regs.ID, regs.STATUS, regs.ARBITER, regs.THRESHOLDS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.THRESHOLD,
@@ -14,6 +15,8 @@ _NAMED = (
     regs.DEBUG_DATA, regs.UPDATES, regs.TILES, regs.TRIGGERS, regs.COMMAND_STALL, regs.PEAK_READY, regs.DONE_MASK,
     regs.POISONED, regs.NMC_FLAGS,
 )  # fmt: skip
+_ACTIONS = ("arm", "abort", "disarm", "quiesce", "resume")
+_EVENTS = (regs.VIOLATION, regs.VIOLATIONS, regs.IRQ_STATUS, regs.ERRORS, regs.NMC_FLAGS)
 _MOSTLY_0 = {"maintenance", "abort_busy", "quiesced", "violations", "nmc_flags"}
 """Inputs that would refuse nearly every arm, or raise the same event all the time."""
 
@@ -26,7 +29,9 @@ class Registers(Stimulus):
     def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
         super().__init__(bench, config, rng)
         self.status = [name for name in bench.inputs if not name.startswith("bus_")]
-        self.locks_at = rng.choice((4000, 15000))  # cycle from which LOCK.configuration may be set, for good
+        self.contexts = [name for name in bench.inputs if name.startswith("context.")]
+        self.reads = [*_NAMED, *(regs.QUOTA + 8 * context for context in range(config.contexts))]  # at first, each once
+        self.locks_at = rng.choice((6000, 15000))  # cycle from which LOCK.configuration may be set, for good
         bench.set("init_done", 1)
 
     def address(self) -> int:
@@ -40,6 +45,8 @@ class Registers(Stimulus):
             regs.PROFILE + 8 * (16 * rng.randrange(5) + rng.randrange(config.wavefronts + 1)),
             regs.DESCRIPTOR + rng.randrange(config.descriptors + 1) * regs.DESCRIPTOR_STRIDE + 8 * rng.randrange(8),
         )
+        if self.chance(0.08):
+            return rng.choice(_EVENTS)
         kind = rng.randrange(16)
         if kind < 5:
             return regs.CONTROL
@@ -61,25 +68,27 @@ class Registers(Stimulus):
         if address == regs.CONTROL and self.chance(0.95):
             first = rng.randrange(self.config.descriptors)
             count = rng.randint(1, self.config.descriptors - first) if self.chance(0.9) else rng.getrandbits(7)
-            actions = rng.choice((("arm",), ("arm",), ("arm",), ("abort",), ("disarm",), ("quiesce",), ("resume",), ()))
-            if self.chance(0.05):
-                actions = rng.sample(("arm", "abort", "disarm", "quiesce", "resume"), 2)
+            actions = rng.choices(_ACTIONS, (12, 3, 1, 3, 3))
+            if self.chance(0.1):
+                actions = rng.sample(_ACTIONS, rng.choice((0, 2)))
             context = rng.randrange(min(16, self.config.contexts + 1)) if self.chance(0.95) else rng.getrandbits(4)
             return pack(
                 regs.Control, first=first, descriptors=count, context=context, **dict.fromkeys(actions, 1)
             ) | rng.choice((0, anything & ~0 << regs.Control.size))
         if regs.RANGE <= address < regs.QUOTA and self.chance(0.9):
-            context = rng.randrange(self.config.contexts)
+            context = rng.randrange(self.config.contexts if self.chance(0.6) else 16)
             return pack(regs.RangeAttributes, valid=self.chance(0.8), context=context, epoch=rng.getrandbits(2))
         return anything
 
     def change_status(self) -> None:
         """Give one status input another value."""
-        rng, name = self.rng, self.rng.choice(self.status)
+        rng, name = self.rng, self.rng.choice(self.status if self.chance(0.7) else self.contexts)
         bits = self.bench.inputs[name][1]
         value = rng.getrandbits(bits)
-        if name in _MOSTLY_0 and self.chance(0.8):
+        if name in _MOSTLY_0 and self.chance(0.8 if name == "violations" else 0.9):
             value = 0
+        elif name in self.contexts and self.chance(0.4):  # a job that runs
+            value = value & ~pack(ContextStatus, complete=1) | pack(ContextStatus, armed=1)
         elif name == "violations" and self.chance(0.9):
             value = rng.randrange(1, 4)
         elif name == "init_done" and self.chance(0.8):
@@ -94,8 +103,9 @@ class Registers(Stimulus):
             requests = self.chance(self.rate("bus"))
             bench.set("bus_valid", requests)
             if requests:
-                address = self.address()
-                bench.set("bus_write", self.chance(0.6))
+                write = not self.reads and self.chance(0.6)
+                address = self.reads.pop() if self.reads else self.address()
+                bench.set("bus_write", write)
                 bench.set("bus_privileged", self.chance(0.6))
                 bench.set("bus_address", address)
                 bench.set("bus_data", self.value(address))

@@ -3,13 +3,17 @@
 import random
 
 from lockstep import Lockstep
-from stimulus import Stimulus, pack
+from stimulus import pack
+from stimulus_ranges import Ranges
 from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.control import register_map as regs
 from t3hdl.layouts import ConfigWrite, MemoryRequest, Op
 
+NAME = range(MemoryRequest["wf"].offset, MemoryRequest["tag"].offset)
+"""Bits of a request that name its tile."""
 
-class Slice(Stimulus):
+
+class Slice(Ranges):
     """Two streams, a DRAM queue that fills and drains, updates performed in any order, the same requests in turns."""
 
     def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
@@ -21,10 +25,12 @@ class Slice(Stimulus):
         self.range_writes(context)
 
     def request(self) -> int:
-        """A request; in phases one of two or three."""
+        """A request; in phases one of two or three, perhaps of tiles whose names differ in one bit."""
         fresh = super().request
         if self.chance(0.01):
-            self.few = [fresh() for _ in range(self.rng.choice((0, 2, 3)))]
+            self.few = [fresh() for _ in range(self.rng.choice((0, 1, 2, 3)))]
+            if len(self.few) == 1:
+                self.few.append(self.few[0] ^ 1 << self.rng.choice(NAME))
         return self.rng.choice(self.few) if self.few else fresh()
 
     def drive_part(self) -> None:

@@ -8,6 +8,9 @@ from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
 from t3hdl.layouts import ChunkDone, ConfigWrite, SlotLoad, Token
 
+SIDE = range(SlotLoad["row0"].width)
+"""Bits of a tile's row or column."""
+
 
 class Tracker(Stimulus):
     """Tokens and chunks with small thresholds: tiles complete, entries run out, counts pass their limits.
@@ -15,6 +18,7 @@ class Tracker(Stimulus):
     From plan to plan, tiles are few or many, and may lie apart so far that all share one row of the table.
     """
 
+    row = col = 0
     row_stride = col_stride = 1
     tiles = TILES
 
@@ -22,6 +26,10 @@ class Tracker(Stimulus):
         self.tiles = self.rng.choice((1, 2, TILES))
         self.row_stride = self.rng.choice((1, 1 << self.config.row_index_bits))
         self.col_stride = self.rng.choice((1, 1 << self.config.column_index_bits))
+        self.row, self.col = (
+            self.rng.randrange(0, (1 << len(SIDE)) - TILES * stride, TILES * stride)
+            for stride in (self.row_stride, self.col_stride)
+        )
         for edge in range(4):
             for wf in range(self.config.wavefronts):
                 lines = self.rng.choice((0, 1, 2, 3, 4, 6, (1 << self.config.tile_count_bits) - 1))
@@ -30,23 +38,28 @@ class Tracker(Stimulus):
     def token(self, bank: int) -> int:
         rng, mask = self.rng, self.config.tracker_banks - 1
         above = range(self.config.bank_bits, Token["row"].width)  # the bits below choose the bank
-        row = self.blurred(rng.randrange(self.tiles) * self.row_stride, above)
-        col = self.blurred(rng.randrange(self.tiles) * self.col_stride, above)
+        row = self.blurred(self.row + rng.randrange(self.tiles) * self.row_stride, above)
+        col = self.blurred(self.col + rng.randrange(self.tiles) * self.col_stride, above)
         return pack(
             Token,
             context=self.context(), epoch=int(self.chance(0.05)),
             row=row, col=(col & ~mask) | (row & mask) ^ bank,
-            wf=rng.randrange(min(16, self.config.wavefronts + 1)), right=self.chance(0.1), bottom=self.chance(0.1),
+            wf=self.near(rng.randrange(min(16, self.config.wavefronts + 1)), range(4), far=0.03),
+            right=self.chance(0.1), bottom=self.chance(0.1),
             n=rng.choice((1, 1, 1, 1, 1, 2, 2, 3, 3, 1023)),
         )  # fmt: skip
 
     def load(self) -> int:
         rng = self.rng
         row0, row1, col0, col1 = self.rectangle() if self.chance(0.5) else (0, TILES, 0, TILES)
+        sides = {
+            "row0": self.row + row0 * self.row_stride, "row1": self.row + row1 * self.row_stride,
+            "col0": self.col + col0 * self.col_stride, "col1": self.col + col1 * self.col_stride,
+        }  # fmt: skip
         return pack(
             SlotLoad,
-            row0=row0 * self.row_stride, row1=row1 * self.row_stride,
-            col0=col0 * self.col_stride, col1=col1 * self.col_stride, addends=rng.choice((1, 1, 2, 255)),
+            **{name: self.near(side, SIDE, far=0.03) for name, side in sides.items()},
+            addends=rng.choice((1, 1, 2, 255)),
             slot=rng.randrange(min(64, self.config.chunk_window + 1)), valid=self.chance(0.9),
             expected=rng.choice((1, 5, 20, 60)), context=self.load_context(), epoch=int(self.chance(0.05)),
             descriptor=rng.randrange(self.config.descriptors),

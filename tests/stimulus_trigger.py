@@ -4,7 +4,7 @@ import random
 from collections import deque
 
 from lockstep import Lockstep
-from stimulus import Stimulus, pack
+from stimulus import TILES, Stimulus, pack
 from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
 from t3hdl.layouts import ChunkDone, ChunkKind, ContextStatus, DmaCommand, SlotLoad, TileDone
@@ -30,6 +30,7 @@ class Trigger(Stimulus):
         """
         rng = self.rng
         row0, row1, col0, col1 = self.rectangle()
+        row, col = (rng.choice((0, rng.randrange(4096 - 2 * TILES))) for _ in range(2))
         row_shift, col_shift = rng.randrange(3), rng.randrange(3)
         while True:
             last_row, last_col = (row1 - row0 - 1) >> row_shift, (col1 - col0 - 1) >> col_shift
@@ -40,10 +41,11 @@ class Trigger(Stimulus):
         if self.chance(0.05):
             last_row, last_col, log = rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 2, 15))
         kind = rng.choice((ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, *ChunkKind))
-        tiles = {f"tiles_{place}": rng.choice((1, 2, 3)) for place in ("inner", "bottom", "right", "corner")}
+        counts = (1, 2, 3) if self.chance(0.85) else (4, 8, 20, 300, rng.getrandbits(16))
+        tiles = {f"tiles_{place}": rng.choice(counts) for place in ("inner", "bottom", "right", "corner")}
         return (
-            pack(regs.DESCRIPTOR_LAYOUTS[0], row0=row0, row1=row1, col0=col0, col1=col1, kind=kind,
-                 op=rng.randrange(6), peer=rng.getrandbits(8)),
+            pack(regs.DESCRIPTOR_LAYOUTS[0], row0=row + row0, row1=row + row1, col0=col + col0, col1=col + col1,
+                 kind=kind, op=rng.randrange(6), peer=rng.getrandbits(8)),
             pack(regs.DESCRIPTOR_LAYOUTS[1], expected=rng.getrandbits(32), addends=rng.getrandbits(8),
                  context=context if self.chance(0.95) else rng.getrandbits(4), epoch=rng.getrandbits(2),
                  dtype=rng.getrandbits(2)),

@@ -16,26 +16,34 @@ CONFIG = preset("small")
 BAD = 0x800
 """Addresses from here on are answered with an error."""
 
+LATE = (0, 0, 1, 3)
+"""By how many cycles an answer may be late."""
+
 
 class Registers:
-    """The side of the register file: answers in the cycle after a request, notes what was asked."""
+    """The side of the register file: notes what was asked; answers in the cycle after it, or ``late`` cycles later."""
 
-    def __init__(self):
+    def __init__(self, rng=None, late=(0,)):
         self.seen = []
         self.memory = {}
+        self.rng, self.late = rng or random.Random(0), late
 
     async def serve(self, ctx, dut):
-        answer = None
+        answer, waits = None, 0
         while True:
-            ctx.set(dut.response_valid, answer is not None)
+            due = answer is not None and not waits
+            ctx.set(dut.response_valid, due)
             ctx.set(dut.bus_ready, answer is None)
-            ctx.set(dut.response_error, answer is not None and answer[0])
-            ctx.set(dut.response_data, answer[1] if answer else 0xBAD)
+            ctx.set(dut.response_error, due and answer[0])
+            ctx.set(dut.response_data, answer[1] if due else 0xBAD)
             taken = ctx.get(dut.bus_valid) and answer is None
             names = ("bus_write", "bus_privileged", "bus_address", "bus_data")
             write, privileged, address, data = (ctx.get(getattr(dut, name)) for name in names)
-            answer = None
+            waits = max(0, waits - 1)
+            if due:
+                answer = None
             if taken:
+                waits = self.rng.choice(self.late)
                 self.seen.append((write, privileged, address, data if write else None))
                 error = address >= BAD
                 if write and not error:
@@ -92,12 +100,17 @@ def bench(run, *arguments, results=None, key=None, **keywords):
 def traffic(seed):
     rng = random.Random(seed)
     print(f"seed {seed}")
+
+    def address():
+        """Mostly one of a few, so that reads find what was written; sometimes any."""
+        return rng.choice((0, 0x28, 0x7F8)) if rng.random() < 0.6 else rng.getrandbits(16)
+
     writes = [
-        ({"addr": rng.randrange(0, 0x1000, 8), "prot": rng.randrange(8)},
+        ({"addr": address(), "prot": rng.randrange(8)},
          {"data": rng.getrandbits(64), "strb": 0xFF if rng.random() < 0.8 else rng.randrange(255)})
         for _ in range(200)
     ]  # fmt: skip
-    reads = [{"addr": rng.randrange(0, 0x1000, 8), "prot": rng.randrange(8)} for _ in range(200)]
+    reads = [{"addr": address(), "prot": rng.randrange(8)} for _ in range(200)]
     return rng, writes, reads
 
 
@@ -119,7 +132,7 @@ def check(registers, writes, reads, b, r):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_accesses(seed):
     rng, writes, reads = traffic(seed)
-    dut, registers = AxiLitePort(config=CONFIG), Registers()
+    dut, registers = AxiLitePort(config=CONFIG), Registers(rng, LATE)
     results = {}
 
     simulator = Simulator(dut)
