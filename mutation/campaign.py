@@ -46,11 +46,11 @@ SIZE = preset("small", **CHANGES)
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is done with each part; ``limit_s`` : seconds for each question to ABC."""
+    """What is done with each part; ``limit_s`` : seconds for each question to ABC, ``proofs`` : an option."""
 
     seed: int
     limit_s: int
-    proofs: bool
+    proofs: str
 
 
 class Trial:
@@ -78,36 +78,45 @@ class Trial:
 
     def compare(self) -> None:
         """Looks for a proof that what the bench does not notice cannot be noticed."""
+        left = [fate for fate in self.fates.values() if not fate.bench and fate.equivalence in ("", "unknown")]
+        if not left:
+            return
         with TemporaryDirectory(prefix="t3-mutants-") as folder:
             miter = Comparison(self._netlist, self._mutants, Path(folder))
-            for number, fate in self.fates.items():
-                if not fate.bench:
-                    fate.equivalence = miter.compare(number, limit_s=self._plan.limit_s)
+            for fate in left:
+                fate.equivalence = miter.compare(fate.number, limit_s=self._plan.limit_s)
+
+    def _is_open(self, fate: Fate) -> bool:
+        """Whether the next proof looks at a mutant."""
+        seen = bool(fate.proofs) if self._plan.proofs == "all" else bool(fate.bench or fate.proofs)
+        return not seen and not fate.equivalent
 
     def prove(self) -> None:
-        """Each proof of the part, or of a block, on the mutants that no proof before it has noticed."""
-        for fate in self.fates.values():
+        """Each proof of the part, or of a block, on the mutants that no proof before it has noticed, and no bench."""
+        fates = self.fates
+        for fate in fates.values():
             fate.proofs, fate.unproven = [], []
         for proof in all_proofs():
             if proof.component in PARTS and proof.component != self._netlist.component:
                 continue
-            fates = self.fates
-            left = tuple(m for m in self._mutants if not fates[m.number].proofs and not fates[m.number].equivalent)
+            left = tuple(mutant for mutant in self._mutants if self._is_open(fates[mutant.number]))
+            if not left:
+                return
             for number, outcome in noticed(proof, self._config, self._netlist, left, limit_s=self._plan.limit_s):
                 if outcome is not None:
                     (fates[number].proofs if outcome == "violated" else fates[number].unproven).append(proof.name)
 
 
 def examine(component: str, count: int, plan: Plan, before: list[Fate]) -> list[Fate]:
-    """The fates of ``count`` mutants of a part; if ``before`` has the same ones, only the proofs are new."""
+    """The fates of ``count`` mutants of a part; if ``before`` has the same ones, the bench is not asked again."""
     trial = Trial(component, count, plan)
     if [fate.command for fate in before] == [fate.command for fate in trial.fates.values()]:
         trial.fates = {fate.number: fate for fate in before}
     else:
         trial.bench()
-        trial.compare()
+    trial.compare()
     explain(trial.fates.values())
-    if plan.proofs:
+    if plan.proofs != "none":
         trial.prove()
     return list(trial.fates.values())
 
@@ -117,16 +126,19 @@ def examine(component: str, count: int, plan: Plan, before: list[Fate]) -> list[
 @click.option("--mutants", default=340, show_default=True, type=click.IntRange(20), help="In all parts together.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--limit", "limit_s", default=5, show_default=True, type=click.IntRange(1), help="Seconds per question.")
-@click.option("--proofs/--no-proofs", default=True, help="Whether to run the proofs, which take most of the time.")
+@click.option(
+    "--proofs", default="rest", show_default=True, type=click.Choice(("none", "rest", "all")),
+    help="What the proofs look at: nothing, what benches do not notice, every mutant, which takes hours.",
+)  # fmt: skip
 @click.option(
     "--workers", default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores", type=click.IntRange(1)
 )
 @click.option(
     "--out", "-o", type=click.Path(path_type=Path, dir_okay=False),
-    help="File for the result, as JSON. Of mutants that it has already, only the proofs are run.",
+    help="File for the result, as JSON. Of mutants that it has already, only what is open is asked again.",
 )  # fmt: skip
 def main(
-    components: tuple[str, ...], mutants: int, seed: int, limit_s: int, proofs: bool, workers: int, out: Path | None
+    components: tuple[str, ...], mutants: int, seed: int, limit_s: int, proofs: str, workers: int, out: Path | None
 ) -> None:
     """Examine, report."""
     plan, started, console = Plan(seed=seed, limit_s=limit_s, proofs=proofs), time.monotonic(), Console(stderr=True)

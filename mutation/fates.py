@@ -9,7 +9,10 @@ from typing import Any
 from rich.table import Table
 
 EXPLANATIONS = Path(__file__).with_name("explanations.json")
-"""By part and command: why a mutant that nothing notices, and that was not proven equivalent, is no mistake."""
+"""Of mutants that nothing notices, and that were not proven equivalent, by part and command: why.
+
+``equivalent`` : why it is no mistake. ``survives`` : it is one; why no check sees it.
+"""
 
 
 @dataclass(kw_only=True)
@@ -18,7 +21,8 @@ class Fate:
 
     ``bench`` : what the unit bench says, empty if it notices nothing. ``proofs`` : those that are violated.
     ``unproven`` : those that are no longer inductive. ``equivalence`` : the answer of
-    :mod:`t3hdl.formal.equivalence`, asked only if the bench notices nothing. ``explanation`` : why it is no mistake.
+    :mod:`t3hdl.formal.equivalence`, asked only if the bench notices nothing. ``explanation`` : why nothing notices it,
+    ``harmless`` : because it is no mistake.
     """
 
     component: str
@@ -30,16 +34,17 @@ class Fate:
     unproven: list[str] = field(default_factory=list)
     equivalence: str = ""
     explanation: str = ""
+    harmless: bool = False
 
     @property
     def killed(self) -> bool:
-        """Whether a bench or a proof has a run from reset that shows the mistake."""
-        return bool(self.bench or self.proofs)
+        """Whether a check that passes without the mistake fails with it."""
+        return bool(self.bench or self.proofs or self.unproven)
 
     @property
     def equivalent(self) -> bool:
         """Whether it is proven, or explained, to be no mistake."""
-        return not self.killed and (self.equivalence.startswith("equivalent") or bool(self.explanation))
+        return not self.killed and (self.equivalence.startswith("equivalent") or self.harmless)
 
 
 def summary(fates: Iterable[Fate]) -> dict[str, float]:
@@ -50,7 +55,7 @@ def summary(fates: Iterable[Fate]) -> dict[str, float]:
         "mutants": len(fates),
         "bench": sum(bool(fate.bench) for fate in fates),
         "proofs": sum(bool(fate.proofs) for fate in fates),
-        "unproven": sum(bool(fate.unproven and not fate.proofs) for fate in fates),
+        "unproven": sum(bool(fate.unproven) and not fate.bench and not fate.proofs for fate in fates),
         "killed": killed,
         "equivalent": equivalent,
         "survivors": len(fates) - killed - equivalent,
@@ -95,4 +100,6 @@ def explain(fates: Iterable[Fate]) -> None:
     """Gives each mutant its explanation, if there is one."""
     texts = json.loads(EXPLANATIONS.read_text())
     for fate in fates:
-        fate.explanation = texts.get(f"{fate.component}: {fate.command}", "")
+        key = f"{fate.component}: {fate.command}"
+        fate.harmless = key in texts["equivalent"]
+        fate.explanation = texts["equivalent" if fate.harmless else "survives"].get(key, "")

@@ -11,6 +11,9 @@ from .netlist import ToolError, package_folder
 _REACHED = re.compile(r"was asserted in frame (\d+)")
 _DEPTH = re.compile(r"No output asserted in (\d+) frames")
 _REDUCE = "scorr; write_aiger {}_reduced.aig"
+_MERGE = "lcorr; write_aiger {}_reduced.aig"
+_PATIENCE = 12
+"""Time for merging, in multiples of a question's limit: it has no limit of its own."""
 _INVARIANT = re.compile(r"Invariant F\[(\d+)\]")
 _SIZE = re.compile(r"lat =\s*(\d+)\s+and =\s*(\d+)")
 
@@ -40,13 +43,25 @@ def exclude(output: str, folder: Path, *, limit_s: int) -> Answer:
     return _ask(f"{_REDUCE.format(output)}; pdr -T {limit_s}", output, folder, None)
 
 
-def _ask(command: str, output: str, folder: Path, depth: int | None) -> Answer:
+def exclude_in_copies(output: str, folder: Path, *, limit_s: int, thorough: bool) -> Answer:
+    """As :func:`exclude`, for two copies of nearly the same: flip-flops that are equal in every run become one.
+
+    Often that alone leaves nothing to ask; only a ``thorough`` question goes on.
+    """
+    merge = _MERGE.format(output)
+    command = f"lcorr; &get; &scorr; &put; {merge}; pdr -T {limit_s}" if thorough else merge
+    return _ask(command, output, folder, None, timeout_s=_PATIENCE * limit_s)
+
+
+def _ask(command: str, output: str, folder: Path, depth: int | None, timeout_s: int | None = None) -> Answer:
     if _is_constant_zero(folder / f"{output}.aig"):
         return Answer(outcome="never", frames=0, latches=0, gates=0)
     commands = f"read_aiger {output}.aig; print_stats; {command}"
-    run = subprocess.run(
-        [package_folder() / "yosys-abc", "-c", commands], check=False, cwd=folder, capture_output=True, text=True
-    )
+    call = [str(package_folder() / "yosys-abc"), "-c", commands]
+    try:
+        run = subprocess.run(call, check=False, cwd=folder, capture_output=True, text=True, timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        return Answer(outcome="unknown", frames=0, latches=0, gates=0)
     (folder / f"{output}.log").write_text(run.stdout)
     size = _SIZE.search(run.stdout)
     if run.returncode or size is None:

@@ -1,5 +1,6 @@
 """Whether a mutant is one: the part beside itself with a mistake, the same inputs to both, their outputs compared."""
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -7,7 +8,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockDomain, ClockSignal, Const, Instance, Module, Signal, Value
 
 from ..emit.module_ports import CLOCK, RESET
-from .abc import exclude, search
+from .abc import exclude_in_copies, search
 from .aiger import Graph, input_bits
 from .mutation import BITS, SELECT, Mutant, Netlist
 from .named_netlist import Contents, through
@@ -53,13 +54,13 @@ class Comparison:
         found = self._miter(top).ask(_DIFFERS, number, limit_s)
         if found != "never":
             return "different" if found == "reached" else "unknown"
-        same = self._miter(top).ask(_SLEEPS, number, limit_s) == "never"
+        same = not self._miter(top).promises or self._miter(top).ask(_SLEEPS, number, limit_s) == "never"
         return "equivalent" if same else "equivalent but for idle"
 
     def _miter(self, module: str) -> "_Miter":
         if module not in self._miters:
-            promise = _PROMISE if module == self._netlist.top else ()
             contents = self._netlist.modules[module]
+            promise = _PROMISE if module == self._netlist.top and set(_PROMISE) <= contents.outputs.keys() else ()
             folder = self._folder / module
             folder.mkdir()
             text = through(_JOIN, _both(module, contents, promise) + self._mutated)
@@ -68,10 +69,10 @@ class Comparison:
 
 
 class _Miter:
-    """The graphs of a module beside itself with mistakes."""
+    """The graphs of a module beside itself with mistakes; ``promises`` : whether it says how long it may sleep."""
 
     def __init__(self, text: str, outputs: tuple[str, ...], folder: Path) -> None:
-        self._folder = folder
+        self._folder, self.promises = folder, _SLEEPS in outputs
         compile_graphs(text, outputs, outputs, folder)
         self._graphs = {output: Graph(folder / f"{output}.aig") for output in outputs}
         self._bits = {output: input_bits(folder / f"{output}.map", SELECT) for output in outputs}
@@ -80,8 +81,12 @@ class _Miter:
         """``reached``, ``never`` or ``unknown``, as in :class:`~t3hdl.formal.abc.Answer`."""
         values = {bit: bool(number >> place & 1) for place, bit in enumerate(self._bits[output])}
         self._graphs[output].write(self._folder / "one.aig", values)
-        found = search("one", self._folder, depth=_DEPTH, limit_s=limit_s).outcome
-        return found if found == "reached" else exclude("one", self._folder, limit_s=limit_s).outcome
+        exclude = partial(exclude_in_copies, "one", self._folder, limit_s=limit_s)
+        if exclude(thorough=False).outcome == "never":
+            return "never"
+        if search("one", self._folder, depth=_DEPTH, limit_s=limit_s).outcome == "reached":
+            return "reached"
+        return exclude(thorough=True).outcome
 
 
 def _both(module: str, contents: Contents, promise: tuple[str, ...]) -> str:
@@ -119,7 +124,7 @@ def _while_valid(name: str, differs: Value, original: dict[str, Signal]) -> Valu
     """A difference that a neighbour can see: of a payload while it is valid, of everything else at any time."""
     stem, _, index = name.partition("__")  # an array's index comes last: update_done_valid__0
     pulse = f"{stem}_valid__{index}" if index else f"{stem}_valid"
-    for valid in (f"{name.removesuffix('__payload')}__valid", pulse):
+    for valid in (f"{name.removesuffix('__payload')}__valid", pulse, f"{stem.split('_')[0]}_valid"):
         if valid in original:
             return differs & original[valid]
     return differs
