@@ -37,12 +37,14 @@ made from its results, [mutation.json](proofs/mutation.json), by `python -m t3si
    it is valid. `idle` and `wake_at` of the part do not count: they only say how long a simulator may sleep, and that a
    mutant never sleeps too long is what the bench checks.
 4. **Proofs.** The same mistake is made in the same cell of the netlists of the [proofs](proofs.md): those of the part,
-   of its blocks and of linked parts that contain it, at the size of the mutants. A mutant is *killed* by a proof if
-   there is a run from reset, as long as the proof's covers need, that breaks a claim; each search gets a few seconds.
-   *Not inductive* counts mutants for which no proof has such a run in that time, but one is no proof any more: a person
-   would notice, but here they do not count as killed.
+   of its blocks and of linked parts that contain it, at the size of the mutants. They look at what benches leave, so
+   their column says what they add (`--proofs all` shows them every mutant, which takes hours). A claim is *violated* if
+   a run from reset breaks it, as long as the proof's covers need; each search gets a few seconds. A proof is *not
+   inductive* any more if its induction step has a counterexample, which may begin in a state that no run reaches, such
+   as a counter near its end; `t3 prove` fails there too.
 
-The rate is that of killed mutants among all but the equivalent ones. It says how dense the net of checks is for
+A mutant is *killed* if a check that passes without the mistake fails with it. The rate is that of killed mutants among
+all but the equivalent ones. It says how dense the net of checks is for
 mistakes of this kind: a wrong wire, constant or condition. It does not say that there is no mistake, nor that the
 contract itself is what a system needs; mistakes that take several changes at once, and missing functions, are not among
 these mutants.
@@ -74,15 +76,26 @@ def results_section(results: Mapping[str, Any]) -> str:
     return paragraph(text) + table(heads, rows)
 
 
+def unnoticed(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The mutants that no check notices and no proof shows to be equivalent."""
+    checks = ("bench", "proofs", "unproven")
+    found = [row for row in results["mutants"] if not any(row[check] for check in checks)]
+    return [row for row in found if not row["equivalence"].startswith("equivalent")]
+
+
 def explained_section(results: Mapping[str, Any]) -> str:
     """What nothing notices and no proof excludes."""
     rows = [
-        (row["component"], f"`{row['command']}`", row["explanation"] or "**open**")
-        for row in results["mutants"]
-        if not (row["bench"] or row["proofs"] or row["equivalence"].startswith("equivalent"))
-    ]
-    text = "Mutants that nothing notices, and that are not proven equivalent within the time."
-    return paragraph(text) + (table(("part", "mutant", "why"), rows) if rows else "There is none.\n")
+        (row["component"], f"`{row['command'].removeprefix('mutate -mode ')}`", "yes" if row["harmless"] else "no",
+         row["explanation"] or "**open**")
+        for row in unnoticed(results)
+    ]  # fmt: skip
+    text = (
+        "Mutants that nothing notices, and that are not proven equivalent within the time. Those that are no mistake "
+        "by the reason given count as equivalent above, the others survive."
+    )
+    heads = ("part", "mutant", "equivalent", "why")
+    return paragraph(text) + (table(heads, rows) if rows else "There is none.\n")
 
 
 def page() -> str:

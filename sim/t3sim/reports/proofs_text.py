@@ -63,7 +63,7 @@ LEVELS = (
         "all pairs of 32-bit numbers",
     ),
     (
-        "mutation", "`make mutants`", "the proofs and benches notice small mistakes in the netlist",
+        "mutation", "[mutation](mutation.md)", "proofs and benches notice small mistakes in the netlist",
         "mistakes that no small change makes",
     ),
     (
