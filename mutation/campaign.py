@@ -93,11 +93,11 @@ class Trial:
 
     def prove(self) -> None:
         """Each proof of the part, or of a block, on the mutants that no proof before it has noticed, and no bench."""
-        fates = self.fates
+        fates, component = self.fates, self._netlist.component
         for fate in fates.values():
             fate.proofs, fate.unproven = [], []
         for proof in all_proofs():
-            if proof.component in PARTS and proof.component != self._netlist.component:
+            if proof.component in PARTS and (self._plan.proofs == "blocks" or proof.component != component):
                 continue
             left = tuple(mutant for mutant in self._mutants if self._is_open(fates[mutant.number]))
             if not left:
@@ -127,8 +127,8 @@ def examine(component: str, count: int, plan: Plan, before: list[Fate]) -> list[
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(1))
 @click.option("--limit", "limit_s", default=5, show_default=True, type=click.IntRange(1), help="Seconds per question.")
 @click.option(
-    "--proofs", default="rest", show_default=True, type=click.Choice(("none", "rest", "all")),
-    help="What the proofs look at: nothing, what benches do not notice, every mutant, which takes hours.",
+    "--proofs", default="rest", show_default=True, type=click.Choice(("none", "blocks", "rest", "all")),
+    help="Those of blocks, or of parts too, look at what benches do not notice; all: at every mutant, for hours.",
 )  # fmt: skip
 @click.option(
     "--workers", default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores", type=click.IntRange(1)
@@ -154,7 +154,7 @@ def main(
         }
         for done, future in enumerate(as_completed(running), 1):
             fates += future.result()
-            found = record(fates, changes=CHANGES, seed=seed, limit_s=limit_s)
+            found = record(fates, changes=CHANGES, seed=seed, limit_s=limit_s, proofs=proofs)
             console.print(f"{done} of {len(todo)} parts after {time.monotonic() - started:.0f} s: {running[future]}")
             if out is not None:
                 write_atomically(out, json_text(found))

@@ -14,7 +14,7 @@ from campaign import SHARES
 from fates import EXPLANATIONS, Fate, known, record
 
 RESULTS = json.loads(mutation_page.RESULTS.read_text(encoding="utf-8"))
-PARAMETERS = {name: RESULTS[name] for name in ("changes", "seed", "limit_s")}
+PARAMETERS = {name: RESULTS[name] for name in ("changes", "seed", "limit_s", "proofs")}
 
 
 @pytest.fixture(scope="module")
