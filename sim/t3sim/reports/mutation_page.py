@@ -38,7 +38,7 @@ made from its results, [mutation.json](proofs/mutation.json), by `python -m t3si
    mutant never sleeps too long is what the bench checks.
 4. **Proofs.** The same mistake is made in the same cell of the netlists of the [proofs](proofs.md): those of the part,
    of its blocks and of linked parts that contain it, at the size of the mutants. They look at what benches leave, so
-   their column says what they add (`--proofs` chooses which proofs, or shows them every mutant). A claim is *violated* if
+   their column says what they add (`--proofs`: which proofs, or all mutants for them). A claim is *violated* if
    a run from reset breaks it, as long as the proof's covers need; each search gets a few seconds. A proof is *not
    inductive* any more if its induction step has a counterexample, which may begin in a state that no run reaches, such
    as a counter near its end; `t3 prove` fails there too.
@@ -65,8 +65,10 @@ def results_section(results: Mapping[str, Any]) -> str:
         for name, row in results["components"].items()
     ]  # fmt: skip
     changed = ", ".join(f"`{key}` {value}" for key, value in results["changes"].items())
-    text = f"Seed {results['seed']}, preset `small` with {changed}; at most {results['limit_s']} s for each question to ABC."
-    text += f" Proofs were asked: {_ASKED[results['proofs']]}."
+    text = (
+        f"Seed {results['seed']}, preset `small` with {changed}; at most {results['limit_s']} s for each question to "
+        f"ABC. Proofs that were asked: {_ASKED[results['proofs']]}."
+    )
     heads = (
         "part",
         "mutants:",
