@@ -69,7 +69,7 @@ def test_latency_and_fields_of_a_command():
     scene.tile(10, 18)  # the corner block has one tile
     scene.settle()
     [(cycle, command)] = scene.commands
-    assert cycle == start + 6
+    assert cycle == start + 7
     same = ("context", "epoch", "peer", "op", "dtype", "pitch", "base", "peer_base")
     expected = {name: CHUNK[name] for name in same} | {"descriptor": 0, "by_chunk": 0, "row": 10, "col": 18}
     expected |= {"rows": 1, "cols": 1, "reserved": 0, "reserved2": 0, "reserved3": 0}
@@ -103,7 +103,7 @@ def test_back_to_back_tiles_of_one_block():
     start = scene.bench.now
     scene.tile(9, 17)
     scene.settle()
-    assert [cycle for cycle, _ in scene.commands] == [start + 6]
+    assert [cycle for cycle, _ in scene.commands] == [start + 7]
 
 
 def test_a_block_fires_once():
@@ -145,7 +145,7 @@ def test_one_command_in_three_cycles_oldest_first():
     for row, col in ((10, 18), (8, 16), (8, 18), (10, 16)):
         scene.tile(row, col)
     scene.settle()
-    assert [cycle - start for cycle, _ in scene.commands] == [6, 9, 12, 15]
+    assert [cycle - start for cycle, _ in scene.commands] == [7, 10, 13, 16]
     assert scene.places("row", "col") == [(10, 18), (8, 16), (8, 18), (10, 16)]
 
 
@@ -182,8 +182,8 @@ def test_flush_timing_and_order():
     scene.chunk(overflowed=1)
     assert scene.get("chunks_done", "done_mask", "idle") == [1, 1, 0]
     scene.settle()
-    # pending t+1, walker enters block 0 at t+2 (as a tile would at t+2): valid at t+8
-    assert [cycle - start for cycle, _ in scene.commands] == [8, 11, 14]
+    # pending t+1, walker enters block 0 at t+2 (as a tile would at t+2): valid at t+9
+    assert [cycle - start for cycle, _ in scene.commands] == [9, 12, 15]
     assert scene.places("row", "col", "rows", "cols", "by_chunk") == [
         (8, 16, 2, 2, 1), (10, 16, 1, 2, 1), (8, 18, 2, 1, 1),
     ]  # fmt: skip

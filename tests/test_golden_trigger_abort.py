@@ -99,11 +99,11 @@ def test_the_loader_waits_for_the_end_of_an_abort():
     assert scene.loads[0][0] - start == LOAD_AFTER_ARM - 1
 
 
-@pytest.mark.parametrize(("cycle", "commands"), [(2, 0), (3, 0), (4, 0), (5, 0), (6, 1)])
+@pytest.mark.parametrize(("cycle", "commands"), [(2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 1)])
 def test_an_abort_in_any_state_of_the_issuer(cycle, commands):
     scene = live({"tiles_corner": 1})
     start = scene.bench.now
-    scene.tile(10, 18)  # push at t+2, FETCH t+3, LOOKUP t+4, BUILD t+5, valid t+6
+    scene.tile(10, 18)  # push at t+3, FETCH t+4, LOOKUP t+5, BUILD t+6, valid t+7
     scene.until(start + cycle)
     scene.abort()
     scene.settle()
@@ -168,8 +168,8 @@ def test_the_watchdog_finds_the_first_block_that_waits():
     scene.watchdog(40)
     assert scene.bench.get("idle") and scene.bench.get("wake_at") < NEVER
     asked = scene.bench.get("wake_at")
-    # taken at `asked`, blocks 0 to 3 enter in the next four cycles, the last is in stage B two later
-    scene.until(asked + BLOCKS + 2)
+    # taken at `asked`, blocks 0 to 3 enter in the next four cycles, the last is in stage C three later
+    scene.until(asked + BLOCKS + 3)
     assert scene.stuck()["valid"] == 0
     scene.tick()
     found = {"valid": 1, "descriptor": 1, "context": CONTEXT, "block": 1, "expected": 3, "seen": 2}
@@ -178,7 +178,7 @@ def test_the_watchdog_finds_the_first_block_that_waits():
     assert scene.stuck() == found, "it is kept"
     scene.watchdog(40)
     assert scene.stuck()["valid"] == 0
-    scene.tick(BLOCKS + 4)
+    scene.tick(BLOCKS + 5)
     assert scene.stuck() == found, "it is found again"
     scene.control(disarm=1)
     assert scene.stuck()["valid"] == 0
@@ -234,7 +234,7 @@ def test_a_chunk_whose_blocks_have_all_fired_is_reported_without_a_block():
 def test_a_slot_that_is_aborted_while_it_is_scanned_is_reported():
     scene = live({})
     scene.watchdog(1)
-    scene.tick(4)  # block 0 is in stage B
+    scene.tick(5)  # block 0 is in stage C
     scene.abort()
     scene.tick(20)
     assert scene.stuck() == {"valid": 1, "descriptor": 0, "context": CONTEXT, "block": 0, "expected": 4, "seen": 0}
@@ -257,6 +257,6 @@ def test_an_abort_in_the_cycle_of_a_retirement_leaves_no_flush():
     scene.chunk(1, overflowed=1)  # the walker is busy with this one
     scene.chunk(0, overflowed=1)  # all issued: the slot is retired in the next cycle
     scene.abort()
-    scene.tick(BLOCKS + 3)
+    scene.tick(BLOCKS + 4)
     assert scene.bench.get("idle") == 1, "no walk for the retired slot"
     assert scene.status("ready", context=0) == [BLOCKS]

@@ -136,10 +136,10 @@ def test_credits_beyond_those_given_and_of_no_context_are_ignored():
 def test_a_credit_in_the_cycle_of_an_issue():
     scene = live(ONE_TILE)
     start = scene.bench.now
-    fire(scene, 0)  # BUILD at t+5, t+8
-    scene.until(start + 6)
+    fire(scene, 0)  # BUILD at t+6, t+9
+    scene.until(start + 7)
     assert scene.status("outstanding") == [1]
-    scene.until(start + 8)
+    scene.until(start + 9)
     scene.credit()
     assert scene.status("outstanding") == [1]
 
@@ -148,8 +148,8 @@ def test_counters():
     scene = live(ONE_TILE, ready=0)
     start = scene.bench.now
     fire(scene, 0)
-    # pushes at t+2 to t+5 show one cycle later; the first is fetched at t+3, so the sum is 1, 1, 2, 3, then 2
-    scene.until(start + 6)
+    # pushes at t+3 to t+6 show one cycle later; the first is fetched at t+4, so the sum is 1, 1, 2, 3, then 2
+    scene.until(start + 7)
     assert scene.status("ready") == [3] and scene.bench.get("peak_ready") == 2
     scene.tick()
     assert scene.bench.get("peak_ready") == 3
@@ -157,9 +157,9 @@ def test_counters():
     assert scene.get("triggers", "command_stall") == [0, 0]
     scene.ready = 1
     scene.settle()
-    # written at t+5 and transferred at t+20: 14 cycles; the next one is written at t+20 and does not wait
+    # written at t+6 and transferred at t+20: 13 cycles; the next one is written at t+20 and does not wait
     assert [cycle - start for cycle, _ in scene.commands] == [20, 21, 24, 27]
-    assert scene.get("triggers", "command_stall", "peak_ready") == [4, 14, 3]
+    assert scene.get("triggers", "command_stall", "peak_ready") == [4, 13, 3]
     scene.control(disarm=1)
     assert scene.get("triggers", "command_stall", "peak_ready") == [0, 0, 0]
 

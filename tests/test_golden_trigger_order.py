@@ -110,7 +110,7 @@ def test_flush_goes_before_a_clear_that_has_not_started():
     done = {"chunk_done": pack(ChunkDone, slot=0, overflowed=1)}
     load = second_load(scene, {START_CYCLE - 1: done})  # pending in START
     assert load == UNDISTURBED + BLOCKS + 1
-    assert scene.commands[0][0] == scene.loads[0][0] - LOAD_AFTER_ARM + START_CYCLE - 1 + 8
+    assert scene.commands[0][0] == scene.loads[0][0] - LOAD_AFTER_ARM + START_CYCLE - 1 + 9
 
 
 def test_a_running_clear_finishes_first():
@@ -120,8 +120,8 @@ def test_a_running_clear_finishes_first():
     done = {"chunk_done": pack(ChunkDone, slot=0, overflowed=1)}
     load = second_load(scene, {START_CYCLE: done})  # pending when CLEAR walks
     assert load == UNDISTURBED
-    # walker idle at START + 5, enters block 0 one cycle later, command valid six later
-    assert scene.commands[0][0] == scene.loads[0][0] - LOAD_AFTER_ARM + START_CYCLE + BLOCKS + 1 + 1 + 6
+    # walker idle at START + 5, enters block 0 one cycle later, command valid seven later
+    assert scene.commands[0][0] == scene.loads[0][0] - LOAD_AFTER_ARM + START_CYCLE + BLOCKS + 1 + 1 + 7
 
 
 def test_lowest_pending_slot_is_flushed_first():

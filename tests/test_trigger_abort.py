@@ -58,8 +58,8 @@ def test_abort_in_the_state_skip_and_around_it(point: int) -> None:
     check(scenario)
 
 
-# With the last tile at t: in the list at t+3 (FETCH), LOOKUP, BUILD, command valid at t+6.
-@pytest.mark.parametrize("point", range(8))
+# With the last tile at t: in the list at t+4 (FETCH), LOOKUP, BUILD, command valid at t+7.
+@pytest.mark.parametrize("point", range(9))
 def test_abort_in_every_state_of_the_issuer(point: int) -> None:
     async def scenario(d: Driver) -> None:
         await d.arm([_COLUMN])
@@ -69,7 +69,7 @@ def test_abort_in_every_state_of_the_issuer(point: int) -> None:
         await d.step(point)
         await d.control(abort=1)  # point + 1 cycles after the last tile
         await d.step(20)
-        given = point + 1 > 5
+        given = point + 1 > 6
         assert (len(d.commands), d["triggers"], d.context(0).outstanding) == (given, given, given)
         await d.finish(4, _OTHER)
         await d.settle()
@@ -251,16 +251,16 @@ def test_a_poisoned_chunk_gives_no_command_and_never_ends() -> None:
     check(scenario)
 
 
-@pytest.mark.parametrize("delay", range(7))
+@pytest.mark.parametrize("delay", range(8))
 def test_poison_at_any_time_after_the_last_tile(delay: int) -> None:
     async def scenario(d: Driver) -> None:
         await d.arm([_COLUMN])
         await d.tile(0, 0, 0, 0)
         await d.tile(0, 0, 0, 1)
         await d.step(delay)
-        await _poison(d, 0)  # delay + 1 cycles after the last tile; BUILD is at 5
+        await _poison(d, 0)  # delay + 1 cycles after the last tile; BUILD is at 6
         await d.settle()
-        assert len(d.commands) == (delay + 1 >= 5)
+        assert len(d.commands) == (delay + 1 >= 6)
         assert (d.context(0).ready, d.context(0).outstanding) == (0, len(d.commands))
 
     check(scenario)

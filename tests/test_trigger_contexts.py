@@ -153,7 +153,7 @@ def test_a_credit_back_in_the_cycle_of_an_issue_and_of_a_stray_context() -> None
         assert d.context(0).outstanding == 1
         await d.tile(0, 1, 0, 0)
         await d.tile(0, 1, 0, 1)
-        await d.step(4)
+        await d.step(5)
         await d.step(command_done_valid=1, command_done=0)  # BUILD
         assert (d["command.valid"], d.context(0).outstanding) == (1, 1)
         for context in (1, 2, 15):

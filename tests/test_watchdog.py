@@ -9,8 +9,8 @@ from trigger_driver import WAVEFRONTS, Chunk, Driver, check
 
 _COLUMN = Chunk(rows=3, cols=1)
 _PATIENCE = 40
-# Asked at t: walking from t+1, four blocks, two stages.
-_SCAN = 1 + 4 + 2
+# Asked at t: walking from t+1, four blocks, three stages.
+_SCAN = 1 + 4 + 3
 
 
 def _stuck(d: Driver) -> Any:
@@ -69,7 +69,7 @@ def test_one_block_in_a_table_of_one() -> None:
         since = d.now
         await d.tile(0, 0, 0)
         await d.until(lambda: d["stuck"])
-        assert (d.now, _stuck(d).seen) == (since + _PATIENCE + 1 + 1 + 2, 1)
+        assert (d.now, _stuck(d).seen) == (since + _PATIENCE + 1 + 1 + 3, 1)
 
     check(scenario, blocks=1, event_queue=3)
 
@@ -177,7 +177,7 @@ def test_an_abort_during_a_scan_leaves_what_it_has_found() -> None:
     async def scenario(d: Driver) -> None:
         await d.set(regs.WATCHDOG, _PATIENCE)
         since = await _waiting(d)
-        await d.until(lambda: d.now == since + _PATIENCE + _SCAN - 2)  # block 1 has been in stage B
+        await d.until(lambda: d.now == since + _PATIENCE + _SCAN - 2)  # block 1 has been in stage C
         await d.control(abort=1)
         await d.until(lambda: d["stuck"])
         assert d.now == since + _PATIENCE + _SCAN

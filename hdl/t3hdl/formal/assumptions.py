@@ -124,9 +124,9 @@ ASSUMPTIONS: dict[str, Owed] = {
         says="pop of a context comes with a block in its list",
         claims=(("command-issuer.once", "only of contexts that may have one"),),
     ),
-    "a ready list is not popped in two cycles running": Owed(
-        says="unless it is cleared in the first of them",
-        claims=(("command-issuer.once", "not of one context in two cycles running"),),
+    "a ready list is not popped twice within three cycles": Owed(
+        says="unless it is cleared with the first pop, or in the cycle after it",
+        claims=(("command-issuer.once", "not of one context twice within three cycles"),),
     ),
     "one ready list is popped at a time": Owed(
         says="pop has one bit at most",

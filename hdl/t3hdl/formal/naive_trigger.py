@@ -173,11 +173,11 @@ class NaiveTrigger(wiring.Component):
             m.d.sync += state.quiesced.eq(0)
 
     def _watchdog(self, m: Module, state: NaiveState) -> None:
-        """When something last happened, and what a scan found: noted by stage B, shown after the walk's last block."""
+        """When something last happened, and what a scan found: noted by stage C, shown after the walk's last block."""
         loads = state.loading == Loading.LOAD
         with m.If(self.arm | self.resume | loads | self.tile_seen | self.chunk_seen):
             m.d.sync += state.since.eq(self.now)
-        step, noted, slots = state.stage_b, state.noted, state.slots
+        step, noted, slots = state.stage_c, state.noted, state.slots
         counts = pick([pick(slot.counts, step.number) for slot in slots], step.slot)
         fired = pick([pick(slot.fired, step.number) for slot in slots], step.slot)
         lives = pick([slot.used & ~slot.poisoned for slot in slots], step.slot)

@@ -52,7 +52,7 @@ def block_walker(m: Module, ports: Any, state: NaiveState) -> Value:
 
 
 def block_pipeline(m: Module, ports: Any, state: NaiveState) -> Push:
-    """What enters stage A, moves to stage B, and happens there; gives what is pushed in this cycle."""
+    """What enters stage A, moves on to stage C, and happens there; gives what is pushed in this cycle."""
     slots = state.slots
     entering: Any = Signal(Step, name="naive_entering")
     with m.If(ports.tile_seen):
@@ -85,18 +85,19 @@ def block_pipeline(m: Module, ports: Any, state: NaiveState) -> Push:
         entering.dma.eq(chunk.place.kind == ChunkKind.DMA),
         entering.context.eq(pick([slot.context for slot in slots], entering.slot)),
     ]
-    m.d.sync += [state.stage_a.eq(entering), state.stage_b.eq(state.stage_a)]
+    moves = ((state.stage_a, entering), (state.stage_b, state.stage_a), (state.stage_c, state.stage_b))
+    m.d.sync += [to.eq(step) for to, step in moves]
     with m.If(ports.write_watchdog):  # the walk of a scan goes on without effect
         m.d.sync += state.walk_dropped.eq(1)
-        for to, step in ((state.stage_a, entering), (state.stage_b, state.stage_a)):
+        for to, step in moves:
             with m.If(step.op == Walk.SCAN):
                 m.d.sync += to.valid.eq(0)
-    return _stage_b(m, state)
+    return _stage_c(m, state)
 
 
-def _stage_b(m: Module, state: NaiveState) -> Push:
+def _stage_c(m: Module, state: NaiveState) -> Push:
     """Counts and fires."""
-    step, block = state.stage_b, Signal(Waiting, name="naive_push_block")
+    step, block = state.stage_c, Signal(Waiting, name="naive_push_block")
     push = Push(Signal(name="naive_push"), Signal(4, name="naive_push_context"), block)
     for s, slot in enumerate(state.slots):
         for number, (count, fired) in enumerate(zip(slot.counts, slot.fired, strict=True)):

@@ -69,7 +69,7 @@ class NaiveState:
         self.walking, self.walk = self.new(1, "walking"), self.new(2, "walk")
         self.walk_dropped = self.new(1, "walk_dropped")
         self.walk_slot, self.walk_number = self.new(6, "walk_slot"), self.new(6, "walk_number")
-        self.stage_a, self.stage_b = self.new(Step, "stage_a"), self.new(Step, "stage_b")
+        self.stage_a, self.stage_b, self.stage_c = (self.new(Step, f"stage_{name}") for name in "abc")
         self.issuing, self.issuer_turn = self.new(2, "issuing"), self.new(4, "issuer_turn")
         self.issuer_context, self.held = self.new(4, "issuer_context"), self.new(Waiting, "held")
         self.command_valid, self.command = self.new(1, "command_valid"), self.new(DmaCommand, "command")

@@ -3,7 +3,7 @@
 import enum
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -34,14 +34,16 @@ class BlockOp(enum.IntEnum):
 
 _Entry = data.StructLayout({"count": 16, "fired": 1})
 _StageA = data.StructLayout({"op": BlockOp, "slot": 6, "row": 12, "col": 12, "block": 6})
+_Whose = data.StructLayout({"dma": 1, "descriptor": 6, "context": 4})
 _StageB = data.StructLayout({
-    "op": BlockOp, "slot": 6, "block": 6, "dma": 1, "descriptor": 6, "context": 4,
-    "inside": 1, "bottom": 1, "right": 1, "tiles": data.ArrayLayout(16, 4),
+    "op": BlockOp, "slot": 6, "block": 6, "row": 12, "col": 12, "last_block_row": 6, "last_block_col": 6,
+    "tiles": data.ArrayLayout(16, 4), "whose": _Whose,
 })  # fmt: skip
+_StageC = data.StructLayout({"op": BlockOp, "slot": 6, "block": 6, "inside": 1, "tiles": 16, "whose": _Whose})
 
 
 class BlockTable(wiring.Component):
-    """The block entries (tile count, fired) of all slots behind a pipeline of two stages.
+    """The block entries (tile count, fired) of all slots behind a pipeline of three stages.
 
     Parameters
     ----------
@@ -60,7 +62,7 @@ class BlockTable(wiring.Component):
     faults : Out(chunk_window) : pulse; a word about the slot is beyond repair: its blocks mean nothing any more.
     corrected : Out(1) : a word holds a wrong bit that is put right.
 
-    Latency: 2 cycles from an operation to ``ready``. Throughput: one operation per cycle. Reset: pipeline empty; the
+    Latency: 3 cycles from an operation to ``ready``. Throughput: one operation per cycle. Reset: pipeline empty; the
     tables are undefined, a slot is cleared before it is loaded.
     """
 
@@ -79,10 +81,10 @@ class BlockTable(wiring.Component):
         self._block_bits = (config.blocks - 1).bit_length()
 
     def elaborate(self, platform: Any) -> Module:
-        """Entry: the operation and its slot; stage A: which block; stage B: count, compare, write back."""
+        """Entry: the operation and its slot; A: which block; B: its entry, its tiles; C: count, compare, write back."""
         m = Module()
         op, slot = Signal(BlockOp), Signal(6)
-        a, b = Signal(_StageA), Signal(_StageB)
+        a, b, c = Signal(_StageA), Signal(_StageB), Signal(_StageC)
         places = Ram(BlockPlaces, depth=self._window, protect=self._protect)
         entries = Ram(_Entry, depth=self._window << self._block_bits, write_through=True, protect=self._protect)
         m.submodules.places, m.submodules.entries = places, entries
@@ -91,24 +93,26 @@ class BlockTable(wiring.Component):
             slot.eq(Mux(self.tile_valid, self.tile.slot, self.walk_slot)),
             places.write.eq(self.load), places.write_row.eq(self.load_slot), places.write_data.eq(self.load_places),
             places.read.eq(_reads(op)), places.read_row.eq(slot),
+            entries.read.eq(_reads(b.op)), entries.read_row.eq(Cat(b.block[: self._block_bits], b.slot)),
         ]  # fmt: skip
-        m.d.sync += [a.op.eq(self._unless_dropped(op)), b.op.eq(self._unless_dropped(a.op))]
+        m.d.sync += [to.op.eq(self._unless_dropped(of)) for to, of in ((a, op), (b, a.op), (c, b.op))]
         with m.If(op != BlockOp.NONE):
             m.d.sync += [
                 a.slot.eq(slot), a.row.eq(self.tile.row), a.col.eq(self.tile.col), a.block.eq(self.walk_block),
             ]  # fmt: skip
-        block = self._locate(m, a, b, places.data)
-        self._count(m, b, entries)
+        with m.If(a.op != BlockOp.NONE):
+            self._locate(m, a, b, places.data)
+        with m.If(b.op != BlockOp.NONE):
+            self._judge(m, b, c)
+        self._count(m, c, entries)
         m.d.comb += [
-            entries.read_row.eq(Cat(block, a.slot)),
-            entries.read.eq(_reads(a.op)),
-            self.busy.eq((a.op != BlockOp.NONE) | (b.op != BlockOp.NONE)),
-            self.scanning.eq((a.op == BlockOp.SCAN) | (b.op == BlockOp.SCAN)),
+            self.busy.eq(Cat(stage.op != BlockOp.NONE for stage in (a, b, c)).any()),
+            self.scanning.eq(Cat(stage.op == BlockOp.SCAN for stage in (a, b, c)).any()),
             self.faults.eq(
                 Mux(_reads(a.op) & places.uncorrectable, 1 << a.slot, 0)
-                | Mux(_reads(b.op) & entries.uncorrectable, 1 << b.slot, 0)
+                | Mux(_reads(c.op) & entries.uncorrectable, 1 << c.slot, 0)
             ),
-            self.corrected.eq((_reads(a.op) & places.corrected) | (_reads(b.op) & entries.corrected)),
+            self.corrected.eq((_reads(a.op) & places.corrected) | (_reads(c.op) & entries.corrected)),
         ]
         return m
 
@@ -116,58 +120,72 @@ class BlockTable(wiring.Component):
         """``op``, or nothing if it is a scan that is dropped."""
         return Mux(self.drop_scan & (op == BlockOp.SCAN), BlockOp.NONE, op)
 
-    def _locate(self, m: Module, a: Any, b: Any, places: Any) -> Value:
+    def _locate(self, m: Module, a: Any, b: Any, places: Any) -> None:
         """Stage A: place of the block in the chunk, from a tile's place or from the block's number."""
-        row, col, block = Signal(12), Signal(12), Signal(self._block_bits)
-        log = places.row_blocks_log
-        with m.If(a.op == BlockOp.TILE):
-            m.d.comb += [
-                row.eq((a.row - places.row0)[:12] >> places.row_shift),
-                col.eq((a.col - places.col0)[:12] >> places.col_shift),
-                block.eq((col << log) | row),
-            ]
-        with m.Else():
-            m.d.comb += [row.eq(a.block & ~(~0 << log)), col.eq(a.block >> log), block.eq(a.block)]
-        with m.If(a.op != BlockOp.NONE):
-            m.d.sync += [
-                b.slot.eq(a.slot),
-                b.block.eq(block),
-                b.inside.eq((row <= places.last_block_row) & (col <= places.last_block_col)),
-                b.bottom.eq(row == places.last_block_row),
-                b.right.eq(col == places.last_block_col),
-                *(b[field].eq(places[field]) for field in ("dma", "descriptor", "context", "tiles")),
-            ]
-        return block
-
-    def _count(self, m: Module, b: Any, entries: Ram) -> None:
-        """Stage B: the entry, read in stage A, is written back in every operation but a scan."""
-        entry, following = entries.data, Signal(_Entry)
-        count, tile, flush, open_block, counts = Signal(16), Signal(), Signal(), Signal(), Signal()
-        tiles = b.tiles[Cat(b.bottom, b.right)]
+        row, col, log = Signal(12), Signal(12), places.row_blocks_log
         m.d.comb += [
-            count.eq(entry.count + (b.op == BlockOp.TILE)),
-            open_block.eq(b.inside & ~entry.fired),
-            tile.eq((b.op == BlockOp.TILE) & open_block & (count == tiles)),
-            flush.eq((b.op == BlockOp.FLUSH) & open_block),
-            counts.eq(self.counts.bit_select(b.slot, 1) & ~entries.uncorrectable),
-            entries.write.eq((b.op != BlockOp.NONE) & (b.op != BlockOp.SCAN)),
-            entries.write_row.eq(Cat(b.block[: self._block_bits], b.slot)),
-            entries.write_data.eq(following),
-            self.ready_valid.eq(((tile & b.dma) | flush) & counts),
-            self.ready.slot.eq(b.slot),
-            self.ready.block.eq(b.block),
-            self.ready.by_chunk.eq(flush),
-            self.ready_context.eq(b.context),
-            self.scanned_valid.eq(b.op == BlockOp.SCAN),
-            self.scanned.waits.eq(open_block & counts),
-            self.scanned.expected.eq(tiles),
-            self.scanned.seen.eq(entry.count),
-            *(self.scanned[field].eq(b[field]) for field in ("block", "descriptor", "context")),
+            row.eq((a.row - places.row0)[:12] >> places.row_shift),
+            col.eq((a.col - places.col0)[:12] >> places.col_shift),
         ]
-        with m.If(b.op != BlockOp.CLEAR):
-            m.d.comb += [following.count.eq(count), following.fired.eq(entry.fired | tile | flush)]
+        with m.If(a.op == BlockOp.TILE):
+            m.d.sync += [b.row.eq(row), b.col.eq(col), b.block.eq(((col << log) | row)[: self._block_bits])]
+        with m.Else():
+            m.d.sync += [b.row.eq(a.block & ~(~0 << log)), b.col.eq(a.block >> log), b.block.eq(a.block)]
+        m.d.sync += [
+            b.slot.eq(a.slot),
+            *(b[field].eq(places[field]) for field in ("last_block_row", "last_block_col", "tiles")),
+            *(b.whose[field].eq(places[field]) for field in _Whose.members),
+        ]
+
+    def _judge(self, m: Module, b: Any, c: Any) -> None:
+        """Stage B: whether the block lies in the chunk, and how many tiles it has there."""
+        edges = Cat(b.row == b.last_block_row, b.col == b.last_block_col)
+        m.d.sync += [
+            c.inside.eq((b.row <= b.last_block_row) & (b.col <= b.last_block_col)),
+            c.tiles.eq(b.tiles[edges]),
+            *(c[field].eq(b[field]) for field in ("slot", "block", "whose")),
+        ]
+
+    def _count(self, m: Module, c: Any, entries: Ram) -> None:
+        """Stage C: the entry, read in stage B, is written back in every operation but a scan."""
+        entry, following = entries.data, Signal(_Entry)
+        tile, flush, open_block, counts = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            open_block.eq(c.inside & ~entry.fired),
+            tile.eq((c.op == BlockOp.TILE) & open_block & _follows(c.tiles, entry.count)),
+            flush.eq((c.op == BlockOp.FLUSH) & open_block),
+            counts.eq(self.counts.bit_select(c.slot, 1) & ~entries.uncorrectable),
+            entries.write.eq((c.op != BlockOp.NONE) & (c.op != BlockOp.SCAN)),
+            entries.write_row.eq(Cat(c.block[: self._block_bits], c.slot)),
+            entries.write_data.eq(following),
+            self.ready_valid.eq(((tile & c.whose.dma) | flush) & counts),
+            self.ready.slot.eq(c.slot),
+            self.ready.block.eq(c.block),
+            self.ready.by_chunk.eq(flush),
+            self.ready_context.eq(c.whose.context),
+            self.scanned_valid.eq(c.op == BlockOp.SCAN),
+            self.scanned.waits.eq(open_block & counts),
+            self.scanned.block.eq(c.block),
+            self.scanned.expected.eq(c.tiles),
+            self.scanned.seen.eq(entry.count),
+            *(self.scanned[field].eq(c.whose[field]) for field in ("descriptor", "context")),
+        ]
+        with m.If(c.op != BlockOp.CLEAR):
+            m.d.comb += [
+                following.count.eq(entry.count + (c.op == BlockOp.TILE)),
+                following.fired.eq(entry.fired | tile | flush),
+            ]
 
 
 def _reads(op: Value) -> Value:
     """Whether an operation reads: what is cleared may never have been written."""
     return (op != BlockOp.NONE) & (op != BlockOp.CLEAR)
+
+
+def _follows(number: Value, count: Value) -> Value:
+    """Whether ``number`` = ``count`` + 1 (modulo), bit by bit: a carry chain would take longer.
+
+    Counting on changes the lowest bit, and each further one if the one below changes from 1 to 0.
+    """
+    changes = number ^ count
+    return changes == Cat(Const(1, 1), changes & count)[: len(count)]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,11 +13,15 @@ from ..layouts import LINE_BITS, DmaCommand
 from .ready_lists import ReadyBlock
 
 CommandPlan = data.StructLayout({
-    "row0": 12, "row1": 12, "col0": 12, "col1": 12, "row_shift": 4, "col_shift": 4, "row_blocks_log": 4,
+    "row0": 12, "col0": 12, "row_shift": 4, "col_shift": 4, "row_blocks_log": 4,
+    "whole_rows": 12, "rows_left": 12, "whole_cols": 12, "cols_left": 12,
     "base": LINE_BITS, "peer_base": LINE_BITS, "pitch": 16, "peer": 8, "op": 3, "dtype": 2, "context": 4, "epoch": 2,
     "descriptor": 6,
 })  # fmt: skip
-"""What the commands of a slot have in common, and where its blocks lie."""
+"""What the commands of a slot have in common, and where its blocks lie.
+
+``whole_rows``: rows of the chunk >> ``row_shift``; ``rows_left``: what that leaves of them. Columns likewise.
+"""
 
 
 class CommandIssuer(wiring.Component):
@@ -35,7 +39,7 @@ class CommandIssuer(wiring.Component):
     poisoned : In(chunk_window) : slots whose blocks are dropped.
     abort, abort_context : In : pulse; a block of this context is dropped.
     command : Out(stream(DmaCommand))
-    issue, issue_slot, issue_context : Out : pulse; a block becomes the command.
+    issue, issue_slot, issue_context : Out : pulse; a block becomes the command, unless its context is aborted.
     waits : Out(1) : no block is on its way.
     waiting : Out(1) : nothing will change without a pulse or a transfer.
     faults : Out(chunk_window) : pulse; the plan of the slot is beyond repair, its block is dropped.
@@ -63,14 +67,14 @@ class CommandIssuer(wiring.Component):
         m.submodules.turn = turn = RoundRobin(requesters=self._contexts)
         m.submodules.plans = plans = Ram(CommandPlan, depth=self._window, protect=self._protect)
         block, context, winner = Signal(ReadyBlock), Signal(4), Signal(4)
-        free, lost, dropped = Signal(), Signal(), Signal()
+        free, lost, aborted = Signal(), Signal(), Signal()
         m.d.comb += [
             plans.write_row.eq(self.load_slot), plans.write_data.eq(self.load_plan), plans.write.eq(self.load),
             plans.read_row.eq(block.slot),
             turn.requests.eq(self.eligible), turn.take.eq(self.waits), winner.eq(index_of(turn.grant)),
             self.pop.eq(Mux(self.waits, turn.grant, 0)),
             free.eq(~self.command.valid | self.command.ready),
-            dropped.eq(self.abort & (self.abort_context == Mux(self.waits, winner, context))),
+            aborted.eq(self.abort & (self.abort_context == context)),
             lost.eq(plans.uncorrectable | self.poisoned.bit_select(block.slot, 1)),
             self.issue_slot.eq(block.slot), self.issue_context.eq(context),
         ]  # fmt: skip
@@ -79,24 +83,28 @@ class CommandIssuer(wiring.Component):
         with m.FSM(name="issuer"):
             with m.State("FETCH"):
                 m.d.comb += [self.waits.eq(1), self.waiting.eq(~self.eligible.any())]
-                with m.If(self.eligible.any() & ~dropped):
+                with m.If(self.eligible.any()):
                     m.d.sync += [block.eq(self.oldest), context.eq(winner)]
-                    m.next = "LOOKUP"
+                    with m.If(~(self.abort & (self.abort_context == winner))):
+                        m.next = "LOOKUP"
             with m.State("LOOKUP"):
                 m.d.comb += plans.read.eq(1)
                 m.next = "BUILD"
-                with m.If(dropped):
+                with m.If(aborted):
                     m.next = "FETCH"
             with m.State("BUILD"):
                 m.d.comb += [
                     self.waiting.eq(self.command.valid & ~lost),
-                    self.issue.eq(free & ~lost & ~dropped),
+                    self.issue.eq(free & ~lost),
                     self.faults.eq(Mux(plans.uncorrectable, 1 << block.slot, 0)),
                     self.corrected.eq(plans.corrected),
                 ]
                 with m.If(self.issue):
-                    m.d.sync += [self.command.valid.eq(1), self.command.payload.eq(self._command(m, block, plans.data))]
-                with m.If(free | lost | dropped):
+                    m.d.sync += [
+                        self.command.valid.eq(~aborted),
+                        self.command.payload.eq(self._command(m, block, plans.data)),
+                    ]
+                with m.If(free | lost | aborted):
                     m.next = "FETCH"
         return m
 
@@ -104,16 +112,18 @@ class CommandIssuer(wiring.Component):
         """The command of one block; a block at the chunk's edge is cut to the chunk."""
         command = Signal(DmaCommand, name="built")
         log = plan.row_blocks_log
+        row, col = (block.block & ~(~0 << log))[:6], block.block >> log
 
-        def extent(start: Value, end: Value, shift: Value) -> Value:
-            left = (end - start)[:12]
-            return Mux((left >> shift).any(), (1 << shift)[:12], left)
+        def extent(number: Value, whole: Value, left: Value, shift: Value) -> Value:
+            """A whole block unless all whole ones are before it; both numbers count modulo 2 ** (12 - shift)."""
+            others = Cat((number ^ whole)[i] & (shift < 12 - i) for i in range(12))
+            return Mux(others.any(), 1 << shift, left)[:12]
 
         m.d.comb += [
-            command.row.eq(plan.row0 + ((block.block & ~(~0 << log))[:6] << plan.row_shift)),
-            command.col.eq(plan.col0 + ((block.block >> log) << plan.col_shift)),
-            command.rows.eq(extent(command.row, plan.row1, plan.row_shift)),
-            command.cols.eq(extent(command.col, plan.col1, plan.col_shift)),
+            command.row.eq(plan.row0 + (row << plan.row_shift)),
+            command.col.eq(plan.col0 + (col << plan.col_shift)),
+            command.rows.eq(extent(row, plan.whole_rows, plan.rows_left, plan.row_shift)),
+            command.cols.eq(extent(col, plan.whole_cols, plan.cols_left, plan.col_shift)),
             command.by_chunk.eq(block.by_chunk),
             *(command[field].eq(0) for field in ("reserved", "reserved2", "reserved3")),
             *(command[field].eq(plan[field]) for field in (

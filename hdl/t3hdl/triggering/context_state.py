@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Value
+from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -27,7 +27,7 @@ class ContextState(wiring.Component):
     -------
     arm, abort, context, first, descriptors : In : pulses; CONTROL.
     load, skip, load_context : In : pulses; the next descriptor of the context is live, is skipped.
-    retire, retire_context : In : pulse; a chunk of the context leaves use.
+    retire : In(contexts) : pulse; a chunk of this context leaves use.
     issue, issue_context : In : pulse; a command of the context is given.
     done_valid, done : In : pulse; a command of context ``done`` is done. Ignored for a context without commands.
     quota : In(Quota).array(contexts)
@@ -47,7 +47,7 @@ class ContextState(wiring.Component):
         super().__init__({
             "arm": In(1), "abort": In(1), "context": In(4), "first": In(6), "descriptors": In(7),
             "load": In(1), "skip": In(1), "load_context": In(4),
-            "retire": In(1), "retire_context": In(4),
+            "retire": In(config.contexts),
             "issue": In(1), "issue_context": In(4),
             "done_valid": In(1), "done": In(4),
             "quota": In(regs.Quota).array(config.contexts),
@@ -68,7 +68,7 @@ class ContextState(wiring.Component):
             self._update(m, c, record)
             m.d.comb += [
                 self.loadable[c].eq(
-                    state.armed & (state.following < state.end) & (state.slots < self.quota[c].slots)
+                    state.armed & (state.following != state.end) & (state.slots < self.quota[c].slots)
                     & ~record.uncorrectable
                 ),
                 self.following[c].eq(state.following),
@@ -94,13 +94,13 @@ class ContextState(wiring.Component):
         def mine(pulse: Value, context: Value) -> Value:
             return pulse & (context == c)
 
-        load, retire = mine(self.load, self.load_context), mine(self.retire, self.retire_context)
-        issue = mine(self.issue, self.issue_context)
+        load, retire, abort = mine(self.load, self.load_context), self.retire[c], mine(self.abort, self.context)
+        issue = mine(self.issue, self.issue_context) & ~abort
         done = mine(self.done_valid, self.done) & (state.outstanding != 0)
         m.d.comb += [
             following.following.eq(state.following + (load | mine(self.skip, self.load_context))),
-            following.slots.eq(state.slots + load - retire),
-            following.outstanding.eq(state.outstanding + issue - done),
+            following.slots.eq(_counted(state.slots, up=load, down=retire)),
+            following.outstanding.eq(_counted(state.outstanding, up=issue, down=done)),
         ]
         with m.If(mine(self.arm, self.context)):
             m.d.comb += [
@@ -108,7 +108,13 @@ class ContextState(wiring.Component):
                 following.following.eq(self.first),
                 following.end.eq(self.first + self.descriptors),
             ]
-        with m.If(mine(self.abort, self.context)):
+        with m.If(abort):
             m.d.comb += [following[field].eq(0) for field in ("armed", "following", "end", "slots")]
         with m.If(record.uncorrectable):
             m.d.comb += following.eq(_STOPPED)
+
+
+def _counted(count: Value, *, up: Value, down: Value) -> Value:
+    """``count`` + ``up`` - ``down``, both chosen late: they come later than the count."""
+    n = len(count)
+    return Mux(up, Mux(down, count, (count + 1)[:n]), Mux(down, (count - 1)[:n], count))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -36,9 +36,8 @@ class DescriptorLoader(wiring.Component):
     free_any, free_slot : In : a slot for the next chunk.
     start : Out(1) : the blocks of ``slot`` must be cleared; until ``started``.
     started, cleared : In : pulses; the walker has begun, has entered its last operation.
-    loading, skip : Out(1) : pulses; the descriptor of ``context`` becomes live, is skipped.
+    loading, skip : Out(1) : pulses; the descriptor of ``context`` becomes live, is skipped, unless aborted.
     write : Out(1) : pulse; the slot tables take the descriptor.
-    ending : Out(1) : ``loading``, whether the context is aborted in this cycle or not.
     slot, number, context, descriptor : Out : the chunk that the pulses are about, and its descriptor's number.
     load_valid, load : Out : pulse; the tracker takes the chunk, one cycle after ``write``.
     lost : Out(1) : pulse; it is no longer known which descriptor is being made live. It is begun anew.
@@ -59,7 +58,7 @@ class DescriptorLoader(wiring.Component):
             "loadable": In(config.contexts), "following": In(6).array(config.contexts),
             "free_any": In(1), "free_slot": In(6),
             "start": Out(1), "started": In(1), "cleared": In(1),
-            "loading": Out(1), "ending": Out(1), "skip": Out(1), "write": Out(1),
+            "loading": Out(1), "skip": Out(1), "write": Out(1),
             "slot": Out(6), "number": Out(6), "context": Out(4), "descriptor": Out(Descriptor),
             "load_valid": Out(1), "load": Out(SlotLoad), "broken": Out(1), "lost": Out(1),
             "live": Out(7), "waits": Out(1), "ready": Out(1), "corrected": Out(1),
@@ -93,7 +92,8 @@ class DescriptorLoader(wiring.Component):
         chosen, words = self._kept(m)
         damaged = Cat(register.uncorrectable for register in words).any()
         lost = ~self.waits & chosen.uncorrectable
-        dropped = (self.abort & (self.abort_context == Mux(self.waits, winner, self.context))) | lost
+        aborted = self.abort & (self.abort_context == self.context)
+        dropped = aborted | lost
         m.d.comb += [
             self.ready.eq(self.loadable.any() & self.free_any),
             turn.requests.eq(self.loadable),
@@ -113,8 +113,8 @@ class DescriptorLoader(wiring.Component):
                         chosen.following.context.eq(winner), chosen.following.slot.eq(self.free_slot),
                         chosen.following.number.eq(Array(self.following)[winner]),
                     ]  # fmt: skip
-                    m.next = "READ"
-                self._end(m, dropped)
+                    with m.If(~(self.abort & (self.abort_context == winner))):
+                        m.next = "READ"
             with m.State("READ"):
                 m.d.comb += reading.eq(word != 0)
                 m.d.sync += word.eq(word + 1)
@@ -123,7 +123,7 @@ class DescriptorLoader(wiring.Component):
                     m.d.sync += spoilt.eq(1)
                 self._end(m, dropped)
             with m.State("SKIP"):
-                m.d.comb += self.skip.eq(~dropped)
+                m.d.comb += self.skip.eq(~lost)
                 m.next = "WAIT"
             with m.State("START"):
                 m.d.comb += self.start.eq(~lost)
@@ -135,11 +135,11 @@ class DescriptorLoader(wiring.Component):
                     m.next = "LOAD"
                 self._end(m, dropped)
             with m.State("LOAD"):
-                m.d.comb += [self.ending.eq(1), self.loading.eq(~dropped), self.write.eq(~dropped & ~spoilt & ~damaged)]
+                m.d.comb += [self.loading.eq(~lost), self.write.eq(~lost & ~spoilt & ~damaged)]
                 m.next = "WAIT"
         mended = Cat(register.corrected for register in (chosen, *words)).any()
         m.d.comb += self.corrected.eq(mended | (reading & table.corrected))
-        self._finish(m)
+        self._finish(m, aborted)
         return m
 
     def _kept(self, m: Module) -> tuple[KeptRegister, list[KeptRegister]]:
@@ -176,12 +176,12 @@ class DescriptorLoader(wiring.Component):
         kind, amounts = self.descriptor.word0.kind, self.descriptor.word1
         return ((kind == ChunkKind.DMA) | (kind == ChunkKind.LOCAL)) & (amounts.context == self.context)
 
-    def _finish(self, m: Module) -> None:
+    def _finish(self, m: Module, aborted: Value) -> None:
         """One cycle after LOAD: the tracker's pulse, or ``broken``. The next descriptor is chosen and read later."""
         place, amounts = self.descriptor.word0, self.descriptor.word1
         m.d.sync += [
-            self.load_valid.eq(self.write), self.broken.eq(self.loading & ~self.write),
-            self.live.eq(self.live + (self.load_valid | self.broken | self.skip)),
+            self.load_valid.eq(self.write & ~aborted), self.broken.eq(self.loading & ~self.write & ~aborted),
+            self.live.eq(self.live + (self.load_valid | self.broken | (self.skip & ~aborted))),
         ]  # fmt: skip
         m.d.comb += [
             self.load.valid.eq(1),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,16 +14,14 @@ from ..config import T3Config
 ReadyBlock = data.StructLayout({"slot": 6, "block": 6, "by_chunk": 1})
 """A block whose tiles are complete; ``by_chunk``: known only because its whole chunk is."""
 
-_List = data.StructLayout({
-    "oldest": ReadyBlock, "youngest": data.StructLayout({"slot": 6, "block": 6}), "length": 13,
-})  # fmt: skip
+_Place = data.StructLayout({"slot": 6, "block": 6})
 
 
 class ReadyLists(wiring.Component):
     """Linked lists: beside each block of each slot, the block that comes after it in its list.
 
     A block is in one list at most, so there is room for all. The oldest block of a list is in a register; the one after
-    it is read when the oldest leaves.
+    it is read when the oldest has left.
 
     Parameters
     ----------
@@ -32,15 +30,17 @@ class ReadyLists(wiring.Component):
     Members
     -------
     push, push_context, block : In : pulse; the block becomes the youngest of the context's list. It is in no list.
-    pop : In(contexts) : pulse, one-hot; the oldest of this list, which is not empty, leaves it. Not two cycles running.
+    pop : In(contexts) : pulse, one-hot; the oldest of this list, which is not empty, leaves it, and not in the next two
+        cycles, unless the list is cleared.
     oldest : Out(ReadyBlock) : the one that ``pop`` takes; follows ``pop``.
     clear : In(contexts) : pulse; the lists are empty, whatever else happens to them.
     waiting : Out(contexts) : the list is not empty.
     length : Out(13).array(contexts)
+    busy : Out(1) : a pop is under way.
     broken : Out(contexts) : pulse; the list is beyond repair: it is empty from the next cycle on, its blocks are lost.
     corrected : Out(1) : a stored word holds a wrong bit that is put right.
 
-    Latency: 1. Throughput: a push per cycle, a pop per 2 cycles. Reset: empty.
+    Latency: 1. Throughput: a push per cycle, a pop per 3 cycles. Reset: empty.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -49,22 +49,26 @@ class ReadyLists(wiring.Component):
             "pop": In(config.contexts), "oldest": Out(ReadyBlock),
             "clear": In(config.contexts),
             "waiting": Out(config.contexts), "length": Out(13).array(config.contexts),
-            "broken": Out(config.contexts), "corrected": Out(1),
+            "busy": Out(1), "broken": Out(config.contexts), "corrected": Out(1),
         })  # fmt: skip
         self._contexts, self._protect = config.contexts, config.protect
         self._block_bits = (config.blocks - 1).bit_length()
         self._depth = config.chunk_window << self._block_bits
 
     def elaborate(self, platform: Any) -> Module:
-        """A pop reads the block behind the oldest, if there is one (it may be pushed in the same cycle)."""
+        """A pop at t, a read of the block behind the oldest at t+1 (if there is one by then), the oldest at t+3."""
         m = Module()
-        m.submodules.behind = table = Ram(ReadyBlock, depth=self._depth, write_through=True, protect=self._protect)
-        lists = [kept_register(m, _List, name=f"list_{c}", protect=self._protect) for c in range(self._contexts)]
-        refresh, pushed, more = (Signal(self._contexts, name=name) for name in ("refresh", "pushed", "more"))
+        m.submodules.behind = table = Ram(ReadyBlock, depth=self._depth, protect=self._protect)
+        layout = data.StructLayout({"oldest": ReadyBlock, "youngest": _Place, "length": range(self._depth + 1)})
+        lists = [kept_register(m, layout, name=f"list_{c}", protect=self._protect) for c in range(self._contexts)]
+        pushed, popped, reads, refresh = (
+            Signal(self._contexts, name=name) for name in ("pushed", "popped", "reads", "refresh")
+        )
+        left = Signal(_Place)
         for c, entry in enumerate(lists):
             m.d.comb += [
                 pushed[c].eq(self.push & (self.push_context == c)),
-                more[c].eq(pushed[c] | (entry.value.length > 1)),
+                reads[c].eq(popped[c] & (entry.value.length != 0)),
                 self.waiting[c].eq((entry.value.length != 0) & ~entry.uncorrectable),
                 self.length[c].eq(entry.value.length),
                 self.broken[c].eq(entry.uncorrectable | (refresh[c] & table.uncorrectable)),
@@ -74,19 +78,29 @@ class ReadyLists(wiring.Component):
         m.d.comb += [
             self.oldest.eq(Array(entry.value.oldest for entry in lists)[index_of(self.pop)]),
             table.write.eq((pushed & self.waiting).any()),
-            table.write_row.eq(Cat(youngest.block[: self._block_bits], youngest.slot)),
+            table.write_row.eq(self._row(youngest)),
             table.write_data.eq(self.block),
-            table.read.eq((self.pop & more).any()),
-            table.read_row.eq(Cat(self.oldest.block[: self._block_bits], self.oldest.slot)),
+            table.read.eq(reads.any()),
+            table.read_row.eq(self._row(left)),
+            self.busy.eq((popped | refresh).any()),
             self.corrected.eq(Cat(entry.corrected for entry in lists).any() | (refresh.any() & table.corrected)),
         ]
-        m.d.sync += refresh.eq(self.pop & more)
+        m.d.sync += [popped.eq(self.pop), refresh.eq(reads & ~self.clear)]
+        with m.If(self.pop.any()):
+            m.d.sync += [left.slot.eq(self.oldest.slot), left.block.eq(self.oldest.block)]
         return m
 
+    def _row(self, place: Any) -> Value:
+        """Where the table says what comes after this block."""
+        return Cat(place.block[: self._block_bits], place.slot)
+
     def _update(self, m: Module, c: int, entry: KeptRegister, pushed: Value, refresh: Value, behind: Any) -> None:
-        """What happens to list ``c``. Its oldest block is stale for a cycle after a pop."""
+        """What happens to list ``c``. Its oldest block is stale for two cycles after a pop."""
         state, following = entry.value, entry.following
-        m.d.comb += following.length.eq(state.length + pushed - self.pop[c])
+        with m.If(pushed):
+            m.d.comb += following.length.eq(Mux(self.pop[c], state.length, state.length + 1))
+        with m.Elif(self.pop[c]):
+            m.d.comb += following.length.eq(state.length - 1)
         with m.If(refresh):
             m.d.comb += following.oldest.eq(behind)
         with m.If(pushed):

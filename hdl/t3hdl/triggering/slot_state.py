@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -43,9 +43,10 @@ class SlotState(wiring.Component):
     free_any, free_slot : Out : the lowest slot that is not in use.
     flush_any, flush_slot : Out : the lowest slot whose unfired blocks must be fired.
     watch_any, watch_slot : Out : the lowest slot whose chunk is not done and not poisoned.
-    finished, spoilt : Out(chunk_window) : pulses; these chunks are done now, are poisoned now.
+    finished, spoilt : Out(chunk_window) : pulses; these chunks are done now, are poisoned now, unless aborted.
+    aborted : Out(chunk_window) : pulse; these chunks leave use with ``abort``.
     descriptors : Out(6).array(chunk_window)
-    retire, retire_context : Out : pulse; a chunk of the context leaves use.
+    retire : Out(contexts) : pulse; a chunk of this context leaves use.
     broken : Out(chunk_window) : pulse; the record is beyond repair. The slot is in use and poisoned until a disarm, or
         an abort of the context that it then seems to belong to.
     corrected : Out(1) : a record holds a wrong bit that is put right.
@@ -66,8 +67,8 @@ class SlotState(wiring.Component):
             "free_any": Out(1), "free_slot": Out(6),
             "flush_any": Out(1), "flush_slot": Out(6),
             "watch_any": Out(1), "watch_slot": Out(6),
-            "finished": Out(window), "spoilt": Out(window), "descriptors": Out(6).array(window),
-            "retire": Out(1), "retire_context": Out(4),
+            "finished": Out(window), "spoilt": Out(window), "aborted": Out(window), "descriptors": Out(6).array(window),
+            "retire": Out(config.contexts),
             "broken": Out(window), "corrected": Out(1),
         })  # fmt: skip
         self._window, self._protect = window, config.protect
@@ -83,31 +84,32 @@ class SlotState(wiring.Component):
         state = {field: Cat(slot.value[field] for slot in slots) for field in (
             "used", "dma", "done", "all_issued", "pending", "poisoned",
         )}  # fmt: skip
-        loaded, flushed, issued, retired, aborted = (
-            Signal(self._window, name=name) for name in ("loaded", "flushed", "issued", "retired", "aborted")
+        loaded, flushed, issued, retired = (
+            Signal(self._window, name=name) for name in ("loaded", "flushed", "issued", "retired")
         )
         sound = ~self.broken
-        free, flush = lowest_bit(~self.used & sound), lowest_bit(state["pending"] & sound)
-        watch = lowest_bit(self.used & ~state["done"] & ~self.poisoned)
+        free, flush = ~self.used & sound, state["pending"] & sound
+        watch = self.used & ~state["done"] & ~self.poisoned
         retirable = self.used & state["done"] & state["all_issued"] & ~self.poisoned & sound
         m.d.comb += [
             self.used.eq(state["used"]),
             self.poisoned.eq(state["poisoned"]),
             self.broken.eq(Cat(slot.uncorrectable for slot in slots)),
-            aborted.eq(Mux(self.abort, Cat(context == self.abort_context for context in self.contexts) & self.used, 0)),
-            loaded.eq(self._when(self.load, self.loading.slot)),
-            self.finished.eq(
-                self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~state["done"] & ~aborted
+            self.aborted.eq(
+                Mux(self.abort, Cat(context == self.abort_context for context in self.contexts) & self.used, 0)
             ),
-            self.spoilt.eq((self._when(self.poison_valid, self.poison_slot) | self.faults) & self.used & ~aborted),
+            loaded.eq(self._when(self.load, self.loading.slot)),
+            self.finished.eq(self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~state["done"]),
+            self.spoilt.eq((self._when(self.poison_valid, self.poison_slot) | self.faults) & self.used),
             issued.eq(self._when(self.issue, self.issue_slot)),
-            flushed.eq(Mux(self.flush_take, flush, 0)),
+            flushed.eq(Mux(self.flush_take, lowest_bit(flush), 0)),
             retired.eq(lowest_bit(retirable)),
-            self.retire.eq(retirable.any()),
-            self.retire_context.eq(Array(self.contexts)[index_of(retired)]),
-            self.free_any.eq(free.any()), self.free_slot.eq(index_of(free)),
-            self.flush_any.eq(flush.any()), self.flush_slot.eq(index_of(flush)),
-            self.watch_any.eq(watch.any()), self.watch_slot.eq(index_of(watch)),
+            self.retire.eq(Cat(
+                (retired & Cat(context == c for context in self.contexts)).any() for c in range(len(self.retire))
+            )),
+            self.free_any.eq(free.any()), self.free_slot.eq(index_of(lowest_bit(free))),
+            self.flush_any.eq(flush.any()), self.flush_slot.eq(index_of(lowest_bit(flush))),
+            self.watch_any.eq(watch.any()), self.watch_slot.eq(index_of(lowest_bit(watch))),
             self.corrected.eq(Cat(slot.corrected for slot in slots).any()),
         ]  # fmt: skip
         for s, slot in enumerate(slots):
@@ -115,7 +117,8 @@ class SlotState(wiring.Component):
             self._update(m, slot, retired[s], flushed[s], issued[s], self.finished[s], self.spoilt[s])
             with m.If(loaded[s]):
                 self._load(m, slot)
-            with m.If(aborted[s]):
+                m.d.comb += slot.following.used.eq(~(self.abort & (self.abort_context == self.loading.context)))
+            with m.If(self.aborted[s]):
                 m.d.comb += [slot.following[field].eq(0) for field in ("used", "pending", "poisoned")]
             with m.If(slot.uncorrectable):
                 m.d.comb += [slot.following.used.eq(1), slot.following.poisoned.eq(1), slot.following.pending.eq(0)]
@@ -154,7 +157,6 @@ class SlotState(wiring.Component):
         m.d.comb += [
             *(following[field].eq(0) for field in ("done", "pending", "poisoned")),
             *(following[field].eq(loading[field]) for field in ("dma", "context", "descriptor")),
-            following.used.eq(1),
             following.all_issued.eq(~loading.dma),
             following.unissued.eq(loading.blocks),
         ]

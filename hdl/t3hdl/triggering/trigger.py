@@ -54,7 +54,7 @@ class Trigger(wiring.Component):
     corrected, uncorrectable : Out(1) : sticky; a stored bit was put right, an error could not be.
     idle, wake_at : Out : rule 5 of docs/hardware.md.
 
-    Latency: 6 cycles from ``tile_done`` to ``command``. Throughput: one tile per cycle, one command per 3 cycles.
+    Latency: 7 cycles from ``tile_done`` to ``command``. Throughput: one tile per cycle, one command per 3 cycles.
     Reset: 0, not armed. A disarm does the same and keeps descriptors, quotas and watchdog cycles.
 
     With ``protect``, tables and long-lived registers correct one wrong bit per word. What happens to more: a word about
@@ -87,7 +87,7 @@ class Trigger(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from the ``tile_done`` that completes a block to its ``command``, if nothing is before it."""
-        return 6
+        return 7
 
     def elaborate(self, platform: Any) -> Module | Fragment:
         """With ``protect`` a parity watches the registers that have no check bits of their own."""
@@ -133,12 +133,13 @@ class Trigger(wiring.Component):
             contexts.arm.eq(control.arm), contexts.abort.eq(control.abort), contexts.context.eq(control.context),
             contexts.first.eq(control.first), contexts.descriptors.eq(control.descriptors),
             contexts.load.eq(loader.loading), contexts.skip.eq(loader.skip), contexts.load_context.eq(loader.context),
-            contexts.retire.eq(slots.retire), contexts.retire_context.eq(slots.retire_context),
+            contexts.retire.eq(slots.retire),
             contexts.issue.eq(issuer.issue), contexts.issue_context.eq(issuer.issue_context),
             contexts.done_valid.eq(self.command_done_valid), contexts.done.eq(self.command_done),
             self._progress.arm.eq(control.arm),
             self._progress.first.eq(control.first), self._progress.descriptors.eq(control.descriptors),
             self._progress.finished.eq(slots.finished), self._progress.spoilt.eq(slots.spoilt),
+            self._progress.aborted.eq(slots.aborted),
             *(mine.eq(number) for mine, number in zip(self._progress.numbers, slots.descriptors, strict=True)),
         ]  # fmt: skip
 
@@ -148,6 +149,7 @@ class Trigger(wiring.Component):
             self._contexts, self._loader, self._slots, self._blocks, self._issuer,
         )  # fmt: skip
         rectangle, amounts, buffer, target, counts, last = (loader.descriptor[f"word{w}"] for w in range(6))
+        rows, cols = (rectangle.row1 - rectangle.row0)[:12], (rectangle.col1 - rectangle.col0)[:12]
         blocks_given = (last.last_block_row + 1) * (last.last_block_col + 1)
         places, plan, dma = blocks.load_places, issuer.load_plan, rectangle.kind == ChunkKind.DMA
         m.d.comb += [
@@ -170,7 +172,9 @@ class Trigger(wiring.Component):
               for field in ("row_shift", "col_shift", "row_blocks_log")),
             *(table.descriptor.eq(loader.number) for table in (places, plan)),
             *(table.context.eq(loader.context) for table in (places, plan)),
-            *(plan[field].eq(rectangle[field]) for field in ("row1", "col1", "peer", "op")),
+            plan.whole_rows.eq(rows >> target.row_shift), plan.rows_left.eq(rows & ~(~0 << target.row_shift)),
+            plan.whole_cols.eq(cols >> target.col_shift), plan.cols_left.eq(cols & ~(~0 << target.col_shift)),
+            *(plan[field].eq(rectangle[field]) for field in ("peer", "op")),
             *(plan[field].eq(amounts[field]) for field in ("epoch", "dtype")),
             *(plan[field].eq(buffer[field]) for field in ("base", "pitch")),
             plan.peer_base.eq(target.peer_base),
@@ -225,7 +229,7 @@ class Trigger(wiring.Component):
             watchdog.now.eq(self.now), watchdog.cycles.eq(self._settings.cycles),
             watchdog.written.eq(written(self.config_valid, self.config, regs.WATCHDOG)),
             walker.drop_scan.eq(watchdog.written), blocks.drop_scan.eq(watchdog.written),
-            watchdog.progress.eq(progress | self._loader.ending),
+            watchdog.progress.eq(progress | self._loader.loading),
             watchdog.watching.eq(~self.quiesced & self._slots.watch_any),
             watchdog.scanning.eq((walker.walking & (walker.op == BlockOp.SCAN)) | blocks.scanning),
             watchdog.scanned_valid.eq(blocks.scanned_valid), watchdog.scanned.eq(blocks.scanned),
@@ -279,7 +283,7 @@ class Trigger(wiring.Component):
             ),
             self.idle.eq(
                 loader.waits & ~(loader.ready & ~self.quiesced) & ~loader.load_valid & issuer.waiting
-                & ~self._walker.walking & ~slots.flush_any & ~slots.retire
-                & ~self._blocks.busy & ~self._meter.busy & ~self._progress.busy & ~found
+                & ~self._walker.walking & ~slots.flush_any & ~slots.retire.any()
+                & ~self._blocks.busy & ~self._lists.busy & ~self._meter.busy & ~self._progress.busy & ~found
             ),
         ]  # fmt: skip

@@ -6,7 +6,7 @@ from t3hdl.config import T3Config
 from t3hdl.control import register_map
 
 from ..abi import CALL
-from .trigger_blocks import block_at, enter, stage_b, tile_place
+from .trigger_blocks import block_at, enter, stage_c, tile_place
 from .trigger_commands import OUTSTANDING_MASK, issue, issued_slot
 from .trigger_loader import count_live, load_next, walk
 from .trigger_state import (
@@ -138,7 +138,7 @@ def _drop_scan(state):
     state[S.stuck] = state[S.scanning] = 0
     if state[S.walker] == SCAN:
         state[S.walker] = DROPPED
-    for stage in (S.a, S.b):
+    for stage in (S.a, S.b, S.c):
         if take(state[stage], OPERATION.kind) == SCAN:
             state[stage] = place(OPERATION.kind, DROPPED)
 
@@ -190,8 +190,8 @@ def _aborted(words):
 
 @njit(cache=True)
 def _enter_pipeline(state, words, tile_enters, now):
-    """Stage A moves to B, a tile or the walker's operation enters A."""
-    state[S.b], state[S.a] = state[S.a], NOTHING
+    """Stage B moves to C, A to B, a tile or the walker's operation enters A."""
+    state[S.c], state[S.b], state[S.a] = state[S.b], state[S.a], NOTHING
     if tile_enters:
         slot = take(words[IN.tile_done], TILE_DONE.slot)
         row, col = tile_place(state, slot, words[IN.tile_done])
@@ -239,9 +239,9 @@ def step(state_at, in_at, out_at):
         state[S.load_valid] = 0
     loader = state[S.loader]
     if state[S.issuer] != FETCH or state[S.command_valid] or state[S.waiting]:
-        issue(state, words[IN.command_ready] & 1, now, aborted)  # before stage B: a push is not seen in its cycle
-    if state[S.b]:
-        stage_b(state)
+        issue(state, words[IN.command_ready] & 1, now, aborted)  # before stage C: a push is not seen in its cycle
+    if state[S.c]:
+        stage_c(state)
     _enter_pipeline(state, words, tile_enters, now)
     if state[S.loader] == loader and (loader != WAIT or state[S.loading]):
         load_next(state, aborted)

@@ -1,6 +1,6 @@
 """The block side of the golden Trigger: the block pipeline with its counts, the ready lists, what a SCAN finds.
 
-A block operation acts on the block table in stage B, whole; the slot table is read there too. That equals the earlier
+A block operation acts on the block table in stage C, whole; the slot table is read there too. That equals the earlier
 reads of the contract, because a slot's table row does not change while an operation of that slot is under way.
 """
 
@@ -133,9 +133,9 @@ def _scan(state, slot, block, tiles, counts):
 
 
 @njit(cache=True)
-def stage_b(state):
-    """The operation in stage B, which is not ``NOTHING``, acts."""
-    operation = state[S.b]
+def stage_c(state):
+    """The operation in stage C, which is not ``NOTHING``, acts."""
+    operation = state[S.c]
     kind = take(operation, OPERATION.kind)
     if kind == DROPPED:
         return

@@ -25,7 +25,7 @@ FETCH, LOOKUP, BUILD = range(3)
 """States of the issuer of commands."""
 
 OPERATION = fields_of(data.StructLayout({"kind": 3, "slot": 6, "block": 6, "row": 12, "col": 12}))
-"""A block operation in stage A or B, in one word: block number, block row and column in the chunk."""
+"""A block operation in stage A, B or C, in one word: block number, block row and column in the chunk."""
 S = state_map(
     words=1, descriptors=1, blocks=1, contexts=1, slot_mask=1, entries=1,  # parameters end here
     # contexts: `loading` are the armed ones with descriptors left; lists of ready blocks, `waiting` their sum
@@ -37,7 +37,7 @@ S = state_map(
     loader=1, reads=1, chosen=1, load_context=1, load_turn=1, load_valid=1, load=2,
     # slot state: a bit per slot, counts
     used=1, dma=1, done=1, all_issued=1, pending=1, poisoned=1, unissued=SLOTS,
-    walker=1, walk_slot=1, walk_block=1, a=1, b=1,
+    walker=1, walk_slot=1, walk_block=1, a=1, b=1, c=1,
     since=1, scanning=1, noted=1, stuck=1,  # watchdog: `noted` as `stuck`, but for its valid bit and its slot
     issuer=1, issue=1, issue_turn=1, built=1, command_valid=1, command=4, triggers=1, command_stall=1,
     # configuration: survives a disarm

@@ -17,7 +17,7 @@ def _is_idle(state):
     """Whether every machine rests until a pulse, a transfer of the command or the watchdog's time comes."""
     if state[S.load_valid] | state[S.walker] | state[S.pending] | retiring(state):
         return False
-    if state[S.a] | state[S.b] or state[S.loader] != WAIT or state[S.waiting] > state[S.peak_ready]:
+    if state[S.a] | state[S.b] | state[S.c] or state[S.loader] != WAIT or state[S.waiting] > state[S.peak_ready]:
         return False
     if state[S.loading] and may_load(state):
         return False

@@ -45,7 +45,7 @@ def _narrow(harness: Harness, table: BlockTable, config: T3Config) -> tuple[Valu
 
 
 def _fires(config: T3Config) -> Harness:
-    """One block of one slot is chosen. Two cycles after an operation on it entered, the block counts it."""
+    """One block of one slot is chosen. Three cycles after an operation on it entered, the block counts it."""
     table = BlockTable(config=config)
     harness = Harness(table)
     m = harness.m
@@ -79,14 +79,14 @@ def _fires(config: T3Config) -> Harness:
     inside = (row <= chunk.last_block_row) & (col <= chunk.last_block_col)
     tiles = Array(chunk.tiles[i] for i in range(4))[edges]
     entered = [Mux((slot == mine) & hit, op, 0), inside, tiles, chunk.dma, chunk.context, cleared]
-    _stage_b(harness, table, entered, mine, number, Cat(number, mine) if config.blocks > 1 else mine)
+    _stage_c(harness, table, entered, mine, number, Cat(number, mine) if config.blocks > 1 else mine)
     return harness
 
 
-def _stage_b(harness: Harness, table: BlockTable, entered: list[Value], mine: Value, number: Value, row: Value) -> None:
+def _stage_c(harness: Harness, table: BlockTable, entered: list[Value], mine: Value, number: Value, row: Value) -> None:
     """What becomes of the chosen block, and when it is ready. ``row``: of its entry."""
     m = harness.m
-    op, inside, tiles, dma, context, cleared = (harness.past(harness.past(value)) for value in entered)
+    op, inside, tiles, dma, context, cleared = (harness.past(harness.past(harness.past(value))) for value in entered)
     count, fired, fires = Signal(16, name="tiles_model"), Signal(name="fired_model"), Signal(name="fires_model")
     new = (count + 1)[:16]
     complete, flushed = (op == BlockOp.TILE) & (new == tiles), op == BlockOp.FLUSH
@@ -124,12 +124,12 @@ PROOFS = (
     Proof(
         name="block-table.fires-once",
         invariants=(1, 3, 4),
-        says="A block is ready exactly when the last of its tiles is counted or its chunk is complete, 2 cycles after "
+        says="A block is ready exactly when the last of its tiles is counted or its chunk is complete, 3 cycles after "
         "the pulse, once between two clears; tiles of other blocks and slots do nothing to it.",
         harness=_fires,
         sizes={"1 block": replace(_SMALL, blocks=1), "2 blocks": _SMALL, "4 blocks": replace(_SMALL, blocks=4)},
         method="induction",
-        depth=3,
+        depth=4,
         cover_depth=14,
     ),
 )

@@ -40,7 +40,8 @@ def _once(config: T3Config) -> Harness:
     with m.Elif(held & (aborted | poisoned | (due & free))):
         m.d.sync += held.eq(0)
     issues = due & free & ~poisoned & ~aborted
-    harness.claim("a block is a command after 2 cycles, as soon as the one before has left", issuer.issue == issues)
+    given = issuer.issue & ~aborted
+    harness.claim("a block is a command after 2 cycles, as soon as the one before has left", given == issues)
     harness.claim("it is the block that was taken", ~issuer.issue | (issuer.issue_slot == slot))
     harness.claim("for the context that it was taken for", ~issuer.issue | (issuer.issue_context == context))
     harness.claim("the command is there in the next cycle", command.valid == harness.past(issues | ~free))
@@ -61,8 +62,9 @@ def _takes(harness: Harness, issuer: CommandIssuer, held: Signal) -> None:
     harness.claim("only of contexts that may have one", (issuer.pop & ~issuer.eligible) == 0)
     harness.claim("of one context at a time", (issuer.pop & (issuer.pop - 1)[:n]) == 0)
     aborted = Mux(issuer.abort, (1 << issuer.abort_context)[:n], 0)
-    again = issuer.pop & harness.past(issuer.pop & ~aborted)
-    harness.claim("not of one context in two cycles running", again == 0)
+    left = harness.past(issuer.pop & ~aborted)
+    again = issuer.pop & (left | harness.past(left & ~aborted))
+    harness.claim("not of one context twice within three cycles", again == 0)
     mine = harness.chosen("context_of_interest", range(n))
     waits, passed = issuer.eligible.bit_select(mine, 1), Signal(range(n + 1), name="passed_over")
     with harness.m.If(issuer.pop.bit_select(mine, 1) | ~waits):

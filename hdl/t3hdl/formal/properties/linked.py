@@ -81,7 +81,7 @@ PROOFS = (
         harness=_read_after_count,
         sizes={"smallest": SMALLEST},
         method="bounded",
-        depth=64,
+        depth=70,
         quick=False,
         limit_s=1200,
     ),

@@ -1,10 +1,10 @@
 """The ready lists keep every block once and in order."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
 
 from ...config import T3Config, preset
 from ...triggering.ready_lists import ReadyLists
@@ -25,9 +25,16 @@ def _in_order(config: T3Config) -> Harness:
     harness.drive(lists.block, pushed)
     harness.drive(lists.push_context, harness.free("context", 1))
     name = Cat(slot, number)
+
+    def whole(place: Value) -> Value:
+        """A place as a word of the hardware."""
+        first = Cat(place[:slot_bits], Const(0, 6 - slot_bits), place[slot_bits:-1])
+        return Cat(first, Const(0, 12 - len(first)), place[-1])
+
     taken: Value = Const(0, 1)
     empty: Value = Const(0, 1)
     total: Any = Const(0)
+    plain = []
     for c in range(config.contexts):
         places = [Signal(len(name) + 1, name=f"place_{c}_{i}") for i in range(room)]
         length = Signal(range(room + 1), name=f"places_{c}")
@@ -39,22 +46,54 @@ def _in_order(config: T3Config) -> Harness:
             with m.If(push & (length == i + pop)):
                 m.d.sync += place.eq(Cat(name, by_chunk))
         m.d.sync += length.eq(Mux(clear, 0, length + push - pop))
-        first = Cat(places[0][:slot_bits], Const(0, 6 - slot_bits), places[0][slot_bits:-1])
-        first = Cat(first, Const(0, 12 - len(first)), places[0][-1])
+        plain.append((places, length))
         harness.claim(f"list {c} is as long as the plain one", lists.length[c] == length)
         harness.claim(f"list {c} waits unless it is empty", lists.waiting[c] == (length != 0))
-        harness.claim(f"what leaves list {c} is the oldest", ~pop | (lists.oldest.as_value() == first))
+        harness.claim(f"what leaves list {c} is the oldest", ~pop | (lists.oldest.as_value() == whole(places[0])))
         empty, total = empty | (pop & (length == 0)), total + length
+    _links(harness, config, plain, whole)
     popping = sum((lists.pop[c] for c in range(config.contexts)), start=Const(0))
     harness.assume("a ready list is popped with a block in it alone", ~empty)
-    again = lists.pop & harness.past(lists.pop & ~lists.clear)
-    harness.assume("a ready list is not popped in two cycles running", again == 0)
+    left = harness.past(lists.pop & ~lists.clear)
+    again = lists.pop & (left | harness.past(left & ~lists.clear))
+    harness.assume("a ready list is not popped twice within three cycles", again == 0)
     harness.assume("a block that is in a ready list is not pushed", ~lists.push | ~taken)
     harness.assume("one ready list is popped at a time", popping <= 1)
     harness.assume("a ready block is of a context that there is", lists.push_context < config.contexts)
     harness.cover("all blocks wait", total == room)
     harness.cover("the youngest leaves last", lists.pop.any() & lists.push & (total == room - 1))
     return harness
+
+
+def _links(harness: Harness, config: T3Config, plain: list[tuple[list[Any], Any]], whole: Any) -> None:
+    """What keeps the linked lists like the plain ones from cycle to cycle: where each part of a list is found."""
+    inside, table = harness.inside, harness.inside.table("rows")
+    number_bits = (config.blocks - 1).bit_length()
+    popped, refresh, left = inside["popped"], inside["refresh"], inside["left"]
+
+    def behind(word: Value) -> Value:
+        return table.stored(Cat(word[6 : 6 + number_bits], word[:6]))
+
+    there = [(place, i < length) for places, length in plain for i, place in enumerate(places)]
+    twice: Value = Const(0, 1)
+    for (one, is_one), (other, is_other) in combinations(there, 2):
+        twice = twice | (is_one & is_other & (one[:-1] == other[:-1]))
+    harness.claim("no block is in two places", ~twice)
+    stays = Cat(is_there & (whole(place)[:12] == left) for place, is_there in there).any()
+    harness.claim("what has just left is in no list", ~popped.any() | ~stays)
+    for c, (places, length) in enumerate(plain):
+        oldest, youngest = inside[f"list_{c}"][:13], inside[f"list_{c}"][13:25]
+        waits, last = length != 0, Array(places)[(length - 1)[: len(length)]]
+        moves = popped[c] | refresh[c]
+        harness.claim(f"list {c} has no more blocks than there are", length <= len(places))
+        harness.claim(f"the oldest of list {c} is there", ~waits | moves | (oldest == whole(places[0])))
+        harness.claim(f"the youngest of list {c} is there", ~waits | (youngest == whole(last)[:12]))
+        led = behind(left) == whole(places[0])
+        harness.claim(f"what left list {c} leads to the oldest", ~popped[c] | ~waits | led)
+        harness.claim(f"the oldest of list {c} is read", ~refresh[c] | (waits & (table.reads[0] == whole(places[0]))))
+        for i, (place, following) in enumerate(pairwise(places)):
+            linked = behind(whole(place)) == whole(following)
+            harness.claim(f"place {i} of list {c} leads to the next", (length <= i + 1) | linked)
 
 
 _FEW = preset(
@@ -71,6 +110,8 @@ PROOFS = (
             "4 blocks": replace(_FEW, blocks=2),
             "1 context, 4 blocks": replace(_FEW, contexts=1, blocks=2),
         },
-        depth=12,
+        method="induction",
+        depth=3,
+        cover_depth=20,
     ),
 )

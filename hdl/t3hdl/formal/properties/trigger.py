@@ -104,7 +104,7 @@ def _blocks(config: T3Config) -> Harness:
 
 
 def _answers(harness: Harness, dut: Any) -> None:
-    """The command of a block that is alone comes 4 cycles after the block is pushed, 6 after its last tile."""
+    """The command of a block that is alone comes 4 cycles after the block is pushed, 7 after its last tile."""
     lists, age = dut.lists, Signal(3, name="age_model")
     credit = dut.contexts.credit.bit_select(lists.push_context, 1)
     alone = (dut.peak_ready == 0) & dut.issuer.waits & ~dut.command.valid & ~lists.waiting.any()
@@ -143,8 +143,8 @@ PROOFS = (
         harness=_blocks,
         sizes={"1 context": replace(_SMALL, contexts=1), "2 contexts": _SMALL},
         method="bounded",
-        depth=28,
-        cover_depth=28,
+        depth=29,
+        cover_depth=29,
         quick=False,
     ),
 )
