@@ -47,6 +47,7 @@ class SlotState(wiring.Component):
     aborted : Out(chunk_window) : pulse; these chunks leave use with ``abort``.
     descriptors : Out(6).array(chunk_window)
     retire : Out(contexts) : pulse; a chunk of this context leaves use.
+    retiring : Out(1) : pulse; a chunk leaves use.
     broken : Out(chunk_window) : pulse; the record is beyond repair. The slot is in use and poisoned until a disarm, or
         an abort of the context that it then seems to belong to.
     corrected : Out(1) : a record holds a wrong bit that is put right.
@@ -68,7 +69,7 @@ class SlotState(wiring.Component):
             "flush_any": Out(1), "flush_slot": Out(6),
             "watch_any": Out(1), "watch_slot": Out(6),
             "finished": Out(window), "spoilt": Out(window), "aborted": Out(window), "descriptors": Out(6).array(window),
-            "retire": Out(config.contexts),
+            "retire": Out(config.contexts), "retiring": Out(1),
             "broken": Out(window), "corrected": Out(1),
         })  # fmt: skip
         self._window, self._protect = window, config.protect
@@ -107,6 +108,7 @@ class SlotState(wiring.Component):
             self.retire.eq(Cat(
                 (retired & Cat(context == c for context in self.contexts)).any() for c in range(len(self.retire))
             )),
+            self.retiring.eq(retirable.any()),
             self.free_any.eq(free.any()), self.free_slot.eq(index_of(lowest_bit(free))),
             self.flush_any.eq(flush.any()), self.flush_slot.eq(index_of(lowest_bit(flush))),
             self.watch_any.eq(watch.any()), self.watch_slot.eq(index_of(lowest_bit(watch))),

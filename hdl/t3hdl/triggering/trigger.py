@@ -283,7 +283,7 @@ class Trigger(wiring.Component):
             ),
             self.idle.eq(
                 loader.waits & ~(loader.ready & ~self.quiesced) & ~loader.load_valid & issuer.waiting
-                & ~self._walker.walking & ~slots.flush_any & ~slots.retire.any()
+                & ~self._walker.walking & ~slots.flush_any & ~slots.retiring
                 & ~self._blocks.busy & ~self._lists.busy & ~self._meter.busy & ~self._progress.busy & ~found
             ),
         ]  # fmt: skip
