@@ -84,5 +84,5 @@ class RoundRobin(wiring.Component):
         first = self.requests & behind
         m.d.comb += self.grant.eq(lowest_bit(Mux(first.any(), first, self.requests)))
         with m.If(self.take & self.grant.any()):
-            m.d.sync += behind.eq(~(self.grant | (self.grant - 1)))
+            m.d.sync += behind.eq(Cat(self.grant[:i].any() for i in range(len(behind))))
         return m

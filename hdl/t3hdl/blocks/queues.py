@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -48,10 +48,9 @@ class InputQueue(wiring.Component):
             self.o.valid.eq(keep | full | push),
             full.eq(keep & (full | push)),
         ]
-        with m.If(~keep & full):
-            m.d.sync += self.o.payload.eq(spare)
-        with m.Elif(~keep & push):
-            m.d.sync += self.o.payload.eq(self.i.payload)
-        with m.If(keep & push):
+        # What is taken does not wait for `keep`, which comes late: `spare` means nothing while it is not `full`.
+        with m.If(~keep & (full | push)):
+            m.d.sync += self.o.payload.eq(Mux(full, spare, self.i.payload))
+        with m.If(push):
             m.d.sync += spare.eq(self.i.payload)
         return m

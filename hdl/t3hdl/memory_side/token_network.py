@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..blocks.choose import RoundRobin, index_of, lowest_bit
+from ..blocks.choose import RoundRobin, chosen, lowest_bit
 from ..blocks.queues import InputQueue
 from ..config import T3Config
 from ..layouts import COUNT_BITS, NEVER, Token
@@ -27,7 +27,7 @@ class _NodeOutput(wiring.Component):
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
-        """The three steps of docs/hardware.md: move, grant, merge."""
+        """The three steps of docs/hardware.md: move, grant, merge. A grant looks at no token: only a merge compares."""
         m = Module()
         front, back, back_valid = self.o, Signal(Token, name="back"), Signal(name="back_valid")
         sums = [Signal(COUNT_BITS + 1, name=f"sum_{i}") for i in range(len(self.head))]
@@ -36,30 +36,31 @@ class _NodeOutput(wiring.Component):
             (head.as_value()[:-COUNT_BITS] == back.as_value()[:-COUNT_BITS]) & ~total[-1]
             for head, total in zip(self.head, sums, strict=True)
         )
-        mergeable = Signal.like(self.requests)
+        mergeable, merged = Signal.like(self.requests), Signal.like(self.requests)
         m.submodules.turn = turn = RoundRobin(requesters=len(self.head))
 
-        moving, room, chosen = Signal(name="moving"), Signal(name="room"), Signal(Token)
+        moving, room, granted = Signal(name="moving"), Signal(name="room"), Signal(Token)
         m.d.comb += [
             moving.eq(front.valid & front.ready),
             room.eq(~back_valid | moving),
             mergeable.eq(self.requests & same),
+            merged.eq(lowest_bit(mergeable)),
             turn.requests.eq(self.requests),
             turn.take.eq(room),
-            self.pop.eq(Mux(room, turn.grant, lowest_bit(mergeable))),
-            chosen.eq(Array(self.head)[index_of(self.pop)]),
+            self.pop.eq(Mux(room, turn.grant, merged)),
+            granted.eq(chosen(turn.grant, self.head)),
             self.settled.eq(~Mux(back_valid, mergeable, self.requests).any()),
         ]
 
         with m.If(moving):
             m.d.sync += [front.valid.eq(back_valid), front.payload.eq(back), back_valid.eq(0)]
-        with m.If(self.pop.any()):
-            with m.If(~room):
-                m.d.sync += back.n.eq(back.n + chosen.n)
-            with m.Elif(front.valid & (back_valid | ~moving)):
-                m.d.sync += [back_valid.eq(1), back.eq(chosen)]
+        with m.If(~room & mergeable.any()):
+            m.d.sync += back.n.eq(chosen(merged, sums))
+        with m.If(room & self.requests.any()):
+            with m.If(front.valid & (back_valid | ~moving)):
+                m.d.sync += [back_valid.eq(1), back.eq(granted)]
             with m.Else():
-                m.d.sync += [front.valid.eq(1), front.payload.eq(chosen)]
+                m.d.sync += [front.valid.eq(1), front.payload.eq(granted)]
         return m
 
 
