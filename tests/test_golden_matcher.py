@@ -53,7 +53,7 @@ def store(**values) -> int:
 
 def route(bench, item) -> dict[str, int]:
     """What the matcher says about one item."""
-    bench.tick(2, store=item)
+    bench.tick(3, store=item)
     result = unpack(Route, bench.item("route"))
     bench.tick(route_ready=1)
     bench.tick(0, route_ready=0)
@@ -219,23 +219,23 @@ def test_disarm_empties_and_keeps_the_tables():
     assert route(bench, store())["descriptor"] == 2
 
 
-def test_latency_two_and_one_item_per_cycle():
+def test_latency_three_and_one_item_per_cycle():
     bench = ready()
     bench.tick(0, route_ready=1)
     lines = []
     for i in range(8):
         bench.tick(store=store(line=BASE + i))
-        if i == 0:
+        if i < 2:
             assert bench.item("route") is None
         else:
             lines.append(unpack(Route, bench.item("route"))["line"])
-    assert lines == [PEER_BASE + i for i in range(7)]
+    assert lines == [PEER_BASE + i for i in range(6)]
 
 
-def test_backpressure_holds_three_items():
+def test_backpressure_holds_four_items():
     bench = ready()
-    for i in range(4):
-        assert bench.get("store.ready") == (i < 3)
+    for i in range(5):
+        assert bench.get("store.ready") == (i < 4)
         bench.tick(store=store(line=BASE + i))
     for _ in range(3):
         assert unpack(Route, bench.item("route"))["line"] == PEER_BASE
@@ -243,21 +243,52 @@ def test_backpressure_holds_three_items():
         bench.tick()
     lines = []
     bench.tick(0, route_ready=1)
-    for _ in range(3):
+    for _ in range(4):
         lines.append(unpack(Route, bench.item("route"))["line"])
         bench.tick()
-    assert lines == [PEER_BASE, PEER_BASE + 1, PEER_BASE + 2]
+    assert lines == [PEER_BASE, PEER_BASE + 1, PEER_BASE + 2, PEER_BASE + 3]
     assert bench.item("route") is None
 
 
-def test_tables_are_read_when_the_item_leaves_the_queue():
+def write_word(bench, i, word, **inputs) -> None:
+    """Writes 0 to a word of descriptor ``i``."""
+    address = registers.DESCRIPTOR + i * registers.DESCRIPTOR_STRIDE + 8 * word
+    bench.tick(config=pack(ConfigWrite, address=address, data=0), **inputs)
+
+
+def test_tables_are_read_when_the_item_is_matched():
     bench = ready()
     bench.tick(store=store())
-    word = registers.DESCRIPTOR + 2 * registers.DESCRIPTOR_STRIDE + 24
-    bench.tick(config=pack(ConfigWrite, address=word, data=0))  # acts from the next cycle on
+    bench.tick()  # matched
+    write_word(bench, 2, 3)  # goes on to `route` meanwhile
     assert unpack(Route, bench.item("route"))["line"] == PEER_BASE + 5
     bench.tick(route_ready=1)
     assert route(bench, store())["line"] == 5
+
+
+@pytest.mark.parametrize("word", range(6))
+def test_a_descriptor_that_is_being_written_does_not_match(word):
+    bench = ready()
+    set_chunk(bench, 4, ChunkKind.DMA)
+    bench.tick(store=store())
+    write_word(bench, 2, word)
+    bench.tick()
+    assert unpack(Route, bench.item("route"))["descriptor"] == (4 if word in (0, 1, 3) else 2)
+
+
+@pytest.mark.parametrize("word", range(6))
+def test_an_item_that_waits_while_its_descriptor_is_written_is_unmatched(word):
+    bench = ready()
+    set_chunk(bench, 4, ChunkKind.DMA)
+    for _ in range(2):
+        bench.tick(store=store())
+    bench.tick(2)
+    write_word(bench, 4, word)  # not its descriptor
+    write_word(bench, 2, word)
+    assert unpack(Route, bench.item("route"))["line"] == PEER_BASE + 5
+    bench.tick(route_ready=1)
+    result = unpack(Route, bench.item("route"))
+    assert result == STAYS if word in (0, 1, 3) else result["line"] == PEER_BASE + 5
 
 
 def test_unknown_addresses_change_nothing():

@@ -216,8 +216,8 @@ def test_what_a_damaged_register_describes_matches_nothing(register: str, bit: i
 def test_disarm_drops_what_is_under_way() -> None:
     async def scenario(bench: Bench) -> None:
         bench.accept["route"] = 0
-        bench.send["store"].extend([_ROW] * 3)
-        await bench.step(6)
+        bench.send["store"].extend([_ROW] * 4)
+        await bench.step(7)
         assert (bench["route.valid"], bench["store.ready"]) == (1, 0)
         await _control(bench, disarm=1)
         assert (bench["route.valid"], bench["store.ready"]) == (0, 1)
@@ -231,13 +231,32 @@ def test_a_new_register_acts_from_the_next_cycle() -> None:
         bench.send["store"].extend([_ROW] * 6)
         await bench.step(3)
         written = bench.now
-        await _set_chunk(bench, 2, {**_REMOTE, "peer": 9})  # word 0, with the peer, is the first of its writes
-        await bench.step(4)
-        # `route` shows in cycle t what was matched with the registers of t - 1.
-        assert [route["peer"] for _, route in bench.got["route"]] == [
-            9 if cycle - 1 > written else 6 for cycle, _ in bench.got["route"]
-        ]
-        assert {route["peer"] for _, route in bench.got["route"]} == {6, 9}
+        await _set_chunk(bench, 2, {**_REMOTE, "peer": 9})
+        await bench.step(5)
+        # Words 0 to 3 are written one after the other; `route` shows in cycle t what was matched in t - 2. What is
+        # matched while word 0, 1 or 3 is written has no descriptor.
+        assert [cycle - 2 - written for cycle, _ in bench.got["route"]] == [-2, -1, 0, 1, 2, 3]
+        assert [route["peer"] for _, route in bench.got["route"]] == [6, 6, 0, 0, 9, 0]
+        assert (await _route(bench))["peer"] == 9
+
+    run(_matcher(), scenario)
+
+
+def test_a_waiting_item_loses_a_descriptor_that_is_written() -> None:
+    async def scenario(bench: Bench) -> None:
+        await _remote_setup(bench)
+        await _set_chunk(bench, 1, {**_REMOTE, "row0": 20, "row1": 21})
+        for written in (1, 2):
+            bench.accept["route"] = 0
+            bench.send["store"].extend([_ROW] * 2)
+            await bench.step(6)
+            assert bench["idle"]
+            await _set_chunk(bench, written, _REMOTE if written == 2 else {**_REMOTE, "row0": 20, "row1": 21})
+            bench.accept["route"] = 1
+            await bench.step(4)
+        # The first of each two is in `route` by then and stays as it is, the second one waits before it.
+        assert [route["matched"] for _, route in bench.got["route"]] == [1, 1, 1, 0]
+        assert bench.got["route"][-1][1] == _STAYS
 
     run(_matcher(), scenario)
 

@@ -27,7 +27,8 @@ class StreamArbiter(wiring.Component):
     out_valid, out_ready : In : the register behind the arbiter is occupied, and is being taken.
     occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
     now : In : timestamp.
-    grant : Out(Sources) : the head that leaves its queue in this cycle; at most one bit; not a register.
+    choice : Out(Sources) : the head whose turn it is, whether there is room or not; at most one bit; not a register.
+    grant : Out(Sources) : the head that leaves its queue in this cycle: the choice, or none.
     wake_at : Out : when the starvation limit lets a communication head through; ``NEVER`` when none can go then.
 
     Latency: 0. Throughput: one grant per cycle. Reset: compute's turn, read and write alternate from write.
@@ -37,19 +38,21 @@ class StreamArbiter(wiring.Component):
         super().__init__({
             "settings": In(regs.Arbiter), "eligible": In(Sources), "out_valid": In(1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
-            "grant": Out(Sources), "wake_at": Out(TIME_BITS),
+            "choice": Out(Sources), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
         """Candidates of the two streams, then the choice between them."""
         m = Module()
-        compute_grant, comm_grant, comm_wins = Signal(), Signal(), Signal()
-        compute = self._alternate(m, "compute", compute_grant)
-        comm = self._alternate(m, "comm", comm_grant)
-        urgent = self._starvation(m, comm, comm_grant)
+        compute_wins, comm_wins, free = Signal(), Signal(), Signal()
+        compute = self._alternate(m, "compute", compute_wins, free)
+        comm = self._alternate(m, "comm", comm_wins, free)
+        urgent = self._starvation(m, comm, comm_wins & free)
 
+        # Below the limit: ``occupancy`` + ``out_valid`` < ``limit``, without waiting for the sum.
         limit = Signal(OCCUPANCY_BITS)
-        below = (limit == NO_LIMIT) | (self.occupancy + self.out_valid < limit)
+        reaches = self.out_valid & (self.occupancy + 1 == limit)
+        below = (limit == NO_LIMIT) | ((self.occupancy < limit) & ~reaches)
         m.d.comb += limit.eq(Mux(self.settings.fixed, self.settings.threshold, self.threshold))
         last_stream = Signal(init=1)
         with m.If(self.settings.mca):
@@ -57,28 +60,31 @@ class StreamArbiter(wiring.Component):
         with m.Else():
             m.d.comb += comm_wins.eq(comm & ~(compute & last_stream))
 
-        free = ~self.out_valid | self.out_ready
-        m.d.comb += [comm_grant.eq(free & comm_wins), compute_grant.eq(free & compute & ~comm_wins)]
-        with m.If(compute_grant | comm_grant):
-            m.d.sync += last_stream.eq(comm_grant)
+        m.d.comb += [
+            compute_wins.eq(compute & ~comm_wins),
+            free.eq(~self.out_valid | self.out_ready),
+            self.grant.eq(Mux(free, self.choice.as_value(), 0)),
+        ]
+        with m.If(free & (compute | comm_wins)):
+            m.d.sync += last_stream.eq(comm_wins)
         return m
 
-    def _alternate(self, m: Module, stream: str, granted: Signal) -> Signal:
-        """Offers the stream's write head and read head in turn; returns whether it offers one."""
+    def _alternate(self, m: Module, stream: str, wins: Signal, free: Signal) -> Signal:
+        """Chooses the stream's write head and read head in turn when it ``wins``; returns whether it offers one."""
         read, write = self.eligible[f"{stream}_read"], self.eligible[f"{stream}_write"]
         offered, is_write = Signal(name=f"{stream}_offered"), Signal(name=f"{stream}_is_write")
         last_kind = Signal(name=f"{stream}_last_kind")
         m.d.comb += [
             offered.eq(read | write),
             is_write.eq(write & ~(read & last_kind)),
-            self.grant[f"{stream}_write"].eq(granted & is_write),
-            self.grant[f"{stream}_read"].eq(granted & ~is_write),
+            self.choice[f"{stream}_write"].eq(wins & is_write),
+            self.choice[f"{stream}_read"].eq(wins & ~is_write),
         ]
-        with m.If(granted):
+        with m.If(wins & free):
             m.d.sync += last_kind.eq(is_write)
         return offered
 
-    def _starvation(self, m: Module, comm: Signal, granted: Signal) -> Signal:
+    def _starvation(self, m: Module, comm: Signal, granted: Value) -> Signal:
         """How long communication waits, and the burst that it may send then; returns whether it must go first."""
         waiting, since = Signal(name="waiting"), Signal(TIME_BITS)
         burst, next_burst = Signal(8, name="burst"), Signal(8)

@@ -1,22 +1,20 @@
-"""Address-range match: which output buffer a line belongs to, and at the egress, which chunk and where it goes."""
+"""The match at the egress: which output buffer and which chunk a store row belongs to, and where it goes."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
+from ..blocks.choose import chosen, index_of, lowest_bit
 from ..blocks.parity import keep
 from ..blocks.queues import InputQueue
 from ..config import T3Config
 from ..control import register_map as regs
-from ..layouts import LINE_BITS, NEVER, ChunkKind, ConfigWrite, MemoryRequest, Route
+from ..layouts import LINE_BITS, NEVER, ChunkKind, MemoryRequest, Route
 from ..signatures import matcher_signature
-
-Range = data.StructLayout({"base": LINE_BITS, "limit": LINE_BITS, "attributes": regs.RangeAttributes})
-"""One output buffer: lines [base, limit) and what an access to them means."""
+from .range_table import RangeTable, find_range
 
 _CHUNK_WORDS = (
     data.StructLayout({"row0": 12, "row1": 12, "col0": 12, "col1": 12, "kind": 2, "op": 3, "peer": 8}),
@@ -30,84 +28,6 @@ _Window = data.StructLayout({"first": 6, "end": 7})
 """Descriptors [first, end) of a context."""
 
 
-class RangeTable(wiring.Component):
-    """The RANGE registers. They outlive a disarm.
-
-    Parameters
-    ----------
-    entries : number of ranges.
-
-    Members
-    -------
-    config_valid, config : In : configuration writes (RANGE; an abort makes the ranges of its context invalid).
-    ranges : Out(Range).array(entries) : the registers; one that is damaged is not valid.
-    damaged : Out(1) : a parity bit is wrong.
-
-    Latency: a register written at t is visible at t+1. Reset: 0, no range is valid.
-    """
-
-    def __init__(self, *, entries: int, protect: bool) -> None:
-        super().__init__({
-            "config_valid": In(1), "config": In(ConfigWrite), "ranges": Out(Range).array(entries), "damaged": Out(1),
-        })  # fmt: skip
-        self._protect = protect
-
-    def elaborate(self, platform: Any) -> Module:
-        """One address comparison per register."""
-        m = Module()
-        control = control_pulses(m, self.config_valid, self.config)
-        damaged = []
-        for i, entry in enumerate(self.ranges):
-            address = regs.RANGE + i * regs.RANGE_STRIDE
-            attributes = Signal(regs.RangeAttributes, name=f"attributes_{i}")
-            fresh = data.View(regs.RangeAttributes, self.config.data[: regs.RangeAttributes.size])
-            aborted = control.abort & (attributes.context == control.context)
-            sound = [
-                self._register(m, f"{name}_{i}", getattr(entry, name), address + 8 * word)
-                for word, name in enumerate(("base", "limit"))
-            ]
-            sound.append(keep(
-                m, attributes.as_value(),
-                write=aborted | written(self.config_valid, self.config, address + 16),
-                value=Mux(aborted, Cat(Const(0, 1), attributes.as_value()[1:]), fresh.as_value()),
-                protect=self._protect,
-            ))  # fmt: skip
-            m.d.comb += [
-                entry.attributes.eq(attributes),
-                entry.attributes.valid.eq(attributes.valid & Cat(sound).all()),
-            ]
-            damaged.append(~Cat(sound).all())
-        m.d.comb += self.damaged.eq(Cat(damaged).any())
-        return m
-
-    def _register(self, m: Module, name: str, output: Value, address: int) -> Value:
-        """A bound of a range; returns whether it is as written."""
-        register = Signal(LINE_BITS, name=name)
-        m.d.comb += output.eq(register)
-        write = written(self.config_valid, self.config, address)
-        return keep(m, register, write=write, value=self.config.data[:LINE_BITS], protect=self._protect)
-
-
-@dataclass(frozen=True)
-class RangeHit:
-    """The range of a line; ``base`` and ``attributes`` are 0 when there is none."""
-
-    hit: Signal
-    base: Signal
-    attributes: data.View
-
-
-def find_range(m: Module, ranges: Any, line: Value) -> RangeHit:
-    """The lowest valid range with base <= ``line`` < limit, in the same cycle."""
-    found = RangeHit(Signal(), Signal(LINE_BITS), Signal(regs.RangeAttributes))
-    for i, entry in reversed(list(enumerate(ranges))):
-        inside = Signal(name=f"inside_{i}")
-        m.d.comb += inside.eq(entry.attributes.valid & (entry.base <= line) & (line < entry.limit))
-        with m.If(inside):
-            m.d.comb += [found.hit.eq(1), found.base.eq(entry.base), found.attributes.eq(entry.attributes)]
-    return found
-
-
 @dataclass(frozen=True)
 class _Chunk:
     """A descriptor as the egress keeps it."""
@@ -116,6 +36,11 @@ class _Chunk:
     context: Value
     peer_base: Value
     sound: Value
+    written: Value
+
+
+Match = data.StructLayout({"line": LINE_BITS, "op": 3, "offset": LINE_BITS, "matched": 1, "descriptor": 6})
+"""A row, its lines from its range's base, and the descriptor that it matches; that one's contents come later."""
 
 
 class RangeMatcher(wiring.Component):
@@ -134,8 +59,8 @@ class RangeMatcher(wiring.Component):
         describes matches nothing. Cleared by a disarm.
     idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
 
-    Latency: 2. Throughput: one row per cycle. Reset: empty, not armed, every range and descriptor 0. Disarm empties
-    queue, output and windows and keeps ranges and descriptors.
+    Latency: 3. Throughput: one row per cycle. Reset: empty, not armed, every range and descriptor 0. Disarm empties
+    queue, registers and windows and keeps ranges and descriptors.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -150,58 +75,63 @@ class RangeMatcher(wiring.Component):
     @property
     def latency(self) -> int:
         """Cycles from ``store`` to ``route`` when nothing waits."""
-        return 2
+        return 3
 
     def elaborate(self, platform: Any) -> Module:
-        """Queue, match, output register."""
+        """Queue, match, register with the descriptor's number, its contents, output register."""
         m = Module()
         config = self._parameters
         control = control_pulses(m, self.config_valid, self.config)
         windows, sound_windows = self._windows(m, control)
-        chunks, sound_chunks = self._descriptors(m)
+        chunks = self._descriptors(m)
         m.submodules.ranges = table = RangeTable(entries=config.ranges, protect=config.protect)
         queue = InputQueue(MemoryRequest)
         m.submodules.queue = ResetInserter(control.disarm)(queue)
-
-        advance = Signal()
         m.d.comb += [
             table.config_valid.eq(self.config_valid),
             table.config.eq(self.config),
             queue.i.valid.eq(self.store.valid),
             queue.i.payload.eq(self.store.payload),
             self.store.ready.eq(queue.i.ready),
-            advance.eq(~self.route.valid | self.route.ready),
-            queue.o.ready.eq(advance),
         ]
-        result = self._match(
-            m, queue.o.payload, table.ranges, chunks, data.View(_Window, Array(windows)[queue.o.payload.context])
-        )
-        with m.If(advance):
-            m.d.sync += self.route.valid.eq(queue.o.valid)
+        found, waits = Signal(Match, name="found"), Signal(name="waits")
+        goes, takes = Signal(), Signal()
+        m.d.comb += [
+            goes.eq(~self.route.valid | self.route.ready),
+            takes.eq(~waits | goes),
+            queue.o.ready.eq(takes),
+        ]
+        item = queue.o.payload
+        window = chosen(Cat(item.context == c for c in range(config.contexts)), windows)
+        match = self._match(m, item, table.ranges, chunks, window)
+        route = self._route(m, found, chunks)
+        with m.If(takes):
+            m.d.sync += waits.eq(queue.o.valid)
             with m.If(queue.o.valid):
-                m.d.sync += self.route.payload.eq(result)
+                m.d.sync += found.eq(match)
+        with m.Elif(Cat(chunk.written for chunk in chunks).bit_select(found.descriptor, 1)):
+            m.d.sync += found.matched.eq(0)
+        with m.If(goes):
+            m.d.sync += self.route.valid.eq(waits)
+            with m.If(waits):
+                m.d.sync += self.route.payload.eq(route)
         with m.If(control.disarm):
-            m.d.sync += [self.route.valid.eq(0), self.route.payload.eq(0)]
+            m.d.sync += [waits.eq(0), self.route.valid.eq(0), self.route.payload.eq(0)]
 
-        # Idle: an item that was taken may go on to `route` in the next cycle; after that only transfers move anything.
-        quiet = Signal(init=0)
-        m.d.sync += quiet.eq(~(self.store.valid & self.store.ready))
+        # Idle: nothing can move up before `route` transfers.
         damaged = Signal()
         m.d.comb += [
-            damaged.eq(table.damaged | ~sound_windows | ~sound_chunks),
-            self.idle.eq(quiet & ~(damaged & ~self.uncorrectable)),
+            damaged.eq(table.damaged | ~sound_windows | ~Cat(chunk.sound for chunk in chunks).all()),
+            self.idle.eq((self.route.valid | ~waits) & (waits | ~queue.o.valid) & ~(damaged & ~self.uncorrectable)),
             self.wake_at.eq(NEVER),
         ]
         m.d.sync += self.uncorrectable.eq((self.uncorrectable | damaged) & ~control.disarm)
         return m
 
     def _windows(self, m: Module, control: ControlPulses) -> tuple[list[Value], Value]:
-        """Of each of 16 contexts first and end of its window, and whether all are sound. A damaged one is empty."""
+        """Of each context first and end of its window, and whether all are sound. A damaged one is empty."""
         windows, sound = [], []
-        for c in range(16):
-            if c >= self._parameters.contexts:
-                windows.append(Const(0, _Window.size))
-                continue
+        for c in range(self._parameters.contexts):
             window = Signal(_Window.size, name=f"window_{c}")
             mine = control.context == c
             opens = control.arm & mine
@@ -214,11 +144,11 @@ class RangeMatcher(wiring.Component):
             sound.append(good)
         return windows, Cat(sound).all()
 
-    def _descriptors(self, m: Module) -> tuple[list[_Chunk], Value]:
-        """The copy of the descriptors, written by configuration writes, and whether all of them are sound."""
-        chunks, all_sound = [], []
+    def _descriptors(self, m: Module) -> list[_Chunk]:
+        """The copy of the descriptors, changed by configuration writes."""
+        chunks = []
         for i in range(self._parameters.descriptors):
-            words, sound = {}, []
+            words, sound, writes = {}, [], []
             for word, layout in enumerate(_CHUNK_WORDS):
                 if layout is None:
                     continue
@@ -226,45 +156,61 @@ class RangeMatcher(wiring.Component):
                     regs.DESCRIPTOR_LAYOUTS[word], self.config.data[: regs.DESCRIPTOR_LAYOUTS[word].size]
                 )
                 register = Signal(layout, name=f"chunk_{i}_{word}")
-                address = regs.DESCRIPTOR + i * regs.DESCRIPTOR_STRIDE + 8 * word
+                writes.append(written(
+                    self.config_valid, self.config, regs.DESCRIPTOR + i * regs.DESCRIPTOR_STRIDE + 8 * word
+                ))  # fmt: skip
                 sound.append(keep(
-                    m, register.as_value(), write=written(self.config_valid, self.config, address),
+                    m, register.as_value(), write=writes[-1],
                     value=Cat(source[name] for name in layout.members), protect=self._parameters.protect,
                 ))  # fmt: skip
                 words[word] = register
-            chunks.append(_Chunk(words[0], words[1].context, words[3].peer_base, Cat(sound).all()))
-            all_sound.extend(sound)
-        return chunks, Cat(all_sound).all()
+            chunks.append(_Chunk(words[0], words[1].context, words[3].peer_base, Cat(sound).all(), Cat(writes).any()))
+        return chunks
 
-    def _match(self, m: Module, item: data.View, ranges: Any, chunks: list[_Chunk], window: data.View) -> data.View:
-        """The route of ``item``, whose context has ``window``, in the same cycle."""
-        place = find_range(m, ranges, item.line)
-        first, end = Signal(6), Signal(7)
-        m.d.comb += [first.eq(window.first), end.eq(window.end)]
-        inside = ((Const(1) << end) - 1) & ~((Const(1) << first) - 1)
-        hits = Cat(
-            chunk.sound & (chunk.place.kind != ChunkKind.NONE) & (chunk.context == item.context)
-            & (chunk.place.row0 <= item.row) & (item.row < chunk.place.row1)
-            & (chunk.place.col0 <= item.col) & (item.col < chunk.place.col1)
-            for chunk in chunks
-        )  # fmt: skip
-        hit, number = Signal(len(chunks)), Signal(range(len(chunks)))
-        m.d.comb += hit.eq(hits & inside)
-        for i in reversed(range(len(chunks))):
-            with m.If(hit[i]):
-                m.d.comb += number.eq(i)
-        chunk, peer_base = (
-            Array(chunk.place for chunk in chunks)[number],
-            Array(chunk.peer_base for chunk in chunks)[number],
+    def _match(self, m: Module, item: data.View, ranges: Any, chunks: list[_Chunk], window: Value) -> data.View:
+        """The range and the descriptor of ``item``, whose context has ``window``, in the same cycle.
+
+        A descriptor that is being written matches nothing: its contents would not be those that were compared.
+        """
+        place = find_range(m, ranges, item.line, item.context)
+        look = Signal(_Window)
+        m.d.comb += look.eq(window)
+        hits = Signal(len(chunks))
+        m.d.comb += hits.eq(Cat(
+            chunk.sound & ~chunk.written & (look.first < i + 1) & (i < look.end)
+            & (chunk.place.kind != ChunkKind.NONE) & (chunk.context == item.context)
+            & _within(chunk.place.row0, item.row, chunk.place.row1)
+            & _within(chunk.place.col0, item.col, chunk.place.col1)
+            for i, chunk in enumerate(chunks)
+        ))  # fmt: skip
+        match = Signal(Match)
+        m.d.comb += [
+            match.line.eq(item.line),
+            match.op.eq(item.op),
+            match.offset.eq(place.offset),
+            match.matched.eq(place.mine & item.tagged & hits.any()),
+            match.descriptor.eq(index_of(lowest_bit(hits))),
+        ]
+        return match
+
+    def _route(self, m: Module, found: data.View, chunks: list[_Chunk]) -> data.View:
+        """The route of a match: what its descriptor says, in the same cycle."""
+        number = found.descriptor[: (len(chunks) - 1).bit_length()]
+        place, peer_base, sound = (
+            Array(getattr(chunk, name) for chunk in chunks)[number] for name in ("place", "peer_base", "sound")
         )
         result = Signal(Route)
-        in_range = place.hit & item.tagged & (item.context == place.attributes.context)
         m.d.comb += [
-            result.matched.eq(in_range & hit.any()),
-            result.remote.eq(result.matched & (chunk.kind == ChunkKind.REMOTE)),
-            result.descriptor.eq(Mux(result.matched, number, 0)),
-            result.op.eq(Mux(result.remote, chunk.op, item.op)),
-            result.peer.eq(Mux(result.remote, chunk.peer, 0)),
-            result.line.eq(Mux(result.remote, item.line - place.base + peer_base, item.line)),
+            result.matched.eq(found.matched & sound),
+            result.remote.eq(result.matched & (place.kind == ChunkKind.REMOTE)),
+            result.descriptor.eq(Mux(result.matched, found.descriptor, 0)),
+            result.op.eq(Mux(result.remote, place.op, found.op)),
+            result.peer.eq(Mux(result.remote, place.peer, 0)),
+            result.line.eq(Mux(result.remote, found.offset + peer_base, found.line)),
         ]
         return result
+
+
+def _within(first: Value, value: Value, end: Value) -> Value:
+    """``first`` <= ``value`` < ``end``. Of a <= synthesis makes a subtraction and a test for zero behind it."""
+    return ~(value < first) & (value < end)

@@ -6,13 +6,14 @@ from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
+from ..blocks.choose import chosen
 from ..blocks.queues import InputQueue
 from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import MemoryRequest, Op
 from ..signatures import slice_signature
 from .arbiter import Sources, StreamArbiter
-from .range_matcher import RangeTable, find_range
+from .range_table import RangeTable, find_range
 from .token_queue import TokenQueue
 
 MatchedRequest = data.StructLayout({"request": MemoryRequest, "epoch": 2})
@@ -88,13 +89,14 @@ class MemorySlice(wiring.Component):
         m.d.comb += granted.eq(arbiter.grant.as_value().any())
         with m.If(granted | sent):
             m.d.sync += self.dram.valid.eq(granted)
-        for name, head in heads.items():
-            with m.If(arbiter.grant[name]):
-                m.d.sync += [
-                    self.dram.payload.eq(head.payload.request),
-                    self.dram.payload.stream.eq(name.startswith("comm")),
-                    epoch.eq(head.payload.epoch),
-                ]
+        next_up = Signal(MatchedRequest)
+        m.d.comb += next_up.eq(chosen(arbiter.choice.as_value(), [head.payload for head in heads.values()]))
+        with m.If(granted):
+            m.d.sync += [
+                self.dram.payload.eq(next_up.request),
+                self.dram.payload.stream.eq(arbiter.choice.comm_read | arbiter.choice.comm_write),
+                epoch.eq(next_up.epoch),
+            ]
         with m.If(control.disarm):
             m.d.sync += [self.dram.valid.eq(0), self.dram.payload.eq(0), epoch.eq(0)]
 
@@ -148,12 +150,11 @@ class MemorySlice(wiring.Component):
         request = matched.request
         m.d.comb += [request.eq(item), request.tagged.eq(0)]
         if name.endswith("write"):
-            place = find_range(m, ranges, item.line)
+            place = find_range(m, ranges, item.line, item.context)
             attributes = place.attributes
             updates = (item.op >= Op.STORE) & (item.op <= Op.MAX)
-            mine = item.context == attributes.context
-            m.d.comb += foreign.eq(place.hit & ~mine & (item.op != Op.READ))
-            with m.If(place.hit & item.tagged & updates & mine):
+            m.d.comb += foreign.eq(place.foreign & (item.op != Op.READ))
+            with m.If(place.mine & item.tagged & updates):
                 m.d.comb += [
                     request.tagged.eq(1),
                     request.op.eq(Mux(item.op == Op.STORE, attributes.op, item.op)),
@@ -197,7 +198,7 @@ class MemorySlice(wiring.Component):
             # A place in the token queue stays reserved for every update that the memory has not reported yet.
             request = self.update_done
             outstanding = Signal(range(depth + 1))
-            epoch = find_range(m, ranges, request.line).attributes.epoch
+            epoch = find_range(m, ranges, request.line, request.context).attributes.epoch
             push = self.update_done_valid & request.tagged & (outstanding != 0)
             with m.If(control.disarm):
                 m.d.sync += outstanding.eq(0)
@@ -214,8 +215,12 @@ class MemorySlice(wiring.Component):
             self.token.payload.eq(queue.o.payload),
             queue.o.ready.eq(self.token.ready),
         ]
-        may_track = Signal()
-        m.d.comb += may_track.eq(queue.level + outstanding + tracked < depth)
+        # A place after what `dram` holds, too, without waiting for the sum.
+        may_track, place, reserved = Signal(), Signal(name="place"), queue.level + outstanding
+        m.d.comb += [
+            place.eq(reserved < depth),
+            may_track.eq(place & ~(tracked & (reserved == depth - 1))),
+        ]
         return may_track, push | (self.token.valid & self.token.ready) | queue.uncorrectable
 
     def _aborted(self, m: Module, control: ControlPulses) -> Signal:

@@ -9,7 +9,7 @@ from amaranth.lib import data
 from ...config import T3Config, preset
 from ...control import register_map as regs
 from ...layouts import ChunkKind, MemoryRequest, Route
-from ...memory_side.range_matcher import RangeMatcher
+from ...memory_side.range_matcher import Match, RangeMatcher
 from ..harness import Harness
 from ..naive_ranges import NaiveRanges
 from ..proof import Proof
@@ -19,10 +19,14 @@ _PLACE, _AMOUNT, _TARGET = (regs.DESCRIPTOR_LAYOUTS[word] for word in (0, 1, 3))
 
 @dataclass(frozen=True)
 class _Map:
-    """What was last written: descriptors by their words, and the window of each context."""
+    """What was last written: descriptors by their words, and the window of each context.
+
+    ``written`` says of each descriptor whether it is being written.
+    """
 
     ranges: NaiveRanges
     descriptors: list[dict[int, data.View]]
+    written: list[Value]
     first: list[Signal]
     end: list[Signal]
     disarm: Value
@@ -32,15 +36,18 @@ def _naive_map(m: Module, part: RangeMatcher) -> _Map:
     """The registers of the map, written as software writes them."""
     config, write = part.parameters, part.config
     ranges = NaiveRanges(m, part.config_valid, write, config.ranges)
-    descriptors = []
+    descriptors, written = [], []
     for i in range(config.descriptors):
         words = {0: Signal(_PLACE, name=f"place_{i}"), 1: Signal(_AMOUNT, name=f"amount_{i}")}
         words[3] = Signal(_TARGET, name=f"target_{i}")
+        writes = {}
         for word, register in words.items():
             address = regs.DESCRIPTOR + i * regs.DESCRIPTOR_STRIDE + 8 * word
-            with m.If(part.config_valid & (write.address == address)):
+            writes[word] = part.config_valid & (write.address == address)
+            with m.If(writes[word]):
                 m.d.sync += register.eq(write.data)
         descriptors.append(words)
+        written.append(writes[0] | writes[1] | writes[3])
     control = data.View(regs.Control, write.data[: regs.Control.size])
     action = part.config_valid & (write.address == regs.CONTROL)
     first = [Signal(6, name=f"first_{c}") for c in range(config.contexts)]
@@ -50,38 +57,45 @@ def _naive_map(m: Module, part: RangeMatcher) -> _Map:
             m.d.sync += [first[c].eq(control.first), end[c].eq(control.first + control.descriptors)]
         with m.Elif(action & (control.disarm | (control.abort & (control.context == c)))):
             m.d.sync += [first[c].eq(0), end[c].eq(0)]
-    return _Map(ranges, descriptors, first, end, action & control.disarm)
+    return _Map(ranges, descriptors, written, first, end, action & control.disarm)
+
+
+def _word(fields: dict[str, Any]) -> Value:
+    """A route of these fields, the others are 0."""
+    return Cat((Value.cast(fields.get(name, 0)) | Const(0, field.width))[: field.width] for name, field in Route)
+
+
+def _unmatched(item: Any) -> Value:
+    return _word({"line": item.line, "op": item.op})
+
+
+def _by(item: Any, i: int, words: dict[int, data.View], offset: Value) -> Value:
+    """The route that descriptor ``i`` gives an item so many lines behind its range's base."""
+    place, target = words[0], words[3]
+    remote = place.kind == ChunkKind.REMOTE
+    return _word({
+        "line": Mux(remote, offset + target.peer_base, item.line), "op": Mux(remote, place.op, item.op),
+        "matched": Const(1), "remote": remote, "descriptor": Const(i, 6), "peer": Mux(remote, place.peer, 0),
+    })  # fmt: skip
 
 
 def _route(item: Any, chunks: _Map) -> Value:
     """The route of an item, one question after the other."""
     hit, base, attributes = chunks.ranges.first(item.line)
     asks = hit & item.tagged & (item.context == attributes.context)
-    fields = {
-        "line": item.line,
-        "op": item.op,
-        "matched": Const(0),
-        "remote": Const(0),
-        "descriptor": Const(0),
-        "peer": Const(0),
-    }
+    route = _unmatched(item)
     for i, words in reversed(list(enumerate(chunks.descriptors))):
-        place, amount, target = words[0], words[1], words[3]
+        place, amount = words[0], words[1]
         live = Cat(
             (item.context == c) & (first <= i) & (i < end)
             for c, (first, end) in enumerate(zip(chunks.first, chunks.end, strict=True))
         ).any()
         rows = (place.row0 <= item.row) & (item.row < place.row1)
         cols = (place.col0 <= item.col) & (item.col < place.col1)
-        mine = asks & live & rows & cols & (place.kind != ChunkKind.NONE) & (amount.context == item.context)
-        remote = place.kind == ChunkKind.REMOTE
-        here = {
-            "line": Mux(remote, item.line - base + target.peer_base, item.line),
-            "op": Mux(remote, place.op, item.op), "matched": Const(1), "remote": remote, "descriptor": Const(i, 6),
-            "peer": Mux(remote, place.peer, 0),
-        }  # fmt: skip
-        fields = {name: Mux(mine, here[name], other) for name, other in fields.items()}
-    return Cat((Value.cast(fields[name]) | Const(0, field.width))[: field.width] for name, field in Route)
+        own = (place.kind != ChunkKind.NONE) & (amount.context == item.context)
+        mine = asks & live & rows & cols & own & ~chunks.written[i]
+        route = Mux(mine, _by(item, i, words, item.line - base), route)
+    return route
 
 
 def _routes(config: T3Config) -> Harness:
@@ -90,40 +104,66 @@ def _routes(config: T3Config) -> Harness:
     harness = Harness(part)
     m, inside = harness.m, harness.inside
     chunks = _naive_map(m, part)
-    queued, at_exit = Signal(2), Signal()  # the abstract model: how many wait, and whether a route is given
+    # The abstract model: how many wait, whether one is matched, and whether a route is given.
+    queued, between, at_exit = Signal(2), Signal(), Signal()
     enters = part.store.valid & part.store.ready
-    turn = (queued != 0) & (~at_exit | part.route.ready)
-    m.d.sync += [queued.eq(queued + enters - turn), at_exit.eq(turn | (at_exit & ~part.route.ready))]
-    watched, before, leaving = Signal(), Signal(2), Signal()
+    goes = between & (~at_exit | part.route.ready)
+    turn = (queued != 0) & (~between | goes)
+    m.d.sync += [
+        queued.eq(queued + enters - turn),
+        between.eq(turn | (between & ~goes)),
+        at_exit.eq(goes | (at_exit & ~part.route.ready)),
+    ]
+    watched, before, matched, leaving = Signal(), Signal(2), Signal(), Signal()
     item, expected, stray = Signal(MemoryRequest), Signal(Route), Signal()
     own = Cat(
         chunks.ranges.holds(i, item.line) & (attributes.context == item.context)
         for i, attributes in enumerate(chunks.ranges.attributes)
     )
+    overwritten = (
+        expected.matched & Cat(written & (expected.descriptor == i) for i, written in enumerate(chunks.written)).any()
+    )
     with m.If(watched & leaving & part.route.ready):
         m.d.sync += watched.eq(0)
-    with m.Elif(watched & turn & (before == 0) & ~leaving):
-        m.d.sync += [leaving.eq(1), expected.eq(_route(item, chunks)), stray.eq(~own.any())]
-    with m.Elif(watched & turn & ~leaving):
+    with m.Elif(watched & matched & goes & ~leaving):
+        m.d.sync += leaving.eq(1)
+    with m.Elif(watched & matched & ~leaving & overwritten):
+        m.d.sync += expected.eq(_unmatched(item))
+    with m.Elif(watched & turn & (before == 0) & ~matched):
+        m.d.sync += [matched.eq(1), expected.eq(_route(item, chunks)), stray.eq(~own.any())]
+    with m.Elif(watched & turn & ~matched):
         m.d.sync += before.eq(before - 1)
     with m.Elif(~watched & enters & harness.free("look_at_this_item")):
-        m.d.sync += [watched.eq(1), leaving.eq(0), before.eq(queued - turn), item.eq(part.store.payload)]
+        m.d.sync += [watched.eq(1), matched.eq(0), leaving.eq(0)]
+        m.d.sync += [before.eq(queued - turn), item.eq(part.store.payload)]
     with m.If(chunks.disarm):
-        m.d.sync += [queued.eq(0), at_exit.eq(0), watched.eq(0)]
+        m.d.sync += [queued.eq(0), between.eq(0), at_exit.eq(0), watched.eq(0)]
 
     route, gone = part.route.payload, watched & leaving
     harness.claim("it is ready while fewer than two wait", part.store.ready == (queued < 2))
-    harness.claim("a route is given in the cycle after its turn, and no other", part.route.valid == at_exit)
+    harness.claim("a route is given two cycles after its turn, and no other", part.route.valid == at_exit)
     harness.claim("an item has the route that the map says", ~gone | (at_exit & (route == expected)))
     harness.claim("what is in no live range of its context matches nothing", ~(gone & stray) | ~route.matched)
     harness.cover("the second descriptor sends an item elsewhere", gone & route.remote & (route.descriptor == 1))
     harness.cover("an item of a range stays here", gone & route.matched & ~route.remote)
+    harness.cover("the descriptor of an item is written while it waits", watched & matched & ~leaving & overwritten)
     # What makes it inductive: where the chosen item is, and that the part's registers are those of the map.
     head, spare = inside[r"queue\.o__payload"], inside[r"queue\.spare"]
     place = Mux(before == 0, head, spare)
     harness.claim("as many wait", queued == inside[r"queue\.o__valid"] + inside[r"queue\.full"])
     harness.claim("the first place is taken first", inside[r"queue\.o__valid"] | ~inside[r"queue\.full"])
-    harness.claim("the chosen item waits", ~watched | leaving | ((before < queued) & (place == Value.cast(item))))
+    harness.claim("the chosen item waits", ~watched | matched | ((before < queued) & (place == Value.cast(item))))
+    found = data.View(Match, inside["found"])
+    chosen = _unmatched(item)
+    for i, words in enumerate(chunks.descriptors):
+        chosen = Mux(found.matched & (found.descriptor == i), _by(item, i, words, found.offset), chosen)
+    same = (found.line == item.line) & (found.op == item.op) & (Value.cast(expected) == chosen)
+    harness.claim("the chosen item is matched", ~watched | ~matched | leaving | (between & same))
+    harness.claim("it is matched before it leaves", ~watched | matched | ~leaving)
+    harness.claim("what is of no live range is not matched", ~(watched & matched & stray) | ~expected.matched)
+    harness.claim("an item between is there", inside["waits"] == between)
+    there = ~found.matched | (found.descriptor < len(chunks.descriptors))
+    harness.claim("an item matches a descriptor that there is", ~between | there)
     chunks.ranges.claim_kept(harness)
     for c, (first, end) in enumerate(zip(chunks.first, chunks.end, strict=True)):
         harness.claim(f"the window of context {c}", inside[f"window_{c}"] == Cat(first, end))
@@ -143,8 +183,9 @@ PROOFS = (
         name="matcher.routes",
         invariants=(4, 8),
         says="Every store row leaves the egress once, in order, with the route that the first live range and the first "
-        "descriptor of its context's window give it when it is its turn, two cycles after it came if nothing waits; "
-        "ranges and descriptors change only when written or aborted.",
+        "descriptor of its context's window give it when it is its turn, three cycles after it came if nothing waits; "
+        "ranges and descriptors change only when written or aborted. A descriptor that is written then, or while the "
+        "row waits for `route`, gives it none.",
         harness=_routes,
         sizes={
             "1 range, 2 descriptors": preset("small", ranges=1, descriptors=2, chunk_window=2),
