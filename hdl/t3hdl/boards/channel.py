@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module, Signal
+from amaranth.hdl import Const, Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -12,10 +12,7 @@ from ..layouts import LINE_BYTES, MemoryRequest, local_line
 from ..near_memory.nmc import NmcUnit
 from . import gemm, line_values
 from .rounds import Seed, dtype_of
-
-BLOCKS = 16
-UPDATE_BITS = 6
-"""Enough for the updates of a DMA block."""
+from .update_counts import UPDATE_BITS, UpdateCounts
 
 
 class Channel(wiring.Component):
@@ -29,7 +26,7 @@ class Channel(wiring.Component):
     flags : Out(5) : exceptions of the NMC unit.
     busy : Out(1) : something is not performed yet.
     forget, block : In : zeroes the count of a DMA block (or shows it).
-    updates : Out(6) : tracked updates of ``block`` that were taken, one cycle later.
+    updates : Out(6) : tracked updates of ``block`` that were taken, two cycles later.
 
     Throughput: one request per cycle.
     """
@@ -38,7 +35,7 @@ class Channel(wiring.Component):
         super().__init__({
             "seed": In(Seed), "open": In(1), "dram": In(stream.Signature(MemoryRequest)),
             "read_done": Out(1), "read_data": Out(8 * LINE_BYTES), "flags": Out(5), "busy": Out(1),
-            "forget": In(1), "block": In(range(BLOCKS)), "updates": Out(UPDATE_BITS),
+            "forget": In(1), "block": In(range(gemm.BLOCK_NUMBERS)), "updates": Out(UPDATE_BITS),
         })  # fmt: skip
         self._config = config
 
@@ -58,8 +55,15 @@ class Channel(wiring.Component):
             self.flags.eq(nmc.done_flags & nmc.done_valid.replicate(5)),
             self.busy.eq(self.dram.valid | ~nmc.idle),
         ]
+        m.submodules.counts = counts = UpdateCounts()
+        m.d.comb += [
+            counts.count.eq(self.dram.valid & self.dram.ready & dram.tagged),
+            counts.block.eq(gemm.block(dram.line[: gemm.ADDRESS_BITS])),
+            counts.forget.eq(self.forget),
+            counts.asked.eq(self.block),
+            self.updates.eq(counts.updates),
+        ]
         self._store(m, nmc)
-        self._count(m)
         return m
 
     def _store(self, m: Module, nmc: Any) -> None:
@@ -75,23 +79,3 @@ class Channel(wiring.Component):
             read.en.eq(nmc.read_valid),
             nmc.read_data.eq(read.data),
         ]
-
-    def _count(self, m: Module) -> None:
-        """Tracked updates of each block, one cycle after they were taken."""
-        m.submodules.counts = counts = Memory(shape=UPDATE_BITS, depth=BLOCKS, init=[])
-        old, shown, write = counts.read_port(domain="comb"), counts.read_port(domain="comb"), counts.write_port()
-        taken, block = Signal(), Signal(range(BLOCKS))
-        m.d.sync += [
-            taken.eq(self.dram.valid & self.dram.ready & self.dram.payload.tagged),
-            block.eq(gemm.block(self.dram.payload.line[: gemm.ADDRESS_BITS])),
-            self.updates.eq(shown.data),
-        ]
-        m.d.comb += [
-            old.addr.eq(block),
-            shown.addr.eq(self.block),
-            write.en.eq(taken | self.forget),
-            write.addr.eq(block),
-            write.data.eq(old.data + 1),
-        ]
-        with m.If(self.forget):
-            m.d.comb += [write.addr.eq(self.block), write.data.eq(0)]

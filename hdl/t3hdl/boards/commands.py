@@ -13,7 +13,6 @@ from .failures import Failure, What
 from .rounds import Seed, dtype_of, op_of
 from .traffic import CONTEXT
 
-BLOCKS = 16
 _GROUP = 24
 """Bits that are compared in one cycle by one piece of logic."""
 
@@ -43,7 +42,7 @@ class CommandChecker(wiring.Component):
     def __init__(self, *, config: T3Config, counters: int, counted_bits: int) -> None:
         super().__init__({
             "seed": In(Seed), "command": In(stream.Signature(DmaCommand)),
-            "block": Out(range(BLOCKS)), "updates": In(counted_bits).array(counters),
+            "block": Out(range(gemm.BLOCK_NUMBERS)), "updates": In(counted_bits).array(counters),
             "read": Out(1), "reading": In(1), "done_valid": Out(1), "failure": Out(Failure), "busy": Out(1),
         })  # fmt: skip
         self._config = config
@@ -53,7 +52,7 @@ class CommandChecker(wiring.Component):
         m = Module()
         command = self.command.payload
         groups = self._compare(m)
-        wrong, seen, index, total = Signal(), Signal(BLOCKS), Signal(range(len(self.updates))), Signal(8)
+        wrong, seen, index, total = Signal(), Signal(gemm.BLOCK_NUMBERS), Signal(range(len(self.updates))), Signal(8)
         sent_before, enough = Signal(), Signal()
         m.d.comb += [
             self.busy.eq(self.command.valid | self.read | self.reading | self.done_valid),
@@ -91,7 +90,7 @@ class CommandChecker(wiring.Component):
                     m.d.sync += fail(What.TWICE)
                 with m.Elif(~enough):
                     m.d.sync += fail(What.EARLY)
-                m.d.sync += [seen.eq(seen | (1 << self.block)[:BLOCKS]), self.read.eq(1)]
+                m.d.sync += [seen.eq(seen | (1 << self.block)[: gemm.BLOCK_NUMBERS]), self.read.eq(1)]
                 m.next = "READ"
             with m.State("READ"):
                 m.next = "READING"

@@ -33,6 +33,8 @@ PEER_BASE = 0x13_9A78_2400
 """First line of the output at the peer."""
 BLOCK_ROW_SHIFT, BLOCK_COL_SHIFT = 0, 1
 """A DMA block is one tile row high and two tile columns wide."""
+BLOCK_NUMBERS = 16
+"""Numbers of blocks, see :func:`block`."""
 KINDS = (ChunkKind.REMOTE, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.LOCAL)
 """What happens to a chunk, by its position in the ring's order."""
 
@@ -78,7 +80,7 @@ def position(address: Any, gpu: Any) -> Any:
 
 
 def block(address: Any) -> Any:
-    """A number for each DMA block of the memory, 0 to 15: tile row and block column."""
+    """A number for each DMA block of the memory: tile row and block column."""
     return ((address >> 4) & 0b1110) | ((address >> 2) & 1)
 
 

@@ -10,7 +10,6 @@ from amaranth.lib.wiring import In, Out
 from ..config import T3Config
 from ..layouts import LINE_BYTES, Dtype, MemoryRequest, Op, channel_of
 from . import gemm
-from .commands import BLOCKS
 from .failures import Failure, What
 from .line_values import LANES, STORE, expected_words
 from .rounds import Seed, dtype_of, op_of, spread
@@ -39,7 +38,7 @@ class Reader(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "seed": In(Seed),
-            "read_block": In(1), "block": In(range(BLOCKS)), "read_all": In(1), "busy": Out(1),
+            "read_block": In(1), "block": In(range(gemm.BLOCK_NUMBERS)), "read_all": In(1), "busy": Out(1),
             "comm_read": Out(stream.Signature(MemoryRequest)).array(config.slices),
             "read_done": In(1).array(config.slices), "read_data": In(8 * LINE_BYTES).array(config.slices),
             "checksum": Out(32), "failure": Out(Failure),
@@ -52,7 +51,7 @@ class Reader(wiring.Component):
         m.submodules.out = out = Distributor(config=self._config, incoming=0, read_tag=READ_TAG)
         for inner, outer in zip(out.o, self.comm_read, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
-        number, block, everything = Signal(range(gemm.LINES + 1)), Signal(range(BLOCKS)), Signal()
+        number, block, everything = Signal(range(gemm.LINES + 1)), Signal(range(gemm.BLOCK_NUMBERS)), Signal()
         address, line = Signal(gemm.ADDRESS_BITS), Signal(8 * LINE_BYTES)
         lane, drain = Signal(range(LANES)), Signal(range(_PIPELINE + 1))
         of_block = Cat(number[:2], block[0], number[2:4], block[1:])

@@ -17,8 +17,9 @@ Numbers = data.StructLayout({
 _DIGIT, _VERDICT, _END = 0x80, 0x81, 0x82
 """Codes of the text: the next digit; go on with the verdict; the line is over."""
 _VERDICT_SIZE = 32
-_VERDICTS = 256
+_VERDICTS = 128
 """Where the verdicts' texts begin, ``_VERDICT_SIZE`` bytes each."""
+_SIZE = 512
 
 
 def text() -> list[int]:
@@ -57,9 +58,9 @@ class Report(wiring.Component):
         """The text's place in the ROM, and the digits that are left, the next one on top."""
         m = Module()
         codes = text()
-        m.submodules.rom = rom = Memory(shape=8, depth=1024, init=codes, attrs={"ram_style": "block"})
+        m.submodules.rom = rom = Memory(shape=8, depth=_SIZE, init=codes, attrs={"ram_style": "block"})
         port = rom.read_port()
-        place, digits, what = Signal(range(1024)), Signal(Numbers), Signal(4)
+        place, digits, what = Signal(range(_SIZE)), Signal(Numbers), Signal(4)
         digit = digits.as_value()[-4:]
         m.d.comb += port.addr.eq(place)
         with m.FSM():
@@ -77,7 +78,7 @@ class Report(wiring.Component):
                     self.o.payload.eq(Mux(port.data[7], digit + Mux(digit < 10, ord("0"), ord("A") - 10), port.data)),
                 ]
                 with m.If(port.data == _DIGIT):
-                    m.d.sync += digits.eq(Cat(digit, digits.as_value()[:-4]))
+                    m.d.sync += digits.eq(digits.as_value() << 4)
                 with m.If(port.data == _VERDICT):
                     m.d.sync += place.eq(Cat(*[0] * 5, what, 0) + _VERDICTS)
                     m.next = "FETCH"

@@ -11,17 +11,16 @@ from ..signatures import AXI
 from ..unit import T3Unit
 from . import gemm
 from .axi_master import AxiMaster
-from .channel import BLOCKS, UPDATE_BITS, Channel
+from .channel import Channel
 from .commands import CommandChecker
 from .program import Run
 from .reader import Reader
 from .referee import Referee
+from .run_control import RunControl
 from .sequencer import Sequencer
 from .traffic import CONTEXT, BackgroundReads, IncomingTraffic, LocalTraffic
+from .update_counts import UPDATE_BITS
 from .walk import Noise
-
-QUIET_CYCLES = 256
-"""After so many cycles without an access at the memory none waits in a slice: communication is let through after 40."""
 
 
 class SelfTest(wiring.Component):
@@ -58,7 +57,7 @@ class SelfTest(wiring.Component):
         super().__init__({"button": In(1), "running": Out(1), "passed": Out(1), "failed": Out(1), "tx": Out(1, init=1)})
         self._unit = T3Unit(config=config)
         self._channels = [Channel(config=config) for _ in range(config.slices)]
-        self._noise = Noise()
+        self._noise, self._runs = Noise(), RunControl()
         self._sequencer = Sequencer(config=config, unit=True)
         self._axi = AxiMaster()
         self._local = LocalTraffic(config=config)
@@ -77,7 +76,7 @@ class SelfTest(wiring.Component):
         m = Module()
         m.submodules.unit = self._unit
         m.submodules.referee = referee = self._referee
-        m.submodules.noise = self._noise
+        m.submodules.noise, m.submodules.runs = self._noise, self._runs
         m.submodules.sequencer = self._sequencer
         m.submodules.axi = self._axi
         for number, channel in enumerate(self._channels):
@@ -170,35 +169,29 @@ class SelfTest(wiring.Component):
         ]
 
     def _connect_runs(self, m: Module) -> None:
-        """What a RUN step starts, and when it is over: when the memory has been still for a while."""
-        sequencer, referee, commands, reader = self._sequencer, self._referee, self._commands, self._reader
-        zero, play, check = (sequencer.run[run] for run in (Run.ZERO, Run.PLAY, Run.CHECK))
-        forgotten, forgetting, checking = Signal(range(BLOCKS)), Signal(), Signal()
-        active, still = Signal(), Signal(range(QUIET_CYCLES + 1))
+        """The memory is read when the last command is done."""
+        runs, referee, commands, reader = self._runs, self._referee, self._commands, self._reader
+        checking = Signal()
         working = [self._local.busy, self._incoming.busy, commands.busy, reader.busy, checking]
-        m.d.sync += [
-            active.eq(Cat(sequencer.run, working, *(channel.busy for channel in self._channels)).any()),
-            still.eq(Mux(active, 0, still + ~still[-1])),
-            forgotten.eq(forgotten + 1),
-        ]
         m.d.comb += [
-            sequencer.busy.eq(~still[-1]),
-            self._local.zero.eq(zero),
-            self._local.play.eq(play),
-            self._incoming.play.eq(play),
+            runs.begin.eq(referee.begin),
+            runs.run.eq(self._sequencer.run),
+            runs.working.eq(Cat(working, *(channel.busy for channel in self._channels)).any()),
+            self._sequencer.busy.eq(runs.busy),
+            referee.timed.eq(runs.timed),
+            self._local.zero.eq(runs.run[Run.ZERO]),
+            self._local.play.eq(runs.run[Run.PLAY]),
+            self._incoming.play.eq(runs.run[Run.PLAY]),
             self._incoming.drop.eq(referee.inject),
             self._background.enable.eq(self._local.busy),
             reader.read_all.eq(checking & ~commands.busy & ~reader.busy),
         ]
-        with m.If(play):
-            m.d.sync += referee.timed.eq(1)
-        with m.If(check | referee.begin):
-            m.d.sync += [referee.timed.eq(0), checking.eq(check)]
-        with m.Elif(reader.read_all):
+        with m.If(runs.run[Run.CHECK]):
+            m.d.sync += checking.eq(1)
+        with m.If(reader.read_all | referee.begin):
             m.d.sync += checking.eq(0)
-        with m.If(zero):
-            m.d.sync += [forgetting.eq(1), forgotten.eq(0)]
-        with m.Elif(forgotten == BLOCKS - 1):
-            m.d.sync += forgetting.eq(0)
         for channel in self._channels:
-            m.d.comb += [channel.forget.eq(forgetting), channel.block.eq(Mux(forgetting, forgotten, commands.block))]
+            m.d.comb += [
+                channel.forget.eq(runs.forget),
+                channel.block.eq(Mux(runs.forget, runs.forgotten, commands.block)),
+            ]

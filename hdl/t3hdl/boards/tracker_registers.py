@@ -1,0 +1,64 @@
+"""Registers for a tracker and a trigger that stand alone: writes go to both, and a few numbers can be read."""
+
+from typing import Any
+
+from amaranth.hdl import Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..control import register_map as regs
+from ..layouts import ConfigWrite, ContextStatus, Stuck
+from .sequencer import BusRequest
+
+
+class TrackerRegisters(wiring.Component):
+    """What the programme of a round needs of :class:`~t3hdl.control.registers.ControlRegisters`, at the same addresses.
+
+    Members
+    -------
+    request : In(stream(BusRequest)), response_valid, response_error, response_data : Out : an access, and its answer.
+    config_valid, config : Out : to tracker and trigger.
+    everything else : In : as in ControlRegisters.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({
+            "request": In(stream.Signature(BusRequest)),
+            "response_valid": Out(1), "response_error": Out(1), "response_data": Out(64),
+            "config_valid": Out(1), "config": Out(ConfigWrite),
+            "init_done": In(1), "maintenance": In(1), "abort_busy": In(1),
+            "unmatched": In(1), "over_count": In(1), "over_total": In(1),
+            "updates": In(48), "tiles": In(32), "triggers": In(32), "done_mask": In(64),
+            "stuck": In(Stuck), "context": In(ContextStatus),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """Answers after two cycles: a write has then reached the parts."""
+        m = Module()
+        request = self.request.payload
+        m.d.comb += [self.request.ready.eq(~self.config_valid), self.config.address.eq(request.address)]
+        m.d.comb += self.config.data.eq(request.data)
+        m.d.sync += [
+            self.config_valid.eq(self.request.valid & self.request.ready & request.write),
+            self.response_valid.eq((self.request.valid & self.request.ready & ~request.write) | self.config_valid),
+        ]
+        status = {name: getattr(self, name) for name in ("init_done", "maintenance", "abort_busy")}
+        errors = {name: getattr(self, name) for name in ("unmatched", "over_count", "over_total")}
+        values = {
+            regs.STATUS: _placed(regs.Status, status), regs.ERRORS: _placed(regs.Errors, errors),
+            regs.UPDATES: self.updates, regs.TILES: self.tiles, regs.TRIGGERS: self.triggers,
+            regs.DONE_MASK: self.done_mask, regs.STUCK: self.stuck, regs.CONTEXT: self.context,
+        }  # fmt: skip
+        with m.Switch(request.address):
+            for address, value in values.items():
+                with m.Case(address):
+                    m.d.sync += self.response_data.eq(value)
+        return m
+
+
+def _placed(layout: Any, fields: dict[str, Any]) -> Any:
+    """A register with these one-bit fields."""
+    result: Any = 0
+    for name, value in fields.items():
+        result = result | (value << layout[name].offset)
+    return result
