@@ -21,6 +21,10 @@ A check that never fails may be blind. So the generated netlists get small mista
 `make mutants` does it again (`python mutation/campaign.py --help`: one part, another seed, more mutants). This page is
 made from its results, [mutation.json](proofs/mutation.json), by `python -m t3sim.reports.mutation_page`.
 
+The results below were put together part by part while the hardware got more pipeline stages: those of trigger, matcher,
+slice, leaf, root, nmc and alu are of the stages before, and matcher, axi, slice, nmc, alu, monitor and registers were
+mutated with event queues of 2 places. Proofs were asked about tracker and trigger alone.
+
 ## How
 
 1. **Mutants.** Yosys' `mutate` chooses bits of the ports of cells of a part's word-level netlist, the one that its
