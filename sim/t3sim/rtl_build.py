@@ -33,15 +33,18 @@ _LINKER_FLAGS = ("-shared", "-Wl,--gc-sections", "-pthread")
 _RUNTIME = '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n'
 
 
-def library(name: str, verilog: str, words: WordMap, select: str = "") -> Path:
+def library(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3) -> Path:
     """The shared library of the part ``name`` (also its top module), compiled now or before.
 
-    ``select`` as in :func:`~t3sim.rtl_wrapper.wrapper`.
+    ``select`` as in :func:`~t3sim.rtl_wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run for
+    seconds alone takes less time in all with 1.
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     tools = find_toolchain()
     # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
-    key = digest(verilog, wrapper(words, (), select), *_VERILATOR_FLAGS, *_build_texts(tools), *_LINKER_FLAGS)
+    level = f"-O{optimise}"
+    flags = (*_VERILATOR_FLAGS, *_build_texts(tools), *_LINKER_FLAGS, level)
+    key = digest(verilog, wrapper(words, (), select), *flags)
 
     def build(folder: Path) -> Path:
         _log.info("compiling %s", name)
@@ -50,7 +53,7 @@ def library(name: str, verilog: str, words: WordMap, select: str = "") -> Path:
         tools.verilate([*_VERILATOR_FLAGS, "--top-module", name, f"{name}.v"], folder)
         sources = sorted(path.name for path in folder.glob("*.cpp"))
         (folder / "part.cpp").write_text(wrapper(words, sources, select))
-        tools.compile([*_flags(tools), *_LINKER_FLAGS, "part.cpp", str(runtime), "-o", "part.so"], folder)
+        tools.compile([*_flags(tools), *_LINKER_FLAGS, level, "part.cpp", str(runtime), "-o", "part.so"], folder)
         return folder / "part.so"
 
     return cached(f"{name}-{key}.so", build)

@@ -48,8 +48,8 @@ PARTS: dict[str, Callable[[T3Config], Component]] = {
 
 # Multiplexers instead of processes: Icarus 11 leaves some `always @*` blocks unevaluated at time zero. No initial
 # values: reset and the walkers write everything that is read. Nothing is optimised, so names survive.
+_WITHOUT_CONTENT = "delete */t:$meminit_v2"
 _SCRIPT = r"""
-delete */t:$meminit_v2
 proc -noopt
 memory_collect
 opt_clean -purge
@@ -72,8 +72,10 @@ class VerilogError(Exception):
     """Yosys, which writes the Verilog, is missing or fails; the message says what to do."""
 
 
-def write_verilog(component: Component, name: str) -> str:
+def write_verilog(component: Component, name: str, *, roms: bool = False) -> str:
     """The Verilog of ``component`` as module ``name``, with the modules that it is made of.
+
+    With ``roms`` memories begin with what they hold, else with nothing: the hardware writes them before it reads them.
 
     The same component gives the same bytes everywhere, for one version of Amaranth and its Yosys. Identical parts
     share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``.
@@ -83,7 +85,7 @@ def write_verilog(component: Component, name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError(f"a module name must be letters, digits and underscores, not {name!r}: choose another name")
     netlist = share_modules(rtlil.convert(component, name=name, emit_src=False))
-    script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{_SCRIPT}"
+    script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{'' if roms else _WITHOUT_CONTENT}{_SCRIPT}"
     waivers = "".join(f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items())
     try:
         yosys = find_yosys(lambda found: found >= (0, 40))

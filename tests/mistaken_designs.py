@@ -1,0 +1,135 @@
+"""Self-testing designs whose hardware makes a mistake, chosen by an input more: ``mistake``, 0 for none."""
+
+from amaranth.hdl import Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In
+from t3hdl.boards.selftest import SelfTest
+from t3hdl.boards.tracker_test import TrackerTest
+from t3hdl.control import register_map as regs
+from t3hdl.layouts import Op, TileDone
+
+
+class Mistaken(wiring.Component):
+    """A design around which a later assignment wins: what one part says to another is changed."""
+
+    def __init__(self, design):
+        super().__init__({**design.signature.members, "mistake": In(4)})
+        self.design = design
+
+    def elaborate(self, platform):
+        m = self.design.elaborate(platform)
+        m.d.comb += self.design.button.eq(self.button)
+        for name in ("running", "passed", "failed", "tx"):
+            m.d.comb += getattr(self, name).eq(getattr(self.design, name))
+        mistakes = TRACKER if isinstance(self.design, TrackerTest) else UNIT
+        for number, (make, _) in enumerate(mistakes.values(), 1):
+            with m.If(self.mistake == number):
+                make(m, self.design)
+        return m
+
+
+def _threshold(off):
+    def make(m, design: TrackerTest):
+        config = design._registers.config
+        with m.If((config.address >= regs.PROFILE) & (config.address < regs.DESCRIPTOR)):
+            m.d.comb += design._tracker.config.data.eq(config.data + off)
+
+    return make
+
+
+def _tile_lost(m, design: TrackerTest):
+    m.d.comb += design._trigger.tile_done_valid.eq(
+        design._tracker.tile_done_valid & (design._tracker.tile_done.row[0] == 0)
+    )
+
+
+def _tile_twice(m, design: TrackerTest):
+    again, before = Signal(), Signal(TileDone)
+    m.d.sync += [again.eq(design._tracker.tile_done_valid), before.eq(design._tracker.tile_done)]
+    with m.If(again & ~design._tracker.tile_done_valid):
+        m.d.comb += [design._trigger.tile_done_valid.eq(1), design._trigger.tile_done.eq(before)]
+
+
+def _update_twice(m, design: TrackerTest):
+    with m.If(design._tokens.address[:3] == 1):
+        m.d.comb += design._tracker.token[0].payload.n.eq(2)
+
+
+def _command(field, change):
+    def make(m, design):
+        given = design._trigger.command.payload if isinstance(design, TrackerTest) else design._unit.command.payload
+        m.d.comb += design._commands.command.payload[field].eq(change(given[field]))
+
+    return make
+
+
+def _command_twice(m, design: TrackerTest):
+    repeated = Signal()
+    with m.If(design._commands.command.ready & ~repeated):
+        m.d.comb += design._trigger.command.ready.eq(0)
+        m.d.sync += repeated.eq(1)
+
+
+TRACKER = {
+    "threshold too low": (_threshold(-1), {"early", "status"}),
+    "threshold too high": (_threshold(1), {"lost"}),
+    "finished tile lost": (_tile_lost, {"lost"}),
+    "finished tile twice": (_tile_twice, {"early"}),
+    "update counted twice": (_update_twice, {"early", "status"}),
+    "command of another block": (_command("row", lambda row: row ^ 1), {"early", "twice"}),
+    "command of another buffer": (_command("base", lambda base: base ^ 1), {"command"}),
+    "command for another GPU": (_command("peer", lambda peer: peer + 1), {"command"}),
+    "command with another operation": (_command("op", lambda op: op ^ 1), {"command"}),
+    "command given twice": (_command_twice, {"twice"}),
+}
+"""What is done to tracker and trigger, and what the report may call it."""
+
+
+def _not_added(m, design: SelfTest):
+    with m.If(design._unit.dram[0].payload.tagged):
+        m.d.comb += design._channels[0].dram.payload.op.eq(Op.STORE)
+
+
+def _other_line(m, design: SelfTest):
+    line = design._unit.dram[0].payload.line
+    m.d.comb += design._channels[0].dram.payload.line.eq(line ^ (line[3:6] == 5))
+
+
+def _not_tracked(m, design: SelfTest):
+    with m.If(design._unit.dram[0].payload.line[:8] == 0x42):
+        m.d.comb += design._channels[0].dram.payload.tagged.eq(0)
+
+
+def _bit_wrong(m, design: SelfTest):
+    m.d.comb += design._reader.read_data[0].eq(design._channels[0].read_data ^ (1 << 77))
+
+
+def _route(field):
+    def make(m, design: SelfTest):
+        given = design._unit.route[0].payload[field]
+        m.d.comb += design._local.route.payload[field].eq(given ^ 1)
+
+    return make
+
+
+def _bus(m, design: SelfTest):
+    m.d.comb += design._sequencer.response_error.eq(1)
+
+
+def _flags(m, design: SelfTest):
+    with m.If(design._channels[0].read_done):
+        m.d.sync += design._unit.nmc_flags.eq(1)
+
+
+UNIT = {
+    "update stored": (_not_added, {"memory"}),
+    "update of another line": (_other_line, {"memory", "early"}),
+    "command before an update": (_not_tracked, {"early"}),
+    "bit of a line inverted": (_bit_wrong, {"memory"}),
+    "store to another GPU": (_route("peer"), {"route"}),
+    "store with another operation": (_route("op"), {"route"}),
+    "bus error": (_bus, {"bus"}),
+    "exception of the arithmetic": (_flags, {"status"}),
+    "command for another line": (_command("peer_base", lambda base: base ^ 1), {"command"}),
+}
+"""What is done to the unit and its memory, and what the report may call it."""

@@ -1,0 +1,98 @@
+"""The self-testing designs: rounds pass, the button and mistakes of the hardware are found, and named."""
+
+from functools import cache
+from itertools import islice
+
+import pytest
+from mistaken_designs import TRACKER, UNIT, Mistaken
+from selftest_bench import OPTIONS, Board, compiled
+from selftest_reference import checksum, counts, dropped, next_seed
+from t3hdl.boards.rounds import FIRST_SEED
+from t3hdl.boards.selftest import SelfTest
+from t3hdl.boards.tracker_test import TrackerTest
+from t3hdl.boards.uart import Uart
+from t3hdl.config import preset
+
+CONFIGS = {"tracker": preset("fpga-up5k"), "unit": preset("fpga-hx8k"), "fpga": preset("fpga")}
+DESIGNS = {"tracker": TrackerTest, "unit": SelfTest, "fpga": SelfTest}
+ALL = ["tracker", "unit", pytest.param("fpga", marks=pytest.mark.slow)]
+ROUNDS = {"tracker": 12, "unit": 12, "fpga": 24}
+
+
+@cache
+def part(name):
+    return compiled(Mistaken(DESIGNS[name](config=CONFIGS[name], **OPTIONS)), f"selftest_{name}")
+
+
+def check(line, name):
+    """A good round: every number follows from the seed."""
+    assert line.what == "pass"
+    assert (line.updates, line.tiles, line.triggers) == counts(line.seed, min(2, CONFIGS[name].wavefronts))
+    if name != "tracker":
+        assert line.checksum == checksum(line.seed)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_rounds_pass_with_what_their_seeds_say(name):
+    board, seed = Board(part(name)), FIRST_SEED
+    for number, line in enumerate(islice(board.lines(), ROUNDS[name])):
+        check(line, name)
+        assert (line.round, line.seed) == (number, seed)
+        assert board.lamps() == (1, 0)
+        seed = next_seed(seed)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_button_makes_one_round_fail_and_the_report_names_the_block(name):
+    board = Board(part(name))
+    lines = board.lines()
+    check(next(lines), name)
+    board.instance.set("button", 1)
+    failed = []
+    for line in islice(lines, 6):
+        if line.what == "pass":
+            check(line, name)
+        else:
+            failed.append(line)
+            assert board.lamps() == (0, 1)
+    (line,) = failed  # held down, it counts once
+    assert (line.what, line.detail) == ("lost", dropped(line.seed, min(2, CONFIGS[name].wavefronts)))
+    assert line.updates == counts(line.seed, 1)[0] - 1
+    assert line.round <= 3  # one round may be over, and one under way, when the button is pressed
+    assert board.lamps() == (1, 0)  # two good rounds later
+
+
+@pytest.mark.parametrize(
+    ("name", "mistake"), [*(("tracker", mistake) for mistake in TRACKER), *(("unit", mistake) for mistake in UNIT)]
+)
+def test_a_mistake_of_the_hardware_is_found_and_forgotten(name, mistake):
+    mistakes = TRACKER if name == "tracker" else UNIT
+    board = Board(part(name))
+    lines = board.lines()
+    check(next(lines), name)
+    board.instance.set("mistake", list(mistakes).index(mistake) + 1)
+    found = [line.what for line in islice(lines, 5)]
+    assert set(found) - {"pass"} and set(found) - {"pass"} <= mistakes[mistake][1], found
+    assert found.count("pass") <= 4
+    board.instance.set("mistake", 0)
+    next(islice(lines, 1, None))  # the rounds that were under way
+    for line in islice(lines, 3):
+        check(line, name)
+
+
+def test_a_clock_that_cannot_give_the_baud_rate_is_refused():
+    with pytest.raises(ValueError, match="460800 Hz cannot be divided to within 2 % of 345600 baud"):
+        Uart(clock_hz=460800, baud=345600)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"chunk_window": 2}, "chunk_window >= 3, not 2"),
+        ({"slices": 64, "node_inputs": 8}, "slices must be <= 32, not 64"),
+        ({"count_on": "performed"}, "count_on must be 'accepted', not 'performed'"),
+    ],
+)
+def test_a_configuration_that_cannot_play_the_rounds_is_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        SelfTest(config=preset("fpga", **change), **OPTIONS)
