@@ -68,6 +68,7 @@ def test_a_pop_beside_a_push_to_a_list_of_one(gap: int) -> None:
                 await lists.step()
             await lists.step(push=(1, _block(i % 3, i % 4)), pop=1)
             await lists.step()
+            await lists.step()
         await lists.step(pop=1)
 
     _run(scenario)
@@ -81,6 +82,7 @@ def test_all_blocks_of_all_slots_fit_into_one_list() -> None:
             await lists.step(push=(0, block))
         for _ in blocks:
             await lists.step(pop=0)
+            await lists.step()
             await lists.step()
 
     _run(scenario)
@@ -97,15 +99,15 @@ def test_random_lists(seed: int, overrides: dict[str, Any]) -> None:
     async def scenario(lists: _Lists) -> None:
         rng = random.Random(seed)
         every = [_block(slot, block) for slot in range(config.chunk_window) for block in range(config.blocks)]
-        popped = False
+        since_pop = 3  # cycles; the oldest block is stale for two
         for _ in range(1200):
             listed = [block for queue in lists.queues for block in queue]
             free = [block for block in every if block not in listed]
             full = [c for c, queue in enumerate(lists.queues) if queue]
             push = (rng.randrange(config.contexts), rng.choice(free)) if free and rng.random() < 0.5 else None
-            pop = rng.choice(full) if full and not popped and rng.random() < 0.7 else None
+            pop = rng.choice(full) if full and since_pop > 2 and rng.random() < 0.7 else None
             clear = 1 << rng.randrange(config.contexts) if rng.random() < 0.02 else 0
-            popped = pop is not None
+            since_pop = 1 if pop is not None else since_pop + 1
             await lists.step(push=push, pop=pop, clear=clear)
 
     _run(scenario, **overrides)

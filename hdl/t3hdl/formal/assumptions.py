@@ -199,11 +199,7 @@ ASSUMPTIONS: dict[str, Owed] = {
     ),
     "events are pushed only with room": Owed(
         says="push is 0 while level is the depth",
-        claims=(("tracker-bank.conserves", "events are pushed only with room"),),
-    ),
-    "the lines of an OVERFLOW are those of its token": Owed(
-        says="n is the event's lines if it is an OVERFLOW",
-        claims=(("tracker-bank.conserves", "the lines of an OVERFLOW are those of its token"),),
+        claims=(("tracker-bank.conserves", "no more events than there is room for"),),
     ),
     "only events that are there are taken": Owed(
         says="an event is taken only from a bank that has one",
