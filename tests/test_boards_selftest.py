@@ -13,6 +13,8 @@ from t3hdl.boards.tracker_test import TrackerTest
 from t3hdl.boards.uart import Uart
 from t3hdl.config import preset
 
+pytestmark = pytest.mark.slow  # each compiles a whole design
+
 CONFIGS = {"tracker": preset("fpga-up5k"), "unit": preset("fpga-hx8k"), "fpga": preset("fpga")}
 DESIGNS = {"tracker": TrackerTest, "unit": SelfTest, "fpga": SelfTest}
 ALL = ["tracker", "unit", pytest.param("fpga", marks=pytest.mark.slow)]
