@@ -72,11 +72,12 @@ class Receiver:
 
 
 class Board:
-    """A compiled design with its button and its lamps."""
+    """A compiled design with its button; ``lamps``: ``passed`` and ``failed`` when the line of a round began."""
 
     def __init__(self, part: CompiledPart) -> None:
         self.instance = Instance(part.part_type)
         self._receiver = Receiver()
+        self.lamps = (0, 0)
 
     def lines(self) -> Iterator[Line]:
         """Line after line; fails if the next one does not come."""
@@ -85,16 +86,14 @@ class Board:
             self.instance.step()
             byte = self._receiver.sample(self.instance.get("tx"))
             if byte is not None:
+                if not text:  # at its end the verdict on the next round may be there already
+                    self.lamps = self.instance.get("passed"), self.instance.get("failed")
                 text += chr(byte)
                 if byte == ord("\n"):
                     print(text, end="")
                     yield parse(text)
                     text = ""
         raise AssertionError(f"no more lines, after {text!r}")
-
-    def lamps(self) -> tuple[int, int]:
-        """``passed`` and ``failed``."""
-        return self.instance.get("passed"), self.instance.get("failed")
 
 
 def compiled(component, name: str) -> CompiledPart:

@@ -40,7 +40,7 @@ def test_rounds_pass_with_what_their_seeds_say(name):
     for number, line in enumerate(islice(board.lines(), ROUNDS[name])):
         check(line, name)
         assert (line.round, line.seed) == (number, seed)
-        assert board.lamps() == (1, 0)
+        assert board.lamps == (1, 0)
         seed = next_seed(seed)
 
 
@@ -56,12 +56,12 @@ def test_the_button_makes_one_round_fail_and_the_report_names_the_block(name):
             check(line, name)
         else:
             failed.append(line)
-            assert board.lamps() == (0, 1)
+            assert board.lamps == (0, 1)
     (line,) = failed  # held down, it counts once
     assert (line.what, line.detail) == ("lost", dropped(line.seed, min(2, CONFIGS[name].wavefronts)))
     assert line.updates == counts(line.seed, 1)[0] - 1
     assert line.round <= 3  # one round may be over, and one under way, when the button is pressed
-    assert board.lamps() == (1, 0)  # two good rounds later
+    assert board.lamps == (1, 0)  # two good rounds later
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def sum_is(a: Value, b: Value, c: Value) -> Value:
     a, b, c = (Cat(value, Const(0, n - len(value))) if n > len(value) else value for value in (a, b, c))
     needed = a ^ b ^ c
     given = (a & b) | ((a | b) & ~c)
-    return (needed == Cat(Const(0, 1), given)[:n]).all()
+    return needed == Cat(Const(0, 1), given)[:n]
 
 
 class RoundRobin(wiring.Component):
