@@ -8,7 +8,7 @@ def test_a_range_that_is_one_line_too_long_is_found():
     expect_violated(
         "matcher.routes",
         lambda text: in_cell(text, module="top.dut", having=r"connect \B \ranges__0 [77:39]", old="$lt ", new="$le "),
-        "an item has the route that the map says",
+        "the chosen item is matched",
     )
 
 

@@ -95,7 +95,7 @@ class RangeMatcher(wiring.Component):
             self.store.ready.eq(queue.i.ready),
         ]
         found, waits = Signal(Match, name="found"), Signal(name="waits")
-        goes, takes = Signal(), Signal()
+        goes, takes = Signal(name="goes"), Signal(name="takes")
         m.d.comb += [
             goes.eq(~self.route.valid | self.route.ready),
             takes.eq(~waits | goes),
