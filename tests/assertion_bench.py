@@ -139,7 +139,8 @@ class Traffic:
     """A :class:`CheckedPart` of a whole unit with requesters, a memory, a DMA engine and an AXI4-Lite master.
 
     ``send`` holds what waits at each stream input, ``got`` what each stream output gave. ``gap`` is the probability
-    that a requester pauses before an item, ``accept`` that an output's taker is ready in a cycle.
+    that a requester pauses before an item, ``accept`` that an output's taker is ready in a cycle, ``finish`` that the
+    DMA engine reports a command in a cycle.
     """
 
     def __init__(self, part: CheckedPart, config: T3Config, seed: int) -> None:
@@ -150,7 +151,7 @@ class Traffic:
         ]
         self.send: dict[str, list[int]] = {name: [] for name in (*inputs, "store.0")}
         self.got: dict[str, list[int]] = {name: [] for name in (*(f"dram.{s}" for s in slices), "route.0", "command")}
-        self.gap, self.accept = 0.0, 1.0
+        self.gap, self.accept, self.finish = 0.0, 1.0, 0.1
         self._offered: dict[str, bool] = dict.fromkeys(self.send, False)
         self._now, self._contexts_due = 0, []
 
@@ -177,7 +178,7 @@ class Traffic:
                 items.append(part[f"{name}.payload"])
                 if name == "command":
                     self._contexts_due.append(items[-1] >> 6 & 15)
-        done = bool(self._contexts_due) and self.random.random() < 0.1
+        done = bool(self._contexts_due) and self.random.random() < self.finish
         part["command_done_valid"] = int(done)
         if done:
             part["command_done"] = self._contexts_due.pop(0)

@@ -30,9 +30,10 @@ class Tracker(Stimulus):
             self.rng.randrange(0, (1 << len(SIDE)) - TILES * stride, TILES * stride)
             for stride in (self.row_stride, self.col_stride)
         )
+        ones = self.chance(0.4)  # every token completes its tile: the event queues fill
         for edge in range(4):
             for wf in range(self.config.wavefronts):
-                lines = self.rng.choice((0, 1, 2, 3, 4, 6, (1 << self.config.tile_count_bits) - 1))
+                lines = 1 if ones else self.rng.choice((0, 1, 2, 3, 4, 6, (1 << self.config.tile_count_bits) - 1))
                 self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), lines))
 
     def token(self, bank: int) -> int:

@@ -41,7 +41,7 @@ class Trigger(Stimulus):
         if self.chance(0.05):
             last_row, last_col, log = rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 2, 15))
         kind = rng.choice((ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, *ChunkKind))
-        counts = (1, 2, 3) if self.chance(0.85) else (4, 8, 20, 300, rng.getrandbits(16))
+        counts = (1, 2, 3) if self.chance(0.7) else (4, 20, *(rng.getrandbits(16) for _ in range(3)))
         tiles = {f"tiles_{place}": rng.choice(counts) for place in ("inner", "bottom", "right", "corner")}
         return (
             pack(regs.DESCRIPTOR_LAYOUTS[0], row0=row + row0, row1=row + row1, col0=col + col0, col1=col + col1,
@@ -57,8 +57,12 @@ class Trigger(Stimulus):
         )  # fmt: skip
 
     def act(self) -> None:
+        if self.chance(0.2):  # short limits, so that it asks and finds
+            self.writes.append((regs.WATCHDOG, self.rng.choice((1, 20, 100))))
         if self.windows and self.chance(0.15):
             self.abort()
+        elif not self.quiesced and self.chance(0.05):
+            self.quiesce()
         elif self.chance(0.5):
             self.arm()
         else:

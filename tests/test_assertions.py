@@ -185,6 +185,8 @@ def test_unasked_report(traffic, capfd):
 def test_wrong_hardware_is_seen(traffic, capfd, assertion):
     commands = assertion.startswith("command")
     traffic.gap, traffic.accept = (0.0, 1.0) if commands else (0.1, 0.5)
+    if assertion == "command_within_credits":
+        traffic.finish = 0.02  # later than commands come
     for s in range(CONFIG.slices):
         traffic.part[f"occupancy.{s}"] = 5
     traffic.part.fault(list(FAULTS).index(assertion))

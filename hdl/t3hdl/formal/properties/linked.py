@@ -35,14 +35,14 @@ def _writes(harness: Harness, core: T3Core, live: Signal) -> None:
         harness.drive(port.valid, valid)
 
 
-def _reads(harness: Harness, core: T3Core, commanded: Signal, line: Value) -> None:
+def _reads(harness: Harness, core: T3Core, live: Signal, commanded: Signal, line: Value) -> None:
     """After the command, the DMA engine reads the line; the GPU reads elsewhere now and then."""
     m, request, waits = harness.m, Signal(MemoryRequest, name="dma_request"), Signal(name="gpu_waits")
     m.d.comb += request.line.eq(line)
     harness.drive(core.comm_read[0].payload, request)
     harness.drive(core.comm_read[0].valid, commanded)
     harness.drive(core.compute_read[0].payload, 0)
-    harness.drive(core.compute_read[0].valid, waits | harness.free("gpu_wish"))
+    harness.drive(core.compute_read[0].valid, waits | (harness.free("gpu_wish") & live))
     m.d.sync += waits.eq(core.compute_read[0].valid & ~core.compute_read[0].ready)
 
 
@@ -58,7 +58,7 @@ def _read_after_count(config: T3Config) -> Harness:
     with m.If(command.valid & command.ready):
         m.d.sync += [commanded.eq(1), by_chunk.eq(command.payload.by_chunk)]
     _writes(harness, core, live)
-    _reads(harness, core, commanded, line)
+    _reads(harness, core, live, commanded, line)
     here, reads = Signal(), Signal()
     m.d.comb += [
         here.eq(dram.valid & dram.ready & (dram.payload.line == line)),
@@ -81,7 +81,7 @@ PROOFS = (
         harness=_read_after_count,
         sizes={"smallest": SMALLEST},
         method="bounded",
-        depth=70,
+        depth=68,
         quick=False,
         limit_s=1200,
     ),
