@@ -20,9 +20,11 @@ def netlist(component, name: str, family: str) -> str:
     script = f"""
 {synthesis.format(top=name)}
 tee -q -o cells stat
-read_verilog -overwrite {defines} -I{share / models.split("/")[0]} {share / models}
+delete =A:blackbox =A:whitebox
+read_verilog {defines} -I{share / models.split("/")[0]} {share / models}
 hierarchy -check -top {name}
 proc
+flatten
 memory_collect
 opt_clean -purge
 write_verilog -noattr out

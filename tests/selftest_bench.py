@@ -98,5 +98,10 @@ class Board:
 
 def compiled(component, name: str) -> CompiledPart:
     """The design from its Verilog."""
+    return compiled_text(component, name, write_verilog(component, name, roms=True))
+
+
+def compiled_text(component, name: str, verilog: str) -> CompiledPart:
+    """From this Verilog, whose module ``name`` has the ports of the design."""
     words = word_map(component.signature)
-    return CompiledPart(name, words, library(name, write_verilog(component, name, roms=True), words, optimise=1))
+    return CompiledPart(name, words, library(name, verilog, words, optimise=1))

@@ -11,6 +11,7 @@ from amaranth.lib import io
 from amaranth.lib.wiring import Component
 
 from .selftest import SelfTest
+from .tracker_test import TrackerTest
 
 Pin = tuple[str, int] | tuple[str, int, str]
 """A resource of the platform by name and number, and a signal in it."""
@@ -128,6 +129,7 @@ BOARDS: dict[str, Board] = {
         platform="amaranth_boards.icebreaker:ICEBreakerPlatform",
         speed_grade="UP",
         presets=("fpga-up5k",),
+        test=TrackerTest,
         target_mhz=12,
         running=("led_g", 1), passed=("led_g", 0), failed=("led_r", 0),
         button=("button", 0), button_text="the user button",
@@ -139,6 +141,7 @@ BOARDS: dict[str, Board] = {
         platform="amaranth_boards.ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform",
         speed_grade="HX",
         presets=("fpga-hx8k",),
+        test=TrackerTest,
         target_mhz=12,
         running=("led", 0), passed=("led", 1), failed=("led", 2),
         button=("button", 0), button_text="pin 9 of header J2 (ball N16, pulled up), connected to ground",
