@@ -60,9 +60,10 @@ class Report(wiring.Component):
         codes = text()
         m.submodules.rom = rom = Memory(shape=8, depth=_SIZE, init=codes, attrs={"ram_style": "block"})
         port = rom.read_port()
-        place, digits, what = Signal(range(_SIZE)), Signal(Numbers), Signal(4)
+        place, code, digits, what = Signal(range(_SIZE)), Signal(8), Signal(Numbers), Signal(4)
         digit = digits.as_value()[-4:]
         m.d.comb += port.addr.eq(place)
+        m.d.sync += code.eq(port.data)  # block RAM is slow
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.ready.eq(1)
@@ -71,18 +72,20 @@ class Report(wiring.Component):
                     m.d.sync += [digits.eq(self.numbers), what.eq(self.what)]
                     m.next = "FETCH"
             with m.State("FETCH"):
+                m.next = "READ"
+            with m.State("READ"):
                 m.next = "DECODE"
             with m.State("DECODE"):
                 m.d.sync += [
                     place.eq(place + 1),
-                    self.o.payload.eq(Mux(port.data[7], digit + Mux(digit < 10, ord("0"), ord("A") - 10), port.data)),
+                    self.o.payload.eq(Mux(code[7], digit + Mux(digit < 10, ord("0"), ord("A") - 10), code)),
                 ]
-                with m.If(port.data == _DIGIT):
+                with m.If(code == _DIGIT):
                     m.d.sync += digits.eq(digits.as_value() << 4)
-                with m.If(port.data == _VERDICT):
+                with m.If(code == _VERDICT):
                     m.d.sync += place.eq(Cat(*[0] * 5, what, 0) + _VERDICTS)
                     m.next = "FETCH"
-                with m.Elif(port.data == _END):
+                with m.Elif(code == _END):
                     m.next = "IDLE"
                 with m.Else():
                     m.next = "SEND"

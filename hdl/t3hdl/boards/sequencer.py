@@ -57,7 +57,7 @@ class Sequencer(wiring.Component):
         words = rom(self._config, unit=self._unit)
         m.submodules.rom = memory = Memory(shape=Word, depth=len(words), init=words, attrs={"ram_style": "block"})
         port = memory.read_port()
-        word, counter, timer = port.data, Signal(range(STEPS)), Signal(TIMEOUT_BITS + 1)
+        word, counter, timer = Signal(Word), Signal(range(STEPS)), Signal(TIMEOUT_BITS + 1)
         late = timer[-1]
         answer, different = Signal(64), Signal(32)
         m.d.comb += [
@@ -83,6 +83,9 @@ class Sequencer(wiring.Component):
                     m.next = "FETCH"
             with m.State("FETCH"):
                 m.d.sync += timer.eq(0)
+                m.next = "READ"
+            with m.State("READ"):  # block RAM is slow
+                m.d.sync += word.eq(port.data)
                 m.next = "DECODE"
             with m.State("DECODE"):
                 m.d.sync += counter.eq(counter + 1)

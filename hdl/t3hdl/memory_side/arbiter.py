@@ -171,14 +171,17 @@ class OccupancyMonitor(wiring.Component):
         start, elapsed = Signal(TIME_BITS, name="start"), Signal(TIME_BITS)
         settle, total = Signal(2, name="settle"), Signal(24 + slices.bit_length())
         threshold = Signal(OCCUPANCY_BITS, init=NO_LIMIT)
-        choice = self._choose(m, busy=2 * total, all_cycles=elapsed * slices)
+        all_cycles = Signal(TIME_BITS + slices.bit_length(), name="all_cycles")
+        three_times = Signal(len(all_cycles) + 2, name="three_times")
+        choice = self._choose(m, busy=2 * total, all_cycles=all_cycles, three_times=three_times)
         first_stage_over = self.tile_done_valid | self.comm_seen
 
         with m.Switch(state):
             with m.Case(MonitorState.MEASURE), m.If(first_stage_over):
                 m.d.sync += [state.eq(MonitorState.SETTLE), settle.eq(0), elapsed.eq(self.now - start)]
             with m.Case(MonitorState.SETTLE):  # 4 cycles
-                m.d.sync += settle.eq(settle + 1)
+                # There is a cycle for each product.
+                m.d.sync += [settle.eq(settle + 1), all_cycles.eq(elapsed * slices), three_times.eq(3 * all_cycles)]
                 with m.If(settle == 3):
                     m.d.sync += state.eq(MonitorState.SCAN)
             with m.Case(MonitorState.SCAN):
@@ -205,7 +208,7 @@ class OccupancyMonitor(wiring.Component):
         m.d.sync += self.idle.eq(waits & ~self.config_valid)
         return m
 
-    def _choose(self, m: Module, *, busy: Value, all_cycles: Value) -> Signal:
+    def _choose(self, m: Module, *, busy: Value, all_cycles: Value, three_times: Value) -> Signal:
         """The threshold of the class that ``busy`` of ``all_cycles`` data-bus cycles falls into."""
         thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
         with m.If(written(self.config_valid, self.config, regs.THRESHOLDS)):
@@ -215,7 +218,7 @@ class OccupancyMonitor(wiring.Component):
             m.d.comb += choice.eq(thresholds.under_25)
         with m.Elif(2 * busy < all_cycles):
             m.d.comb += choice.eq(thresholds.under_50)
-        with m.Elif(4 * busy < 3 * all_cycles):
+        with m.Elif(4 * busy < three_times):
             m.d.comb += choice.eq(thresholds.under_75)
         with m.Else():
             m.d.comb += choice.eq(thresholds.above)

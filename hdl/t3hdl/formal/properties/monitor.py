@@ -76,6 +76,9 @@ def _claim_inside(harness: Harness, model: dict[str, Any], slices: int) -> None:
     harness.claim("its sum is the model's", inside["total"] == model["grants"])
     harness.claim("its first stage began then", ~measuring | (inside["start"] == model["begin"]))
     harness.claim("its first stage lasted as long", (after == 0) | (inside["elapsed"] == model["cycles"]))
+    full = model["cycles"] * slices
+    harness.claim("it knows all cycles two cycles later", (after < 2) | (inside["all_cycles"] == full))
+    harness.claim("and three times them a cycle after that", (after < 3) | (inside["three_times"] == 3 * full))
     harness.claim("its limits are those written", inside["thresholds"] == Value.cast(model["thresholds"]))
 
 
