@@ -19,10 +19,13 @@ from .tools import ToolError, Tools, versions
 CONSTRAINT = 1.25
 """nextpnr is asked for the target times this, so that it goes on improving what is already good enough."""
 
-SMALL_MEMORIES = """proc
-memory_collect
-setattr -set ram_style "distributed" t:$mem_v2 r:SIZE<=128 %i a:ram_style %d"""
-"""For Yosys, ECP5: block RAM has its data 5.8 ns after the clock edge, distributed RAM, at this depth, before that."""
+_COLLECT = "proc\nmemory_collect\nsetattr -set ram_style "
+MEMORIES = {
+    "ecp5": _COLLECT + '"distributed" t:$mem_v2 r:SIZE<=128 %i a:ram_style %d',
+    "ice40": _COLLECT + '"block" t:$mem_v2 r:WIDTH>=128 %i',
+}
+"""For Yosys. ECP5: block RAM has its data 5.8 ns after the clock edge, distributed RAM, at this depth, before that.
+iCE40 has no other memory: a wide table of few rows would become flip-flops, of which there are fewer to spare."""
 
 Show = Callable[[str, str], None]
 """Told which step (``synthesis``, ``seed 1``) a build is in, and how far it is; nothing when the step is over."""
@@ -90,7 +93,7 @@ class Build:
             name,
             emit_src=False,  # no paths of this machine
             verbose=True,
-            script_after_read=SMALL_MEMORIES if _family(platform) == "ecp5" else "",
+            script_after_read=MEMORIES[_family(platform)],
             nextpnr_opts="--report report.json --timing-allow-fail",
             add_preferences=f'FREQUENCY PORT "{clock}" {megahertz} MHZ;',  # ECP5; the later one holds
             add_constraints=f"set_frequency {clock} {megahertz}",  # iCE40
