@@ -59,10 +59,10 @@ class AxiLitePort(wiring.Component):
             m.d.sync += self.axi_rvalid.eq(0)
 
         write_there, read_there = aw_full & w_full & ~self.axi_bvalid, ar_full & ~self.axi_rvalid
-        address = Mux(self.bus_write, aw.as_value(), ar.as_value())
+        asked = Signal(_Address)  # chosen before the request, as what the registers make of an address takes long
         m.d.comb += [
-            self.bus_address.eq(address[:16]),
-            self.bus_privileged.eq(address[16]),
+            self.bus_address.eq(asked.address),
+            self.bus_privileged.eq(asked.privileged),
             self.bus_data.eq(w.data),
             self.wake_at.eq(NEVER),
         ]
@@ -70,10 +70,10 @@ class AxiLitePort(wiring.Component):
             with m.State("CHOOSE"):
                 m.d.comb += self.idle.eq(~write_there & ~read_there)
                 with m.If(read_there & (read_next | ~write_there)):
-                    m.d.sync += [self.bus_write.eq(0), read_next.eq(0), self.bus_valid.eq(1)]
+                    m.d.sync += [self.bus_write.eq(0), read_next.eq(0), self.bus_valid.eq(1), asked.eq(ar)]
                     m.next = "REQUEST"
                 with m.Elif(write_there & w.strobe.all()):
-                    m.d.sync += [self.bus_write.eq(1), read_next.eq(1), self.bus_valid.eq(1)]
+                    m.d.sync += [self.bus_write.eq(1), read_next.eq(1), self.bus_valid.eq(1), asked.eq(aw)]
                     m.next = "REQUEST"
                 with m.Elif(write_there):
                     m.d.comb += take_write.eq(1)

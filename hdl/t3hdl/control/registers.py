@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..config import T3Config
@@ -23,6 +23,22 @@ class _Tables:
     context: Signal
     profile: Signal
     descriptor: Signal
+
+
+@dataclass(frozen=True)
+class _Writes:
+    """The write that is taken. ``good``: by address (of a table: its first), whether it is done, and writes there; at
+    most one bit of all. ``hit_lock``: it is refused because the register is locked."""
+
+    good: dict[int, Signal]
+    hit_lock: Signal
+
+
+_BROADCAST = (
+    regs.CONTROL, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.DEBUG_SELECT,
+    regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR,
+)  # fmt: skip
+"""What the parts listen to (IRQ_*, LOCK and NMC_FLAGS stay here)."""
 
 
 class ControlRegisters(wiring.Component):
@@ -59,38 +75,39 @@ class ControlRegisters(wiring.Component):
         m = Module()
         m.submodules.locks = locks = ConfigurationLocks(config=self._config)
         m.submodules.events = events = EventRecord(contexts=self._config.contexts)
-        taken, good, locked, write = Signal(), Signal(), Signal(), Signal()
+        taken, locked_write = Signal(), Signal()
         tables = self._decode_tables(m)
-        stored = self._stored_registers(m, write, tables)
-        locked_write = Signal()
+        lock = Signal(regs.Lock, name="lock")
+        m.d.comb += taken.eq(self.bus_valid & self.bus_ready)
+        writes = self._judge(m, taken, tables, locks, lock)
+        stored = self._stored_registers(m, writes, lock)
+        read_value, readable = self._read(m, self._readable(stored, events, locked_write), tables, stored)
 
         m.d.comb += [
             self.bus_ready.eq(~self.response_valid),
-            taken.eq(self.bus_valid & self.bus_ready),
-            write.eq(taken & self.bus_write & good),
             self.interrupt.eq((events.irq.as_value() & stored[regs.IRQ_ENABLE]).any()),
             self.idle.eq(~self.response_valid & ~events.busy),
             self.wake_at.eq(NEVER),
         ]
-        read_value, readable = self._read(m, self._readable(stored, events, locked_write), tables, stored)
-        writable, refused = self._judge(m, tables, locks, locked, stored[regs.LOCK])
-        m.d.comb += good.eq(Mux(self.bus_write, writable & ~refused & ~locked, readable))
-
-        m.d.sync += [self.response_valid.eq(taken), self.config_valid.eq(write & self._broadcast(tables))]
+        broadcast = Cat(good for address, good in writes.good.items() if address in _BROADCAST).any()
+        m.d.sync += [self.response_valid.eq(taken), self.config_valid.eq(broadcast)]
         with m.If(taken):
             m.d.sync += [
-                self.response_error.eq(~good),
-                self.response_data.eq(Mux(self.bus_write | ~good, 0, read_value)),
+                self.response_error.eq(Mux(self.bus_write, ~Cat(writes.good.values()).any(), ~readable)),
+                self.response_data.eq(Mux(self.bus_write, 0, read_value)),
                 self.config.address.eq(self.bus_address),
                 self.config.data.eq(self.bus_data),
             ]
-        hit_lock = taken & self.bus_write & writable & ~refused & locked
-        self._follow(m, write, locks, events, hit_lock, tables)
-        m.d.sync += locked_write.eq((locked_write | hit_lock) & ~events.clear_violations)
+        self._follow(m, writes, locks, events)
+        m.d.sync += locked_write.eq((locked_write | writes.hit_lock) & ~events.clear_violations)
         return m
 
-    def _is_one_of(self, *addresses: int) -> Value:
-        return Cat(self.bus_address == each for each in addresses).any()
+    def _is(self, address: int) -> Value:
+        return self.bus_address == address
+
+    def _is_single(self) -> Value:
+        """Whether the address may be that of a register of no table: they come before the tables, 32 at most."""
+        return (self.bus_address[:3] == 0) & (self.bus_address[8:] == 0)
 
     def _decode_tables(self, m: Module) -> _Tables:
         """Table addresses exist as far as this configuration reaches."""
@@ -117,84 +134,91 @@ class ControlRegisters(wiring.Component):
         ]
         return tables
 
-    def _judge(
-        self, m: Module, tables: _Tables, locks: ConfigurationLocks, locked: Signal, lock: data.View
-    ) -> tuple[Value, Value]:
-        """Whether the register takes writes, and whether this one is refused; sets ``locked``."""
-        control = locks.control
+    def _judge(self, m: Module, taken: Value, tables: _Tables, locks: ConfigurationLocks, lock: data.View) -> _Writes:
+        """What the write on the bus may do.
+
+        A register's enable waits for what may refuse this very register, and not for the rest, which is slower.
+        """
+        singles = (address for address, access in regs.ACCESS.items() if "w" in access)
+        addressed = {address: self._is(address) for address in singles} | {
+            regs.RANGE: tables.range, regs.QUOTA: tables.quota, regs.PROFILE: tables.profile,
+            regs.DESCRIPTOR: tables.descriptor,
+        }  # fmt: skip
+        locked = {address: lock.configuration for address in (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)} | {
+            regs.RANGE: lock.configuration | locks.range_locked,
+            regs.QUOTA: lock.configuration | locks.quota_locked,
+            regs.PROFILE: lock.configuration | locks.active.any(),
+            regs.DESCRIPTOR: lock.configuration | locks.descriptor_locked,
+        }
+        allowed, hit_lock = Signal(), Signal()
         busy = self.maintenance | self.abort_busy
-        actions = [control[name] for name in ("arm", "disarm", "abort", "quiesce", "resume")]
-        bad_context = control.context >= self._config.contexts
-        bad_arm = bad_context | ~self.init_done | busy | self.quiesced | locks.bad_window
-        armed_already = Array([*locks.active, *(0 for _ in range(16 - len(locks.active)))])[control.context]
-        bad_control = (
-            (sum(actions, start=Value.cast(0)) > 1)
-            | (control.arm & (bad_arm | armed_already))
-            | (control.abort & (bad_context | ~self.init_done | busy))
-        )
+        refused = locked | {
+            regs.CONTROL: self._judge_control(m, allowed, locks, busy),
+            regs.DEBUG_SELECT: ~self.init_done | busy,
+        }
         m.d.comb += [
-            control.eq(self.bus_data),
+            allowed.eq(taken & self.bus_write & (self.bus_privileged | ~lock.privileged)),
+            hit_lock.eq(allowed & Cat(addressed[address] & refuses for address, refuses in locked.items()).any()),
             locks.active.eq(Cat(context.armed & ~context.complete for context in self.context)),
             locks.range_index.eq(self.bus_address[5:7]),
             locks.descriptor.eq(self.bus_address[6:12]),
             locks.context.eq(self.bus_address[3:7]),
         ]
-        settings = self._is_one_of(regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)
-        table = tables.range | tables.quota | tables.profile | tables.descriptor
-        m.d.comb += locked.eq(
-            (lock.configuration & (settings | table))
-            | (tables.range & locks.range_locked)
-            | (tables.quota & locks.quota_locked)
-            | (tables.profile & locks.active.any())
-            | (tables.descriptor & locks.descriptor_locked)
-        )
-        refused = (
-            (lock.privileged & ~self.bus_privileged)
-            | (self._is_one_of(regs.CONTROL) & bad_control)
-            | (self._is_one_of(regs.DEBUG_SELECT) & (~self.init_done | busy))
-        )
-        single = self._is_one_of(*(address for address, access in regs.ACCESS.items() if "w" in access))
-        return single | table, refused
+        good = {address: Signal(name=f"good_{address:x}") for address in addressed}
+        m.d.comb += [
+            each.eq(allowed & addressed[address] & ~refused.get(address, Const(0))) for address, each in good.items()
+        ]
+        return _Writes(good=good, hit_lock=hit_lock)
 
-    def _broadcast(self, tables: _Tables) -> Value:
-        """Whether a write goes to the parts (IRQ_*, LOCK and NMC_FLAGS stay here)."""
-        single = (regs.CONTROL, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.DEBUG_SELECT)
-        return tables.range | tables.quota | tables.profile | tables.descriptor | self._is_one_of(*single)
+    def _judge_control(self, m: Module, allowed: Value, locks: ConfigurationLocks, busy: Value) -> Value:
+        """Whether a write of CONTROL is refused; and what it does otherwise."""
+        control = locks.control
+        actions = [control[name] for name in ("arm", "disarm", "abort", "quiesce", "resume")]
+        single, bad_arm, bad_abort = Signal(), Signal(), Signal()
+        armed_already = Array([*locks.active, *(0 for _ in range(16 - len(locks.active)))])[control.context]
+        acts = allowed & self._is(regs.CONTROL) & single
+        m.d.comb += [
+            control.eq(self.bus_data),
+            single.eq(sum(actions, start=Value.cast(0)) <= 1),
+            bad_abort.eq((control.context >= self._config.contexts) | ~self.init_done | busy),
+            bad_arm.eq(bad_abort | self.quiesced | locks.bad_window | armed_already),
+            locks.arm.eq(acts & control.arm & ~bad_arm),
+            locks.abort.eq(acts & control.abort & ~bad_abort),
+            locks.disarm.eq(acts & control.disarm),  # never refused, so it need not wait for the windows
+        ]
+        return ~single | (control.arm & bad_arm) | (control.abort & bad_abort)
 
-    def _stored_registers(self, m: Module, write: Value, tables: _Tables) -> dict[int, Any]:
+    def _stored_registers(self, m: Module, writes: _Writes, lock: data.View) -> dict[int, Any]:
         """The registers that can be read back, and what a good write does to them."""
         stored = {
             regs.ARBITER: Signal(regs.Arbiter, name="arbiter", init=regs.RESET[regs.ARBITER]),
             regs.THRESHOLDS: Signal(regs.Thresholds, name="thresholds", init=regs.RESET[regs.THRESHOLDS]),
             regs.WATCHDOG: Signal(32, name="watchdog"),
             regs.IRQ_ENABLE: Signal(regs.Interrupts.size, name="irq_enable"),
-            regs.LOCK: Signal(regs.Lock, name="lock"),
+            regs.LOCK: lock,
         }
         for address, register in stored.items():
-            with m.If(write & self._is_one_of(address)):
+            with m.If(writes.good[address]):
                 kept = register.as_value() if address == regs.LOCK else 0  # a lock opens by reset alone
                 m.d.sync += register.eq(self.bus_data | kept)
         quotas = [
             Signal(regs.Quota, name=f"quota_{c}", init=regs.RESET[regs.QUOTA]) for c in range(self._config.contexts)
         ]
         for c, quota in enumerate(quotas):
-            with m.If(write & tables.quota & (self.bus_address[3:7] == c)):
+            with m.If(writes.good[regs.QUOTA] & (self.bus_address[3:7] == c)):
                 m.d.sync += quota.eq(self.bus_data)
         return stored | {regs.QUOTA: Array(quotas)}
 
-    def _follow(
-        self, m: Module, write: Value, locks: ConfigurationLocks, events: EventRecord, hit_lock: Value, tables: _Tables
-    ) -> None:
+    def _follow(self, m: Module, writes: _Writes, locks: ConfigurationLocks, events: EventRecord) -> None:
         """Good writes change locks and sticky bits; what other parts show becomes events."""
-        control, data_in = write & self._is_one_of(regs.CONTROL), self.bus_data
+        good, data_in = writes.good, self.bus_data
         m.d.comb += [
-            *(getattr(locks, name).eq(control & locks.control[name]) for name in ("arm", "abort", "disarm")),
-            locks.set_owner.eq(write & tables.range & (self.bus_address[3:5] == regs.RANGE_WORDS - 1)),
+            locks.set_owner.eq(good[regs.RANGE] & (self.bus_address[3:5] == regs.RANGE_WORDS - 1)),
             locks.owner.eq(data_in),
-            events.clear_irq.eq(Mux(write & self._is_one_of(regs.IRQ_STATUS), data_in, 0)),
-            events.clear_flags.eq(Mux(write & self._is_one_of(regs.NMC_FLAGS), data_in, 0)),
+            events.clear_irq.eq(Mux(good[regs.IRQ_STATUS], data_in, 0)),
+            events.clear_flags.eq(Mux(good[regs.NMC_FLAGS], data_in, 0)),
             events.clear_violations.eq(locks.disarm),
-            events.locked_write.eq(hit_lock),
+            events.locked_write.eq(writes.hit_lock),
             events.watchdog.eq(self.stuck.valid),
             events.error.eq(Cat(self.unmatched, self.over_count, self.over_total)),
             events.complete.eq(Cat(context.complete for context in self.context)),
@@ -205,9 +229,9 @@ class ControlRegisters(wiring.Component):
     def _read(self, m: Module, values: dict[int, Any], tables: _Tables, stored: dict[int, Any]) -> tuple[Value, Value]:
         """The value of the register at the bus address, and whether it can be read."""
         value, readable = Signal(64, name="read_value"), Signal()
-        with m.Switch(self.bus_address):
+        with m.If(self._is_single()), m.Switch(self.bus_address[3:8]):
             for address, register in values.items():
-                with m.Case(address):
+                with m.Case(address >> 3):
                     m.d.comb += [readable.eq(1), value.eq(register)]
         index = self.bus_address[3:7]
         with m.If(tables.quota):
