@@ -95,7 +95,7 @@ class ControlRegisters(wiring.Component):
             m.d.sync += [
                 self.response_error.eq(Mux(self.bus_write, ~Cat(writes.good.values()).any(), ~readable)),
                 self.response_data.eq(Mux(self.bus_write, 0, read_value)),
-                self.config.address.eq(self.bus_address),
+                self.config.address.eq(self.bus_address & _address_bits(self._config)),
                 self.config.data.eq(self.bus_data),
             ]
         self._follow(m, writes, locks, events)
@@ -268,6 +268,23 @@ class ControlRegisters(wiring.Component):
             regs.TRIGGERS: self.triggers, regs.COMMAND_STALL: self.command_stall,
             regs.PEAK_READY: self.peak_ready, regs.DONE_MASK: self.done_mask, regs.POISONED: self.poisoned,
         }  # fmt: skip
+
+
+def _address_bits(config: T3Config) -> int:
+    """The bits that are 1 in some address that the parts listen to. The others of ``config`` are constants, which
+    makes the decoding of all parts shorter."""
+    tables = (
+        (regs.RANGE, config.ranges * regs.RANGE_STRIDE),
+        (regs.QUOTA, config.contexts * 8),
+        (regs.PROFILE, 64 * 8),
+        (regs.DESCRIPTOR, config.descriptors * regs.DESCRIPTOR_STRIDE),
+    )
+    bits = 0
+    for first, size in tables:
+        bits |= first | ((1 << (size - 1).bit_length()) - 8)  # a table begins at a multiple of its size
+    for address in _BROADCAST:
+        bits |= address
+    return bits
 
 
 def _capability(config: T3Config) -> dict[str, int]:
