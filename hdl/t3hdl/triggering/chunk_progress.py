@@ -50,8 +50,9 @@ class ChunkProgress(wiring.Component):
             kept.eq(~(window & self.arm.replicate(64))),
         ]
         due, counts = self._due(m)
+        with m.If((self.finished & ~self.aborted).any()):  # known late: the sum is ready by then
+            m.d.sync += self.chunks_done.eq(self.chunks_done + 1)
         m.d.sync += [
-            self.chunks_done.eq(self.chunks_done + (self.finished & ~self.aborted).any()),
             self.done_mask.eq((self.done_mask & kept) | self._bit_of(self.finished, ~self.aborted)),
             self.poisoned.eq((self.poisoned & kept) | self._bit_of(lowest_bit(due), counts)),
         ]

@@ -181,8 +181,9 @@ class DescriptorLoader(wiring.Component):
         place, amounts = self.descriptor.word0, self.descriptor.word1
         m.d.sync += [
             self.load_valid.eq(self.write & ~aborted), self.broken.eq(self.loading & ~self.write & ~aborted),
-            self.live.eq(self.live + (self.load_valid | self.broken | (self.skip & ~aborted))),
         ]  # fmt: skip
+        with m.If(self.load_valid | self.broken | (self.skip & ~aborted)):
+            m.d.sync += self.live.eq(self.live + 1)
         m.d.comb += [
             self.load.valid.eq(1),
             self.load.slot.eq(self.slot),
