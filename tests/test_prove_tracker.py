@@ -42,6 +42,6 @@ def test_a_chunk_that_is_done_with_too_many_lines_is_found():
     """Seeded: done when the lines are at least what is left."""
     expect_violated(
         "chunk-counters.done-once",
-        lambda text: re.sub(r"cell \$eq (\S+)((?:\n    [^\n]*)*\n    connect \\A \\before)", r"cell $ge \1\2", text),
+        lambda text: re.sub(r"cell \$eq (\S+)((?:\n    [^\n]*)*\n    connect \\B \\event\b)", r"cell $ge \1\2", text),
         "a chunk is done once, with the line that makes all",
     )

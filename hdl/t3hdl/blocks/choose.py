@@ -25,6 +25,15 @@ def index_of(one_hot: Value) -> Value:
     return Cat(*((one_hot & pick).any() for pick in picks)) if picks else Const(0, 1)
 
 
+def lowest_index(mask: Value) -> Value:
+    """Number of the lowest set bit of a mask; of the last bit if none is set, which saves a look at that bit."""
+    if len(mask) == 1:
+        return Const(0, 0)
+    half = 1 << ((len(mask) - 1).bit_length() - 1)
+    low, high = mask[:half], mask[half:]
+    return Cat(Mux(low.any(), lowest_index(low), lowest_index(high))[: (half - 1).bit_length()], ~low.any())
+
+
 def chosen(one_hot: Value, values: Sequence[ValueLike]) -> Value:
     """The value that belongs to the set bit of a mask with at most one set bit (0 if none is set): an AND-OR."""
     casts = [Value.cast(value) for value in values]
@@ -82,7 +91,8 @@ class RoundRobin(wiring.Component):
         m = Module()
         behind = Signal(len(self.requests))
         first = self.requests & behind
-        m.d.comb += self.grant.eq(lowest_bit(Mux(first.any(), first, self.requests)))
+        # Both are worked out at once, not one after the other.
+        m.d.comb += self.grant.eq(Mux(first.any(), lowest_bit(first), lowest_bit(self.requests)))
         with m.If(self.take & self.grant.any()):
             m.d.sync += behind.eq(Cat(self.grant[:i].any() for i in range(len(behind))))
         return m

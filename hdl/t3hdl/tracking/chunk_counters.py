@@ -63,7 +63,7 @@ class ChunkCounters(wiring.Component):
         # One bit more than either: set if more lines come than are left.
         after = Signal(max(bits, len(event.lines)) + 1, name="after")
         bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
-        is_fresh, spilled, was_spilled, was_complete, finished = Signal(), Signal(), Signal(), Signal(), Signal()
+        is_fresh, spilled, was_spilled, was_complete, is_rest, finished = (Signal() for _ in range(6))
         m.d.comb += [
             expected.write.eq(load_bit.any()),
             expected.write_row.eq(self.load.slot),
@@ -89,7 +89,9 @@ class ChunkCounters(wiring.Component):
             self.poison.eq(self.event_valid & (self.uncorrectable | (self.damaged & bit).any())),
             self.poison_slot.eq(event.slot),
             counted.eq(Mux(self.event_valid & ~self.poison, bit, 0)),
-            finished.eq(counted.any() & ~was_complete & (before == event.lines)),
+            # Both are compared at once: whether the slot is fresh is known late.
+            is_rest.eq(Mux(is_fresh, expected.data == event.lines, left.data == event.lines)),
+            finished.eq(self.event_valid & ~self.poison & ~was_complete & is_rest),
             self.busy.eq(self.tile_done_valid | self.chunk_done_valid),
         ]
         self._flags(m, load_bit, (

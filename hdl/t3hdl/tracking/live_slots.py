@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..blocks.choose import index_of, lowest_bit, sum_is
+from ..blocks.choose import lowest_index, sum_is
 from ..blocks.ram import Ram
 from ..blocks.state_parity import CHECKED
 from ..config import T3Config
@@ -114,7 +114,7 @@ class LiveSlots(wiring.Component):
                 side.eq(_tile_side(tile)),
                 hits.eq(valid & ~self.damaged & Cat(_holds(bound, side) for bound in bounds)),
                 match.hit.eq(hits.any()),
-                match.slot.eq(index_of(lowest_bit(hits))),
+                match.slot.eq(lowest_index(hits)),
                 details.write.eq(slot.any()), details.write_row.eq(self.load.slot),
                 details.write_data.addends.eq(self.load.addends),
                 details.write_data.descriptor.eq(self.load.descriptor),

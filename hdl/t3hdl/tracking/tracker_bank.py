@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -90,15 +90,16 @@ class TrackerBank(wiring.Component):
         m.submodules.events = events = EventQueue(config=config)
         matched, row = Signal(MatchedToken, name="matched"), Signal(row_layout(config), name="row")
         told = Signal(ToldEvent, name="told")
-        advance, takes = Signal(), Signal()
+        advance, takes, full = Signal(), Signal(), Signal()
 
         m.d.comb += [
             queue.i.payload.eq(self.token.payload),
             queue.i.valid.eq(self.token.valid & ~walk.clear),
             self.token.ready.eq(queue.i.ready & ~walk.clear),
             self.tile.eq(queue.o.payload),
-            # An event in E has its place in the queue already.
-            advance.eq(~row.valid | (events.level + told.valid < config.event_queue)),
+            # An event in E has its place in the queue already. No sum: its carries would be in front of everything.
+            full.eq((events.level == config.event_queue) | ((events.level == config.event_queue - 1) & told.valid)),
+            advance.eq(~row.valid | ~full),
             self.event_valid.eq(events.valid),
             self.event.eq(events.head),
             events.push.eq(told.valid),
@@ -109,7 +110,8 @@ class TrackerBank(wiring.Component):
             self.read.eq(takes),
             self.slot.eq(matched.slot),
             table.read.eq((advance & matched.valid) | walk.read),
-            table.read_row.eq(Mux(walk.read, self.read_row, table_row(config, matched.token))),
+            # By a register of the bank: `walk.read` comes late.
+            table.read_row.eq(Mux(matched.valid, table_row(config, matched.token), self.read_row)),
             self.drained.eq(~matched.valid & ~row.valid),
             self.busy.eq(queue.o.valid | matched.valid | row.valid | told.valid | events.level.any()),
         ]
@@ -149,40 +151,44 @@ class TrackerBank(wiring.Component):
         What would happen with each way, and without one, is worked out while the tags are compared.
         """
         config, token = self._parameters, row.token
-        found, marked, reached, counted = Signal(), Signal(), Signal(), Signal()
-        begins, spill, damaged, tells = Signal(), Signal(), Signal(), Signal(name="tells")
+        found, marked, counted = Signal(), Signal(), Signal()
+        spill, damaged, tells = Signal(), Signal(), Signal(name="tells")
         event = Signal(Event, name="new_event")
-        hits, free = Signal(config.tracker_ways), Signal(config.tracker_ways)
+        hits, free, ending, begun = (Signal(config.tracker_ways) for _ in range(4))
         counts, ends, overs = self._grown(m, row, table.ways)
-        room = free.any() & (self._ways_used(token, table.ways) < Array(self.quotas)[token.context])
+        room = free.any() & self._may_use(token, table.ways)
         alone, over = token.n == row.threshold, token.n > row.threshold
+        spills = marked | ~(alone | over | room)
         m.d.comb += [
-            hits.eq(Cat(entry.valid & (entry.tag.as_value() == tag_of(config, token)) for entry in table.ways)),
+            # `valid` is one bit more of the comparison, not a gate behind it.
+            hits.eq(
+                Cat(Cat(entry.valid, entry.tag) == Cat(Const(1, 1), tag_of(config, token)) for entry in table.ways)
+            ),
             free.eq(~Cat(entry.valid for entry in table.ways)),
             found.eq(hits.any()),
             marked.eq((table.marks & self._mark(row)).any()),
-            reached.eq((hits & Cat(ends)).any() | (~found & alone)),
+            ending.eq(hits & Cat(ends)),
             damaged.eq(row.damaged | table.bad_ways.any() | table.bad_marks),
             counted.eq(update & row.hit & ~damaged),
             self.poison.eq(update & row.hit & damaged),
-            begins.eq(~found & ~marked & ~alone & ~over & room),
-            spill.eq(~found & (marked | ~(alone | over | room))),
+            begun.eq(Mux(~marked & ~alone & ~over & room, lowest_bit(free), 0)),
+            spill.eq(~found & spills),
         ]
-        written = Mux(counted, hits | Mux(begins, lowest_bit(free), 0), 0)
+        written = Mux(counted, hits | Mux(found, 0, begun), 0)
         count = Mux(found, chosen(hits, counts), token.n)
-        self._write(m, table, row, written, counted & spill, reached, count)
+        self._write(m, table, row, written, counted & spill, Mux(counted, ending, 0), count)
         m.d.sync += told.valid.eq(tells)
         with m.If(row.valid):
             m.d.sync += told.event.eq(event)
         m.d.comb += [
-            tells.eq(counted & (spill | reached)),
+            tells.eq(counted & (ending.any() | (~found & (alone | spills)))),
             event.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
             event.lines.eq(Mux(spill, token.n, row.threshold)),
             *(event[field].eq(token[field]) for field in ("row", "col", "wf")),
             event.slot.eq(row.slot),
             self.unmatched.eq(update & ~row.hit & ~row.dropped),
             self.over_count.eq(counted & Mux(found, (hits & Cat(overs)).any(), over & ~marked)),
-            self.allocated.eq(counted & begins),
+            self.allocated.eq(counted & ~found & begun.any()),
             self.counted.eq(Mux(counted, token.n, 0)),
             self.poison_slot.eq(row.slot),
         ]
@@ -199,15 +205,19 @@ class TrackerBank(wiring.Component):
             overs.append(grown > row.threshold)
         return counts, ends, overs
 
-    def _ways_used(self, token: Any, ways: Any) -> Value:
-        """How many ways of the row the token's context has."""
-        return ones(Cat(entry.valid & (entry.tag.context == token.context) for entry in ways))
+    def _may_use(self, token: Any, ways: Any) -> Value:
+        """Whether the token's context has fewer ways of the row than its quota: one term for every number of ways."""
+        used = ones(Cat(entry.valid & (entry.tag.context == token.context) for entry in ways))
+        above = [Cat(quota > n for n in range(len(ways))) for quota in self.quotas]
+        return (Cat(used == n for n in range(len(ways))) & Array(above)[token.context]).any()
 
     def _mark(self, row: Any) -> Value:
         return (1 << row.descriptor)[: self._parameters.descriptors]
 
-    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, reached: Value, count: Value) -> None:
+    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, ending: Value, count: Value) -> None:
         """The write port of the table: the owner's walk, or the token in R with its ``ways`` and its mark.
+
+        Entries in ``ending`` stop being valid. Walk or token is told by `row.valid`, which is there before ``walk`` is.
 
         The walk writes zeros, so that nothing in the table is unknown.
         Damaged words of the row are written in any case but a clean one. A lost entry makes its tile late for ever.
@@ -223,17 +233,17 @@ class TrackerBank(wiring.Component):
             walks.eq(walk.clear | walk.purge),
             mends.eq(walk.purge | self.poison),
             dying.eq(Mux(mends, table.bad_ways, 0) | Mux(walk.purge, purged, 0)),
-            table.write_row.eq(Mux(walks, self.write_row, table_row(config, row.token))),
+            table.write_row.eq(Mux(row.valid, table_row(config, row.token), self.write_row)),
             table.write_ways.eq(Mux(walk.clear, -1, dying | ways)),
-            live.eq(~walks & ~self.poison & ~reached),
+            live.eq(row.valid & ~self.poison & ~ending.any()),
             table.entry.valid.eq(live),
-            table.entry.tag.eq(Mux(walks, 0, tag_of(config, row.token))),
-            table.entry.count.eq(Mux(walks, 0, count)),
+            table.entry.tag.eq(Mux(row.valid, tag_of(config, row.token), 0)),
+            table.entry.count.eq(Mux(row.valid, count, 0)),
             table.write_marks.eq(walks | marks | (mends & table.bad_marks)),
             table.new_marks.eq(
                 Mux(walk.clear, 0, Mux(walk.purge, kept & ~self.cleared_marks, kept | Mux(marks, self._mark(row), 0)))
             ),
-            self.freed.eq(valid & (dying | Mux(reached, ways, 0))),
+            self.freed.eq((valid & dying) | ending),
         ]
         looked = Array(table.ways)[self.way]
         with m.If((self.way < config.tracker_ways) & looked.valid & ~(table.bad_ways >> self.way)[0]):

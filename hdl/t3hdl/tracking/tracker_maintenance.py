@@ -68,7 +68,8 @@ class Maintenance(wiring.Component):
         written = Signal(range(rows))
         walking = Signal()
         looking = Signal()
-        last = Mux(looking, row == 1, row == rows)
+        # `rows` is a power of two, and `row` never more: single bits, because everything waits for `last`.
+        last = Mux(looking, row[0], row[-1])
         m.d.comb += [
             self.clear.eq(~self.init_done),
             self.read.eq(walking & ~last),
