@@ -25,6 +25,7 @@ from words import Ports, all_streams, valid_of
 from wrapper import wrap
 
 BENCHES = sorted(path.stem.removeprefix("tb_") for path in FOLDER.glob("tb_*.py"))
+QUICK = ["axi", "crossing", "leaf", "monitor", "root"]
 SLICE = Ports.of(slice_signature(preset("small")))
 
 
@@ -148,12 +149,15 @@ def test_a_missing_simulator_is_named_with_its_remedy(tmp_path):
     assert "icarus testbenches need iverilog, which is not on the PATH: apt install iverilog" in done.stderr
 
 
-def test_every_testbench_passes_for_a_short_time(tmp_path):
+@pytest.mark.parametrize(
+    "chosen", [QUICK, pytest.param(sorted({*BENCHES} - {*QUICK}), marks=pytest.mark.slow)], ids=["small", "large"]
+)
+def test_every_testbench_passes_for_a_short_time(tmp_path, chosen):
     needs("icarus")
-    done = run(tmp_path, "--simulators", "icarus", "--cycles", "1200", "--no-bins")
+    done = run(tmp_path, "--parts", ",".join(chosen), "--simulators", "icarus", "--cycles", "1200", "--no-bins")
     assert done.returncode == 0, done.stdout + done.stderr
     parts = covered(tmp_path)["parts"]
-    assert sorted(parts) == BENCHES
+    assert sorted(parts) == chosen
     for name, part in parts.items():
         assert part["transactions"]["icarus"] > 30, name
         hit = sum(count > 0 for count in part["bins"].values())
