@@ -18,6 +18,7 @@ class Mistaken(wiring.Component):
 
     def elaborate(self, platform):
         m = self.design.elaborate(platform)
+        self.design._MustUse__used = True  # as Amaranth marks what it elaborates itself
         m.d.comb += self.design.button.eq(self.button)
         for name in ("running", "passed", "failed", "tx"):
             m.d.comb += getattr(self, name).eq(getattr(self.design, name))
@@ -70,6 +71,18 @@ def _command_twice(m, design: TrackerTest):
         m.d.sync += repeated.eq(1)
 
 
+def _command_swallowed(m, design):
+    """The trigger counts it, and hears that it is done; the checker never sees it."""
+    source = design._trigger if isinstance(design, TrackerTest) else design._unit
+    swallowed, done = Signal(), Signal()
+    m.d.comb += swallowed.eq(source.command.valid & (source.command.payload.col != 0))
+    m.d.sync += done.eq(swallowed)
+    with m.If(swallowed):
+        m.d.comb += [design._commands.command.valid.eq(0), source.command.ready.eq(1)]
+    with m.If(done):
+        m.d.comb += source.command_done_valid.eq(1)
+
+
 TRACKER = {
     "threshold too low": (_threshold(-1), {"early", "status"}),
     "threshold too high": (_threshold(1), {"lost"}),
@@ -83,6 +96,7 @@ TRACKER = {
     "command for another GPU": (_command("peer", lambda peer: peer + 1), {"command"}),
     "command with another operation": (_command("op", lambda op: op ^ 1), {"command"}),
     "command given twice": (_command_twice, {"twice"}),
+    "command swallowed": (_command_swallowed, {"missing"}),
 }
 """What is done to tracker and trigger, and what the report may call it."""
 
@@ -116,6 +130,12 @@ def _route(field):
     return make
 
 
+def _route_bits_lost(m, design: SelfTest):
+    route = design._unit.route[0].payload
+    with m.If(route.remote):
+        m.d.comb += design._local.route.payload.line.eq(route.line & ~0b111)
+
+
 def _bus(m, design: SelfTest):
     m.d.comb += design._sequencer.response_error.eq(1)
 
@@ -132,8 +152,10 @@ UNIT = {
     "bit of a line inverted": (_bit_wrong, {"memory"}),
     "store to another GPU": (_route("peer"), {"route"}),
     "store with another operation": (_route("op"), {"route"}),
+    "store to another line of another GPU": (_route_bits_lost, {"route"}),
     "bus error": (_bus, {"bus"}),
     "exception of the arithmetic": (_flags, {"status"}),
     "command for another line": (_command("peer_base", lambda base: base ^ 1), {"command"}),
+    "command swallowed": (_command_swallowed, {"missing"}),
 }
 """What is done to the unit and its memory, and what the report may call it."""

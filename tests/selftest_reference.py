@@ -3,9 +3,30 @@
 The output is 31 x 5 lines in tiles of 4 x 2 lines; addresses are row * 8 + line.
 """
 
-import numpy as np
-from t3hdl.boards.line_values import choices
+from collections.abc import Sequence
 
+import numpy as np
+
+VALUES = (
+    (0, (-3, 5, 12, -11)),
+    (2, (-8, 5, -11, 12)),
+    (1, (14, 1, -3, 8)),
+    (-15, (-15, 6, 9, -13)),
+    (-3, (-10, 9, 15, 3)),
+    (10, (-14, -6, 9, -15)),
+    (10, (11, 12, -7, 0)),
+    (-20, (4, 8, 14, 13)),
+    (-24, (-3, 7, 10, 14)),
+    (0, (-2, -3, 8, 10)),
+    (-14, (3, -1, 15, 14)),
+    (7, (-11, 13, -4, -12)),
+    (8, (-14, -11, 0, -9)),
+    (4, (-7, 15, 6, -2)),
+    (6, (9, 5, 12, -6)),
+    (-8, (-2, 1, 11, -3)),
+)
+"""For each 16-bit lane an exponent of 2, and the integers that two bits of an update choose from; 32-bit lanes take
+those of their lower half, INT32 with the exponent modulo 24."""
 OUTPUT = [row * 8 + line for row in range(31) for line in range(5)]
 
 
@@ -54,23 +75,49 @@ def dropped(seed: int, wavefronts: int) -> int:
     return position(lost, gpu) << 24 | block << 16 | tiles << 8 | tiles - 1
 
 
-def checksum(seed: int) -> int:
-    """Of the whole memory at the end of a good FP16 round."""
-    values = [[np.float16(integer * 2.0**exponent) for integer in integers] for exponent, integers in choices()]
-    function = {1: np.fmin, 2: np.fmax}.get(seed >> 2 & 3, np.add)
+def checksum(seed: int, dtypes: Sequence[str]) -> int:
+    """Of the whole memory at the end of a good round; ``dtypes``: of the configuration."""
+    dtype = dtypes[(seed >> 4 & 3) % len(dtypes)]
+    function = {1: min, 2: max}.get(seed >> 2 & 3, lambda a, b: a + b)
     result = 0
     for address in range(256):
         local, incoming = _bits(seed, address, 0), _bits(seed, address, 1)
-        for lane, table in enumerate(values):
-            a, b = (table[side >> lane // 2 * 2 & 3] for side in (local, incoming))
+        for lane in range(16):
+            first = lane & ~1 if dtype in ("fp32", "int32") else lane
+            a, b = (VALUES[first][1][side >> lane // 2 * 2 & 3] for side in (local, incoming))
             if address in tracked(seed):
-                value = function(function(np.float16(0), a), b)
+                value = function(function(0, a), b)
             elif address in OUTPUT:
-                value = np.float16(0)
+                value = 0
             else:
                 value = b if (address ^ address >> 3) & 1 else a
-            result = (result << 5 | result >> 27) & 0xFFFFFFFF ^ int(np.float16(value).view(np.uint16))
+            result = (result << 5 | result >> 27) & 0xFFFFFFFF ^ _lane(dtype, lane, value, VALUES[first][0])
     return result
+
+
+def _lane(dtype: str, lane: int, integer: int, exponent: int) -> int:
+    """The sixteen bits that a lane has of ``integer`` * 2**``exponent``."""
+    if dtype == "fp16":
+        return int(np.float16(integer * 2.0**exponent).view(np.uint16))
+    if dtype == "int32":
+        word = integer * 2 ** (exponent % 24)
+    else:
+        word = int(np.float32(integer * 2.0**exponent).view(np.uint32))
+    return word >> 16 & 0xFFFF if dtype == "bf16" or lane & 1 else word & 0xFFFF
+
+
+def checksums_of_commands(seed: int) -> set[int]:
+    """Of a good round of tracker and trigger alone: one for each order in which the blocks may be sent."""
+    gpu = gpu_of(seed)
+    blocks = {address // 32 * 2 + address % 8 // 4 for address in OUTPUT if position(address, gpu) in (1, 2)}
+    return _in_any_order(frozenset(blocks), 0)
+
+
+def _in_any_order(blocks: frozenset[int], before: int) -> set[int]:
+    if not blocks:
+        return {before}
+    rotated = (before << 5 | before >> 27) & 0xFFFFFFFF
+    return set().union(*(_in_any_order(blocks - {block}, rotated ^ block) for block in blocks))
 
 
 def _bits(seed: int, address: int, incoming: int) -> int:

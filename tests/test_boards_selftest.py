@@ -6,7 +6,7 @@ from itertools import islice
 import pytest
 from mistaken_designs import TRACKER, UNIT, Mistaken
 from selftest_bench import OPTIONS, Board, compiled
-from selftest_reference import checksum, counts, dropped, next_seed
+from selftest_reference import checksum, checksums_of_commands, counts, dropped, next_seed
 from t3hdl.boards.rounds import FIRST_SEED
 from t3hdl.boards.selftest import SelfTest
 from t3hdl.boards.tracker_test import TrackerTest
@@ -15,10 +15,11 @@ from t3hdl.config import preset
 
 pytestmark = pytest.mark.slow  # each compiles a whole design
 
-CONFIGS = {"tracker": preset("fpga-up5k"), "unit": preset("fpga-hx8k"), "fpga": preset("fpga")}
-DESIGNS = {"tracker": TrackerTest, "unit": SelfTest, "fpga": SelfTest}
-ALL = ["tracker", "unit", pytest.param("fpga", marks=pytest.mark.slow)]
-ROUNDS = {"tracker": 12, "unit": 12, "fpga": 24}
+CONFIGS = {
+    "tracker": preset("fpga-up5k"), "unit": preset("fpga-hx8k"), "fpga": preset("fpga"), "all": preset("fpga-all"),
+}  # fmt: skip
+DESIGNS = {"tracker": TrackerTest, "unit": SelfTest, "fpga": SelfTest, "all": SelfTest}
+ROUNDS = {"tracker": 12, "unit": 12, "fpga": 24, "all": 24}
 
 
 @cache
@@ -30,11 +31,13 @@ def check(line, name):
     """A good round: every number follows from the seed."""
     assert line.what == "pass"
     assert (line.updates, line.tiles, line.triggers) == counts(line.seed, min(2, CONFIGS[name].wavefronts))
-    if name != "tracker":
-        assert line.checksum == checksum(line.seed)
+    if name == "tracker":
+        assert line.checksum in checksums_of_commands(line.seed)
+    else:
+        assert line.checksum == checksum(line.seed, CONFIGS[name].dtypes)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", CONFIGS)
 def test_rounds_pass_with_what_their_seeds_say(name):
     board, seed = Board(part(name)), FIRST_SEED
     for number, line in enumerate(islice(board.lines(), ROUNDS[name])):
@@ -44,7 +47,7 @@ def test_rounds_pass_with_what_their_seeds_say(name):
         seed = next_seed(seed)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", CONFIGS)
 def test_the_button_makes_one_round_fail_and_the_report_names_the_block(name):
     board = Board(part(name))
     lines = board.lines()
@@ -75,7 +78,6 @@ def test_a_mistake_of_the_hardware_is_found_and_forgotten(name, mistake):
     board.instance.set("mistake", list(mistakes).index(mistake) + 1)
     found = [line.what for line in islice(lines, 5)]
     assert set(found) - {"pass"} and set(found) - {"pass"} <= mistakes[mistake][1], found
-    assert found.count("pass") <= 4
     board.instance.set("mistake", 0)
     next(islice(lines, 1, None))  # the rounds that were under way
     for line in islice(lines, 3):

@@ -117,7 +117,8 @@ class Build:
         try:
             tools.run([*placement, "--seed", str(seed)], own, tell)
         except ToolError as error:
-            excess = too_much((own / f"{name}.tim").read_text(), _family(platform))
+            log = own / f"{name}.tim"  # not there if nextpnr failed before it began one
+            excess = too_much(log.read_text() if log.exists() else "", _family(platform))
             if not excess:
                 raise
             need = ", ".join(f"{needed:,} {name} of {there:,}" for name, (needed, there) in excess.items())

@@ -1,4 +1,4 @@
-"""Is a DMA command right, the first one for its block, and not too early?"""
+"""Is a DMA command right, the first one for its block, and not too early? Did all come?"""
 
 from typing import Any
 
@@ -19,7 +19,8 @@ _GROUP = 24
 
 class CommandChecker(wiring.Component):
     """Takes commands one by one: compares every field, looks for the block among those that were sent before, adds up
-    what the channels counted, and has the block's lines read.
+    what the channels counted, and has the block's lines read. When it is asked, compares the blocks that were sent with
+    those that the seed's GPU must send.
 
     Parameters
     ----------
@@ -35,6 +36,7 @@ class CommandChecker(wiring.Component):
     updates : In : counted for ``block``, by each counter, two cycles after it is given.
     read, reading : Out, In : pulse; the lines of ``block`` are to be read; they are being read, from the next cycle on.
     done_valid : Out(1) : pulse; the block has left.
+    check : In(1) : pulse; all commands must have come.
     failure : Out : pulse.
     busy : Out(1) : a command is there, or was a moment ago.
     """
@@ -43,7 +45,8 @@ class CommandChecker(wiring.Component):
         super().__init__({
             "seed": In(Seed), "command": In(stream.Signature(DmaCommand)),
             "block": Out(range(gemm.BLOCK_NUMBERS)), "updates": In(counted_bits).array(counters),
-            "read": Out(1), "reading": In(1), "done_valid": Out(1), "failure": Out(Failure), "busy": Out(1),
+            "read": Out(1), "reading": In(1), "done_valid": Out(1), "check": In(1),
+            "failure": Out(Failure), "busy": Out(1),
         })  # fmt: skip
         self._config = config
 
@@ -53,21 +56,21 @@ class CommandChecker(wiring.Component):
         command = self.command.payload
         groups = self._compare(m)
         wrong, seen, index, total = Signal(), Signal(gemm.BLOCK_NUMBERS), Signal(range(len(self.updates))), Signal(8)
-        sent_before, enough = Signal(), Signal()
-        m.d.comb += [
-            self.busy.eq(self.command.valid | self.read | self.reading | self.done_valid),
-            self.failure.detail.eq(Cat(command.col[:8], command.row[:8])),
-        ]
+        sent_before, enough, missing = Signal(), Signal(), Signal(gemm.BLOCK_NUMBERS)
+        due = Array(Const(gemm.due_blocks(gpu), gemm.BLOCK_NUMBERS) for gpu in range(gemm.GPUS))
+        m.d.comb += self.busy.eq(self.command.valid | self.read | self.reading | self.done_valid)
         m.d.sync += [
             wrong.eq(groups.any()),
             self.block.eq(Cat(command.col[1], command.row[:3])),
             sent_before.eq(seen.bit_select(self.block, 1)),
+            missing.eq(due[self.seed.gpu] & ~seen),
             enough.eq(total == gemm.block_updates(self.block, Mux)),
             self.read.eq(0), self.done_valid.eq(0), self.failure.valid.eq(0), self.command.ready.eq(0),
         ]  # fmt: skip
 
         def fail(what: What) -> list[Any]:
-            return [self.failure.valid.eq(1), self.failure.what.eq(what)]
+            detail = missing if what == What.MISSING else Cat(command.col[:8], command.row[:8])
+            return [self.failure.valid.eq(1), self.failure.what.eq(what), self.failure.detail.eq(detail)]
 
         with m.FSM():
             with m.State("IDLE"):
@@ -97,6 +100,8 @@ class CommandChecker(wiring.Component):
             with m.State("READING"), m.If(~self.reading):
                 m.d.sync += [self.command.ready.eq(1), self.done_valid.eq(1)]
                 m.next = "IDLE"
+        with m.If(self.check & missing.any()):
+            m.d.sync += fail(What.MISSING)
         return m
 
     def _compare(self, m: Module) -> Value:

@@ -30,6 +30,8 @@ class What(IntEnum):
     """A block was sent before all its updates were performed: as above."""
     MEMORY = 9
     """A line does not hold what it must hold: its address in the memory, then the lane (one digit)."""
+    MISSING = 10
+    """Blocks were not sent: a bit for each of them, by its number (:func:`~t3hdl.boards.gemm.block`)."""
 
 
 Failure = data.StructLayout({"valid": 1, "what": 4, "detail": 32})

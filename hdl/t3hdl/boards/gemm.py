@@ -84,6 +84,11 @@ def block(address: Any) -> Any:
     return ((address >> 4) & 0b1110) | ((address >> 2) & 1)
 
 
+def due_blocks(gpu: int) -> int:
+    """The DMA blocks that GPU ``gpu`` sends: a bit for each, by its number."""
+    return sum(1 << number for number in {block(a) for a in tracked(gpu) if KINDS[position(a, gpu)] == ChunkKind.DMA})
+
+
 def block_updates(number: Any, mux: Any) -> Any:
     """Updates of a DMA block; ``mux(condition, if_true, if_false)``."""
     last = (number >> 1) == 7

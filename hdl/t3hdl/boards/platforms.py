@@ -36,6 +36,7 @@ class Board:
     button : injects a fault.
     button_text : where a user finds it.
     programmer : loads the bitstream, one of :data:`PROGRAMMERS`.
+    held : outputs that stay at a level.
     added : resources that amaranth-boards does not list, such as a pin of a header.
     reset_is_button : the platform's reset button is ``button`` instead.
     """
@@ -52,6 +53,7 @@ class Board:
     button: Pin
     button_text: str
     programmer: str
+    held: tuple[tuple[Pin, bool], ...] = ()
     added: tuple[Resource, ...] = ()
     reset_is_button: bool = False
 
@@ -96,6 +98,9 @@ class OnBoard(Elaboratable):
         for name, pin in {**outputs, "tx": UART}.items():
             m.submodules[f"{name}_pin"] = buffer = io.Buffer("o", port(pin))
             m.d.comb += buffer.o.eq(getattr(test, name))
+        for number, (pin, level) in enumerate(self._board.held):
+            m.submodules[f"held_{number}_pin"] = buffer = io.Buffer("o", port(pin))
+            m.d.comb += buffer.o.eq(level)
         return m
 
 
@@ -111,6 +116,8 @@ BOARDS: dict[str, Board] = {
         target_mhz=75,
         running=("led", 1), passed=("led", 2), failed=("led", 0),
         button=("button_fire", 0), button_text="FIRE1",
+        # Else the firmware of the board's ESP32 may take over the FPGA by JTAG.
+        held=((("esp32", 0, "gpio0"), True),),
         programmer="openFPGALoader",
     ),
     "ecpix5": Board(

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -138,7 +138,5 @@ class Reader(wiring.Component):
         how = Mux(updated, (op_of(self.seed) - Op.ADD)[:2], STORE)
         dtypes = [int(Dtype[name.upper()]) for name in self._config.dtypes]
         dtype = dtype_of(self.seed, self._config)
-        number = sum(
-            (Mux(dtype == value, place, 0) for place, value in enumerate(dtypes)), start=Signal(1, name="none")
-        )
+        number = sum((Mux(dtype == value, place, 0) for place, value in enumerate(dtypes)), start=Const(0))
         return Cat(incoming, a, lane, how, number[:2]), updated & (gemm.position(address, gpu) == 0)

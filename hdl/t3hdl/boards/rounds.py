@@ -1,9 +1,9 @@
 """What a round is: everything follows from its 32-bit seed."""
 
-from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Mux, Value
 from amaranth.lib import data
 
-from ..config import DTYPES, T3Config
+from ..config import T3Config
 from ..layouts import Dtype, Op
 
 FIRST_SEED = 0x5433_0001
@@ -32,7 +32,7 @@ def op_of(seed: data.View) -> Value:
 
 def dtype_of(seed: data.View, config: T3Config) -> Value:
     """The element type of the round, one of the configuration's."""
-    numbers = [int(Dtype[name.upper()]) for name in config.dtypes if name in DTYPES]
+    numbers = [int(Dtype[name.upper()]) for name in config.dtypes]
     if len(numbers) == 1:
         return Const(numbers[0], 2)
     return Array(Const(numbers[index % len(numbers)], 2) for index in range(4))[seed.dtype]
@@ -44,8 +44,3 @@ def spread(seed: Value, address: Value, *, incoming: int) -> Value:
     return Value.cast(half)[:16] ^ Cat(
         address[bit % 8] ^ address[(3 * bit + 1 + 2 * incoming) % 8] for bit in range(16)
     )
-
-
-def seed_signal(name: str = "seed") -> data.View:
-    """A register for a seed."""
-    return Signal(Seed, name=name, init=Seed.from_bits(FIRST_SEED))

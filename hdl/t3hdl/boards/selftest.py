@@ -183,6 +183,7 @@ class SelfTest(wiring.Component):
             self._local.play.eq(runs.run[Run.PLAY]),
             self._incoming.play.eq(runs.run[Run.PLAY]),
             self._incoming.drop.eq(referee.inject),
+            commands.check.eq(runs.run[Run.CHECK]),
             self._background.enable.eq(self._local.busy),
             reader.read_all.eq(checking & ~commands.busy & ~reader.busy),
         ]

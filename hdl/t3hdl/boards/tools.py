@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Self
@@ -63,7 +64,8 @@ class Tools:
         with self._lock:
             self._stopped = True
             for process in self._running:
-                os.killpg(process.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):  # it has just ended by itself
+                    os.killpg(process.pid, signal.SIGKILL)
 
     def run(self, command: Sequence[str], folder: Path, show: Callable[[str], None]) -> None:
         """Runs a command whose first word is one of :data:`PROGRAMS`; ``show`` is told how far it is.

@@ -124,6 +124,7 @@ class TrackerTest(wiring.Component):
             runs.working.eq(tokens.busy | commands.busy),
             self._sequencer.busy.eq(runs.busy),
             tokens.play.eq(runs.run[Run.PLAY]),
+            commands.check.eq(runs.run[Run.CHECK]),
             tokens.drop.eq(self._referee.inject),
             tokens.noise.eq(self._noise.bits[3:]),
             counts.count.eq(tokens.taken),

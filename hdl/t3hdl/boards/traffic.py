@@ -4,6 +4,7 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
+from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 
 from ..blocks.queues import InputQueue
@@ -21,6 +22,9 @@ _FOREIGN_CONTEXT = 1
 
 Access = data.StructLayout({"address": gemm.ADDRESS_BITS, "op": 3, "tagged": 1, "foreign": 1})
 """An access to the memory, from which its request follows."""
+
+_FLYING = 8
+"""Stores that may be in the egress at the same time."""
 
 
 def line_of(address: Value) -> Value:
@@ -114,12 +118,13 @@ class LocalTraffic(wiring.Component):
         self._config = config
 
     def elaborate(self, platform: Any) -> Module:
-        """Walk, egress, distributor; ``flying`` counts rows in the egress."""
+        """Walk, egress, distributor; ``flying``: addresses of the rows in the egress, which keeps their order."""
         m = Module()
         m.submodules.walk = walk = Walk()
         m.submodules.pace = pace = Pace()
         m.submodules.out = out = Distributor(config=self._config, incoming=0)
-        zeroing, flying = Signal(), Signal(3)
+        m.submodules.flying = flying = SyncFIFO(width=gemm.ADDRESS_BITS, depth=_FLYING)
+        zeroing = Signal()
         with m.If(self.zero | self.play):
             m.d.sync += zeroing.eq(self.zero)
         m.d.comb += [
@@ -129,17 +134,16 @@ class LocalTraffic(wiring.Component):
             walk.step.eq(stride(self.seed.plain[0], self.seed.local_step)),
             walk.go.eq(pace.go | zeroing),
             out.seed.eq(self.seed),
-            self.busy.eq(walk.busy | (flying != 0) | out.busy),
+            self.busy.eq(walk.busy | flying.r_rdy | out.busy),
         ]
-        self._send(m, walk.o, zeroing)
+        self._send(m, walk.o, zeroing, flying)
         self._receive(m, out.i, zeroing)
+        self._judge(m, zeroing, flying)
         for inner, outer in zip(out.o, self.compute_write, strict=True):
             wiring.connect(m, inner, wiring.flipped(outer))
-        sent, back = self.store.valid & self.store.ready, self.route.valid & self.route.ready
-        m.d.sync += flying.eq(flying + sent - back)
         return m
 
-    def _send(self, m: Module, walk: Any, zeroing: Value) -> None:
+    def _send(self, m: Module, walk: Any, zeroing: Value, flying: SyncFIFO) -> None:
         """Rows of tiles, and stores of the GPU's own elsewhere; of its other lines the link takes care."""
         address = walk.payload
         store = Signal(Access)
@@ -149,8 +153,10 @@ class LocalTraffic(wiring.Component):
             store.address.eq(address),
             store.op.eq(Mux(zeroing, int(Op.READ_CLEAR), int(Op.STORE))),
             store.tagged.eq(~zeroing & (gemm.in_output(address) | gemm.outside(address))),
-            self.store.valid.eq(walk.valid & own),
-            walk.ready.eq(self.store.ready | ~own),
+            self.store.valid.eq(walk.valid & own & flying.w_rdy),
+            walk.ready.eq((self.store.ready & flying.w_rdy) | ~own),
+            flying.w_en.eq(self.store.valid & self.store.ready),
+            flying.w_data.eq(address),
             *assign(
                 self.store.payload,
                 request_of(
@@ -162,11 +168,6 @@ class LocalTraffic(wiring.Component):
     def _receive(self, m: Module, out: Any, zeroing: Value) -> None:
         """Rows that stay go on, with the name that their line says."""
         route, address = self.route.payload, self.route.payload.line[: gemm.ADDRESS_BITS]
-        remote = gemm.in_output(address) & (gemm.position(address, self.seed.gpu) == 0) & ~zeroing
-        base = Mux(remote, gemm.PEER_BASE, gemm.BASE) >> gemm.ADDRESS_BITS
-        peer = (self.seed.gpu - 1)[:2]
-        faults = [Signal(name=name) for name in ("wrong_base", "wrong_side", "wrong_peer", "wrong_op")]
-        taken, taken_address = Signal(), Signal(gemm.ADDRESS_BITS)
         m.d.comb += [
             out.valid.eq(self.route.valid & ~route.remote),
             self.route.ready.eq(out.ready | route.remote),
@@ -174,17 +175,28 @@ class LocalTraffic(wiring.Component):
             out.payload.op.eq(route.op),
             out.payload.tagged.eq(~zeroing & (gemm.in_output(address) | gemm.outside(address))),
         ]
+
+    def _judge(self, m: Module, zeroing: Value, flying: SyncFIFO) -> None:
+        """Compares a row that comes back with what must become of the one that was sent."""
+        taken, route, known, address = Signal(), Signal(Route), Signal(), Signal(gemm.ADDRESS_BITS)
+        compared, compared_address = Signal(), Signal(gemm.ADDRESS_BITS)
+        remote = gemm.in_output(address) & (gemm.position(address, self.seed.gpu) == 0) & ~zeroing
+        line = address | Mux(remote, gemm.PEER_BASE, gemm.BASE)
+        op = Mux(zeroing, int(Op.READ_CLEAR), Mux(remote, op_of(self.seed), int(Op.STORE)))
+        faults = [Signal(name=name) for name in ("not_sent", "wrong_line", "wrong_side", "wrong_peer", "wrong_op")]
+        m.d.comb += flying.r_en.eq(self.route.valid & self.route.ready)
         m.d.sync += [
-            taken.eq(self.route.valid & self.route.ready),
-            taken_address.eq(address),
-            faults[0].eq(route.line[gemm.ADDRESS_BITS :] != base),
-            faults[1].eq(route.remote != remote),
-            faults[2].eq(remote & (route.peer != peer)),
-            faults[3].eq(route.op != Mux(zeroing, int(Op.READ_CLEAR), Mux(remote, op_of(self.seed), int(Op.STORE)))),
-            self.failure.valid.eq(taken & Cat(faults).any()),
+            taken.eq(flying.r_en), route.eq(self.route.payload), known.eq(flying.r_rdy), address.eq(flying.r_data),
+            compared.eq(taken), compared_address.eq(address),
+            faults[0].eq(~known),
+            faults[1].eq(route.line != line),
+            faults[2].eq(route.remote != remote),
+            faults[3].eq(remote & (route.peer != (self.seed.gpu - 1)[:2])),
+            faults[4].eq(route.op != op),
+            self.failure.valid.eq(compared & Cat(faults).any()),
             self.failure.what.eq(What.ROUTE),
-            self.failure.detail.eq(taken_address),
-        ]
+            self.failure.detail.eq(compared_address),
+        ]  # fmt: skip
 
 
 class IncomingTraffic(wiring.Component):
