@@ -220,7 +220,7 @@ PRESETS: dict[str, T3Config] = {
     ),
 }  # fmt: skip
 """``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs). For boards: ``fpga``, ``fpga-all``
-(every data type, one slice), ``fpga-hx8k`` (one slice, two lanes), ``fpga-up5k`` (tracker and trigger on iCE40UP5K)."""
+(every data type, one slice), ``fpga-hx8k`` and ``fpga-up5k`` (the smallest; on iCE40 tracker and trigger alone)."""
 
 
 def preset(name: str, **overrides: Any) -> T3Config:

@@ -13,14 +13,14 @@ from rich.console import Console
 from rich.table import Table
 from t3hdl.config import preset as hardware_preset
 
-from .cli_errors import Failure, Mismatch
+from .cli_errors import Failure, Interrupted, Mismatch
 from .cli_reports import jobs_option
 from .console import fpga_progress
 from .output import check_replaceable, output_folder, write_atomically
 from .result import json_text
 
 if TYPE_CHECKING:
-    from t3hdl.boards.platforms import Board
+    from t3hdl.boards.platforms import Board, Pin
 
 
 @click.command()
@@ -65,7 +65,7 @@ def fpga(
             _keep(Path(work), folder, record)
     except ToolError as error:
         raise Failure(str(error)) from error
-    _print(record, out)
+    _print(record, board, out)
     fmax = record["fmax_mhz"][str(record["seed"])]
     if fmax < record["oscillator_mhz"]:
         raise Mismatch(
@@ -86,10 +86,12 @@ def _keep(work: Path, folder: Path, record: Mapping[str, Any]) -> None:
     write_atomically(folder / "fpga.json", json_text(record))
 
 
-def _print(record: Mapping[str, Any], out: Path) -> None:
+def _print(record: Mapping[str, Any], board: "Board", out: Path) -> None:
     console = Console()
     device = f"{record['device']}, speed grade {record['speed_grade']}"
-    console.print(f"{record['title']} ({device}), preset {record['preset']}", soft_wrap=True, highlight=False)
+    console.print(
+        f"{record['title']} ({device}), preset {record['preset']}: {record['design']}", soft_wrap=True, highlight=False
+    )
     table = Table(box=None, pad_edge=False)
     for title in ("", "used", "there", ""):
         table.add_column(title, justify="right" if title else "left")
@@ -104,7 +106,14 @@ def _print(record: Mapping[str, Any], out: Path) -> None:
     path = record["critical_path"]
     length = f"{path['logic_ns']:g} ns of logic and {path['routing_ns']:g} ns of routing"
     console.print(f"its longest path, {length}: {path['from']} to {path['to']}", soft_wrap=True, highlight=False)
+    lamps = ", ".join(f"{name}: {_words(getattr(board, name))}" for name in ("running", "passed", "failed"))
+    console.print(f"{lamps}; button: {board.button_text}; 115200 baud, 8N1", soft_wrap=True, highlight=False)
     console.print(f"written to {out}", soft_wrap=True, highlight=False)
+
+
+def _words(pin: "Pin") -> str:
+    """A pin as amaranth-boards names it."""
+    return " ".join(map(str, pin))
 
 
 def _programmer(board: "Board") -> str:
@@ -128,6 +137,8 @@ def _program(board: "Board", out: Path, record: Mapping[str, Any]) -> None:
 
     try:
         board.make_platform().toolchain_program(LocalBuildProducts(out), Path(record["bitstream"]["file"]).stem)
+    except KeyboardInterrupt as error:
+        raise Interrupted(f"interrupted while {_programmer(board)} loaded the bitstream, which is in {out}") from error
     except subprocess.CalledProcessError as error:
         raise Failure(
             f"{_programmer(board)} failed with status {error.returncode}: is the {board.title} connected, and may you "

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 import statistics
 from collections.abc import Callable, Sequence
@@ -61,8 +62,10 @@ class Build:
     def run(self, folder: Path, tools: Tools, show: Show, jobs: int = 1) -> dict[str, Any]:
         """Fills ``folder`` and returns the record of ``fpga.json``; ``jobs`` seeds at a time.
 
-        Raises DoesNotFitError, ToolError, and ValueError if the board's test cannot run on this configuration.
+        Raises DoesNotFitError, ToolError (also for an environment that would change the build), and ValueError if the
+        board's test cannot run on this configuration.
         """
+        _check_environment()
         board = BOARDS[self.board]
         platform = _platform(board)
         tool_versions = versions(_family(platform))
@@ -160,6 +163,15 @@ class Build:
             "critical_path": critical_path(best.report),
             "tools": tool_versions,
         }
+
+
+def _check_environment() -> None:
+    """Raises ToolError for a variable by which Amaranth overrides an option of the build: these have small letters."""
+    for name in os.environ:
+        if name.startswith("AMARANTH_") and name.removeprefix("AMARANTH_").islower():
+            raise ToolError(
+                f"the environment variable {name} changes what is built, and no record would say so: unset it"
+            )
 
 
 def _platform(board: Board) -> Any:

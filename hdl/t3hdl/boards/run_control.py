@@ -21,7 +21,7 @@ class RunControl(wiring.Component):
     begin : In(1) : pulse; a round begins.
     run : In(3) : pulses, a bit per :class:`~t3hdl.boards.program.Run`.
     working : In(1) : something moves.
-    busy : Out(1) : the run is not over; from the third cycle after its pulse.
+    busy : Out(1) : the run is not over; from the second cycle after its pulse.
     forget, forgotten : Out : after ZERO: the counter of this block becomes 0.
     timed : Out(1) : from PLAY to CHECK.
     """

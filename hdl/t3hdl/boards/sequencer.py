@@ -18,7 +18,7 @@ BusRequest = data.StructLayout({"write": 1, "address": 16, "data": 64})
 """A register access; answered by a pulse."""
 
 TIMEOUT_BITS = 15
-"""A step that takes 2**15 cycles has failed: a good one takes a third of that at most."""
+"""A step that takes 2**15 cycles has failed."""
 
 
 class Sequencer(wiring.Component):
@@ -35,7 +35,7 @@ class Sequencer(wiring.Component):
     seed : In : of the round; chooses the programme, and gives operation, data type and epoch.
     request : Out(stream(BusRequest)), response_valid, response_error, response_data : In : the registers.
     run : Out(3) : pulse; a bit per :class:`~t3hdl.boards.program.Run`.
-    busy : In(1) : what was started goes on; from the cycle after ``run`` on.
+    busy : In(1) : what was started goes on; looked at from the second cycle after the pulse of ``run`` on.
     end : Out(1) : pulse; the programme is over.
     failure : Out : pulse; a step failed.
     report_valid, report : Out : pulse; a number for the report.

@@ -33,7 +33,7 @@ class TrackerRegisters(wiring.Component):
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
-        """Answers after two cycles: a write has then reached the parts."""
+        """Answers a read after one cycle and a write after two: it has then reached the parts."""
         m = Module()
         request = self.request.payload
         m.d.comb += [self.request.ready.eq(~self.config_valid), self.config.address.eq(request.address)]

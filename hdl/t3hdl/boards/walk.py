@@ -34,7 +34,7 @@ class Noise(wiring.Component):
 
 
 class Pace(wiring.Component):
-    """When to go on: at once, every other time, seldom, or in bursts, for 32 cycles each.
+    """When to go on: at once, in random cycles, half of them, seldom, or in bursts, for 32 cycles each.
 
     Members
     -------

@@ -35,7 +35,8 @@ HEAD = """\
 
 What [the self-test](boards.md) came to on each board. `make fpga` builds all of them and writes this page; *Fmax* is
 nextpnr's, from the slow corner of its timing model, for seeds {seeds}, and the target is for their median. What a build
-uses is that of its fastest seed. Records: [docs/fpga](fpga).
+uses is that of its fastest seed. `SelfTest` is a whole unit, `TrackerTest` is
+[tracker and trigger alone](boards.md#tracker-and-trigger-alone). Records: [docs/fpga](fpga).
 """
 
 AREA_TEXT = (
@@ -56,8 +57,11 @@ def names() -> list[tuple[str, str]]:
 
 
 def kept(board: str, preset: str) -> dict[str, Any]:
-    """The record of a build."""
-    return json.loads(_record(board, preset).read_text(encoding="utf-8"))
+    """The record of a build. Raises Failure if it was not built yet."""
+    path = _record(board, preset)
+    if not path.exists():
+        raise Failure(f"{path} is missing: make fpga builds every board and keeps its record")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def _record(board: str, preset: str) -> Path:
@@ -83,12 +87,13 @@ def _tools(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 def _builds(records: Sequence[Mapping[str, Any]]) -> str:
     heads = (
-        "board", "device", "preset", "LUTs:", "flip-flops:", "block RAMs:", "DSPs:", "oscillator:", "Fmax (MHz):",
-        "median:", "target:", "",
+        "board", "device", "preset", "design", "LUTs:", "flip-flops:", "block RAMs:", "DSPs:",
+        "oscillator:", "Fmax (MHz):", "median:", "target:", "",
     )  # fmt: skip
     rows = [
         (
             record["title"], f"{record['device']}, {record['speed_grade']}", f"`{record['preset']}`",
+            f"`{record['design']}`",
             *(_share(record["used"][name]) for name in ("luts", "flip_flops", "block_rams", "dsps")),
             f"{record['oscillator_mhz']:g}", ", ".join(f"{fmax:.1f}" for fmax in record["fmax_mhz"].values()),
             f"{record['median_fmax_mhz']:.1f}", f"{record['target_mhz']:g}",
