@@ -67,6 +67,19 @@ def test_the_button_makes_one_round_fail_and_the_report_names_the_block(name):
     assert board.lamps == (1, 0)  # two good rounds later
 
 
+def test_the_order_of_commands_follows_from_the_seed():
+    """Also after a failed round: the checksum of tracker and trigger alone covers that order."""
+    lines = []
+    for button in (0, 1):
+        board = Board(part("tracker"))
+        board.instance.set("button", button)
+        lines.append(list(islice(board.lines(), 12)))
+    undisturbed, disturbed = lines
+    assert [line.what for line in disturbed].count("lost") == 1
+    for left, right in zip(undisturbed, disturbed, strict=True):
+        assert right.what == "lost" or left == right
+
+
 @pytest.mark.parametrize(
     ("name", "mistake"), [*(("tracker", mistake) for mistake in TRACKER), *(("unit", mistake) for mistake in UNIT)]
 )

@@ -10,10 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 from t3hdl.boards import netlist, tools
 from t3hdl.boards.build import Build
-from t3hdl.boards.platforms import BOARDS, PROGRAMMERS, UART, Board
+from t3hdl.boards.platforms import BOARDS, PROGRAMMERS, UART, Board, OnBoard
 from t3hdl.config import PRESETS
 from t3sim import cli
 from t3sim.reports import boards_page
@@ -91,6 +94,27 @@ def test_pins_of_board(name):
     assert board.target_mhz * 1e6 >= platform.default_clk_frequency
     for preset in board.presets:
         board.test(config=PRESETS[preset], clock_hz=round(platform.default_clk_frequency))
+
+
+@NEEDS_EXTRA
+def test_a_pin_is_held():
+    """At the ball and the level that the board says: GPIO0 of the ULX3S' ESP32."""
+
+    class Test(wiring.Component):
+        button: In(1)
+        running: Out(1)
+        passed: Out(1)
+        failed: Out(1)
+        tx: Out(1)
+
+        def elaborate(self, platform):
+            return Module()
+
+    board = BOARDS["ulx3s"]
+    files = board.make_platform().prepare(OnBoard(board, Test()), "top", emit_src=False).files
+    assert 'LOCATE COMP "esp32_0__gpio0__io" SITE "L2"' in files["top.lpf"]
+    pin = files["top.il"].split("module \\top.held_0_pin\n")[1].split("\nend\n")[0]
+    assert re.search(r"connect \\o(\$\d+)? 1'1\n", pin)
 
 
 def test_output(built, tmp_path):
