@@ -97,11 +97,13 @@ def test_a_mistake_of_the_hardware_is_found_and_forgotten(name, mistake):
         check(line, name)
 
 
+@pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")
 def test_a_clock_that_cannot_give_the_baud_rate_is_refused():
     with pytest.raises(ValueError, match="460800 Hz cannot be divided to within 2 % of 345600 baud"):
         Uart(clock_hz=460800, baud=345600)
 
 
+@pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")
 @pytest.mark.parametrize(
     ("change", "message"),
     [

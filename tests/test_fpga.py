@@ -1,5 +1,6 @@
 """``t3 fpga``: the table of boards, its outputs and errors, the page, and real builds."""
 
+import gc
 import importlib.metadata
 import importlib.util
 import json
@@ -17,6 +18,7 @@ from click.testing import CliRunner
 from t3hdl.boards import netlist, tools
 from t3hdl.boards.build import Build
 from t3hdl.boards.platforms import BOARDS, PROGRAMMERS, UART, Board, OnBoard
+from t3hdl.boards.tools import ToolError
 from t3hdl.config import PRESETS
 from t3sim import cli
 from t3sim.reports import boards_page
@@ -79,6 +81,7 @@ def test_board(name):
 
 
 @NEEDS_EXTRA
+@pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")
 @pytest.mark.parametrize("name", BOARDS)
 def test_pins_of_board(name):
     """Every pin exists, no two are one, and the design takes the board's clock and presets."""
@@ -94,6 +97,7 @@ def test_pins_of_board(name):
     assert board.target_mhz * 1e6 >= platform.default_clk_frequency
     for preset in board.presets:
         board.test(config=PRESETS[preset], clock_hz=round(platform.default_clk_frequency))
+    gc.collect()  # designs that are only made end while the warning is off
 
 
 @NEEDS_EXTRA
@@ -185,6 +189,16 @@ def test_programming(built, tmp_path, monkeypatch):
     tool.write_text("#!/bin/sh\nexit 4\n")
     result = t3(*arguments)
     assert result.exit_code == 2 and "failed with status 4: is the iCEBreaker connected" in result.stderr
+
+
+def test_a_placement_that_fails_before_its_log_says_why(tmp_path):
+    def fails(command, folder, show):
+        raise ToolError("nextpnr-ice40 failed with status 1:\nERROR: no such device")
+
+    build = Build(board="icebreaker", preset="fpga-up5k", config=PRESETS["fpga-up5k"], seeds=[1])
+    platform = SimpleNamespace(family="iCE40", device="iCE40UP5K")
+    with pytest.raises(ToolError, match="no such device"):
+        build._place([["nextpnr-ice40"], []], "top", tmp_path, platform, SimpleNamespace(run=fails), print, 1)
 
 
 def test_an_interrupted_programmer(built, tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import re
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -133,6 +134,14 @@ def test_a_programs_complaint_is_passed_on(monkeypatch, tmp_path):
     program(monkeypatch, "import sys; print('Info: reads'); print('ERROR: no such cell', file=sys.stderr); sys.exit(3)")
     with Tools() as running, pytest.raises(ToolError, match=r"yosys failed with status 3:\nERROR: no such cell$"):
         running.run(["yosys"], tmp_path, lambda phase: None)
+
+
+def test_what_ended_by_itself_is_not_ended_again():
+    process = subprocess.Popen(["true"], start_new_session=True)
+    process.wait()
+    running = Tools()
+    running._running.add(process)
+    running.stop()
 
 
 def test_a_missing_program_is_named(tmp_path, monkeypatch):
