@@ -1,8 +1,13 @@
 """The proof tools themselves, on the smallest part: what they find, refuse and print."""
 
+import contextlib
 import json
 import re
+import subprocess
+import sys
+import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from amaranth.hdl import Module
@@ -188,3 +193,31 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "precious").write_text("")
     result = run("token-queue", "--out", str(tmp_path))
     assert result.exit_code == 2 and list(tmp_path.iterdir()) == [tmp_path / "precious"]
+
+
+def test_a_run_that_is_ended_leaves_no_program_behind(tmp_path):
+    """Whoever ends ``t3 prove`` also ends its workers and their ABC, which may have long to go."""
+    command = [sys.executable, "-m", "t3sim.cli", "prove", "tracker.as-naive", "--workers", "2"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True) as process:
+        wait_until(lambda: any("pyosys" in line for line in session(process.pid)))
+        process.terminate()
+        assert process.wait(30) == 130
+    wait_until(lambda: not session(process.pid))
+
+
+def session(leader):
+    """Command lines of the processes of a session."""
+    lines = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # not a process, or one that has ended
+            state, _, _, number = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(number) == leader and state != "Z":
+                lines.append((entry / "cmdline").read_text())
+    return lines
+
+
+def wait_until(condition, seconds=60):
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.1)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,7 @@ def _message(error: Exception) -> str:
 @click.option("--traceback", is_flag=True, help="On an error, show where in the program it came from.")
 def main(traceback: bool) -> None:
     """T3 as open hardware: co-simulate it, emit it as Verilog, check it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: programs that we started end, too
 
 
 def _simulation_options(command: Callable) -> Callable:

@@ -1,6 +1,7 @@
 """Carries out many proofs side by side."""
 
 import multiprocessing
+import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
@@ -26,7 +27,10 @@ def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterat
     """
     # Fresh processes, because the caller may have threads. Those that are not quick go first, to end with the others.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    ends_its_programs = (signal.SIGTERM, signal.default_int_handler)
+    with ProcessPoolExecutor(
+        workers, mp_context=context, initializer=signal.signal, initargs=ends_its_programs
+    ) as pool:
         running = {
             pool.submit(_check, task.proof.name, task.size, keep): task
             for task in sorted(todo, key=lambda task: task.proof.quick)
@@ -34,6 +38,10 @@ def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterat
         try:
             for future in as_completed(running):
                 yield running[future], future.result()
+        except BaseException:
+            for worker in multiprocessing.active_children():
+                worker.terminate()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

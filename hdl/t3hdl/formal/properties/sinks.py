@@ -1,9 +1,11 @@
 """The tracker takes every token in a few cycles, whatever the trigger does: the end of the way of an update."""
 
 from amaranth.hdl import Mux, Signal
+from amaranth.lib import data
 
 from ...config import T3Config, preset
 from ...tracking.tracker import Tracker
+from ...tracking.tracker_bank import ToldEvent
 from ..harness import Harness
 from ..proof import Proof
 from .tracker import rules_of_neighbours
@@ -48,6 +50,9 @@ def _sweeps_end(config: T3Config) -> Harness:
     harness.claim("maintenance comes after the tables are cleared", ~dut.maintenance | dut.init_done)
     harness.claim("there is no row after the last one", row <= Mux(looking & dut.init_done, 1, config.sets_per_bank))
     harness.claim("a walk begins at the first row", walking | ~dut.init_done | (row == 0))
+    for bank in range(config.tracker_banks):
+        level, told = inside[f"bank_{bank}.events.level"], data.View(ToldEvent, inside[f"bank_{bank}.told"])
+        harness.claim(f"what bank {bank} tells has its place", level + told.valid <= config.event_queue)
     harness.cover("a sweep ends", harness.past(dut.maintenance) & ~dut.maintenance)
     return harness
 
