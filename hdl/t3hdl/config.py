@@ -210,7 +210,7 @@ PRESETS: dict[str, T3Config] = {
     ),
     "fpga-hx8k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,
-        chunk_window=4, blocks=4, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=3,
+        chunk_window=3, blocks=4, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=3,
         egress_ports=1, nmc_lanes=2, nmc_latency=6, dtypes=("fp16",),
     ),
     "fpga-up5k": T3Config(
