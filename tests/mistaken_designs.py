@@ -4,6 +4,7 @@ from amaranth.hdl import Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 from t3hdl.boards.selftest import SelfTest
+from t3hdl.boards.tracker_only_test import TrackerOnlyTest
 from t3hdl.boards.tracker_test import TrackerTest
 from t3hdl.control import register_map as regs
 from t3hdl.layouts import Op, TileDone
@@ -22,15 +23,14 @@ class Mistaken(wiring.Component):
         m.d.comb += self.design.button.eq(self.button)
         for name in ("running", "passed", "failed", "tx"):
             m.d.comb += getattr(self, name).eq(getattr(self.design, name))
-        mistakes = TRACKER if isinstance(self.design, TrackerTest) else UNIT
-        for number, (make, _) in enumerate(mistakes.values(), 1):
+        for number, (make, _) in enumerate(MISTAKES[type(self.design)].values(), 1):
             with m.If(self.mistake == number):
                 make(m, self.design)
         return m
 
 
 def _threshold(off):
-    def make(m, design: TrackerTest):
+    def make(m, design):
         config = design._registers.config
         with m.If((config.address >= regs.PROFILE) & (config.address < regs.DESCRIPTOR)):
             m.d.comb += design._tracker.config.data.eq(config.data + off)
@@ -51,7 +51,7 @@ def _tile_twice(m, design: TrackerTest):
         m.d.comb += [design._trigger.tile_done_valid.eq(1), design._trigger.tile_done.eq(before)]
 
 
-def _update_twice(m, design: TrackerTest):
+def _update_twice(m, design):
     with m.If(design._tokens.address[:3] == 1):
         m.d.comb += design._tracker.token[0].payload.n.eq(2)
 
@@ -99,6 +99,56 @@ TRACKER = {
     "command swallowed": (_command_swallowed, {"missing"}),
 }
 """What is done to tracker and trigger, and what the report may call it."""
+
+
+def _tile_swallowed(m, design: TrackerOnlyTest):
+    # Of a chunk that three of the four GPUs track.
+    done = design._tracker.tile_done
+    with m.If((done.row[1:] == 1) & (done.col == 1)):
+        m.d.comb += design._checker.tile_done_valid.eq(0)
+
+
+def _tile_repeated(m, design: TrackerOnlyTest):
+    again, before = Signal(), Signal(TileDone)
+    m.d.sync += [again.eq(design._tracker.tile_done_valid), before.eq(design._tracker.tile_done)]
+    with m.If(again & ~design._tracker.tile_done_valid):
+        m.d.comb += [design._checker.tile_done_valid.eq(1), design._checker.tile_done.eq(before)]
+
+
+def _tile_field(field):
+    def make(m, design: TrackerOnlyTest):
+        m.d.comb += design._checker.tile_done[field].eq(design._tracker.tile_done[field] ^ 1)
+
+    return make
+
+
+def _chunk_swallowed(m, design: TrackerOnlyTest):
+    with m.If(design._tracker.chunk_done.slot == 1):
+        m.d.comb += design._checker.chunk_done_valid.eq(0)
+
+
+def _chunk_early(m, design: TrackerOnlyTest):
+    # By a tile: if the last one is smaller, the chunk never gets exactly what it waits for.
+    m.d.comb += design._tracker.load.expected.eq(design._loader.load.expected - 8)
+
+
+def _chunk_overflowed(m, design: TrackerOnlyTest):
+    m.d.comb += design._checker.chunk_done.overflowed.eq(1)
+
+
+ONLY = {
+    "threshold too low": (_threshold(-1), {"early", "status"}),
+    "threshold too high": (_threshold(1), {"missing"}),
+    "update counted twice": (_update_twice, {"early", "status", "missing"}),
+    "finished tile lost": (_tile_swallowed, {"missing"}),
+    "finished tile twice": (_tile_repeated, {"twice"}),
+    "tile of another row": (_tile_field("row"), {"early", "twice", "missing"}),
+    "tile of another slot": (_tile_field("slot"), {"slot"}),
+    "finished chunk lost": (_chunk_swallowed, {"missing"}),
+    "finished chunk too early": (_chunk_early, {"early", "missing"}),
+    "chunk that overflowed": (_chunk_overflowed, {"slot"}),
+}
+"""What is done to the tracker alone, and what the report may call it."""
 
 
 def _not_added(m, design: SelfTest):
@@ -159,3 +209,6 @@ UNIT = {
     "command swallowed": (_command_swallowed, {"missing"}),
 }
 """What is done to the unit and its memory, and what the report may call it."""
+
+MISTAKES = {TrackerOnlyTest: ONLY, TrackerTest: TRACKER, SelfTest: UNIT}
+"""By design."""

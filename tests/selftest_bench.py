@@ -16,20 +16,22 @@ OPTIONS = {"clock_hz": CLOCK_HZ, "debounce_cycles": 3, "failed_rounds": 2}
 """For short simulations: 4 cycles a bit."""
 _CYCLES_A_ROUND = 200_000
 _LINE = re.compile(
-    r"round ([0-9A-F]{4}) seed ([0-9A-F]{8}) updates ([0-9A-F]{4}) tiles ([0-9A-F]{4}) triggers ([0-9A-F]{4}) "
-    r"cycles ([0-9A-F]{6}) checksum ([0-9A-F]{8}) (pass|fail ([a-z]+) ([0-9A-F]{8}))\r\n"
+    r"round ([0-9A-F]{4}) seed ([0-9A-F]{8}) updates ([0-9A-F]{4}) tiles ([0-9A-F]{4}) "
+    r"(?:triggers|chunks) ([0-9A-F]{4}) cycles ([0-9A-F]{6}) checksum ([0-9A-F]{8}) "
+    r"(pass|fail ([a-z]+) ([0-9A-F]{8}))\r\n"
 )
 
 
 @dataclass(frozen=True)
 class Line:
-    """A round as the serial line tells it; ``what`` is ``pass``, or what failed, with its ``detail``."""
+    """A round as the serial line tells it. ``completed``: triggers, or chunks of a tracker alone. ``what``: ``pass``,
+    or what failed, with its ``detail``."""
 
     round: int
     seed: int
     updates: int
     tiles: int
-    triggers: int
+    completed: int
     cycles: int
     checksum: int
     what: str

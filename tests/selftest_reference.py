@@ -61,18 +61,33 @@ def counts(seed: int, wavefronts: int) -> tuple[int, int, int]:
     return 2 * len(lines), len({tile(address, wavefronts) for address in lines}), 8
 
 
+def counts_of_tracker(seed: int, wavefronts: int) -> tuple[int, int, int]:
+    """Updates, tiles, chunks."""
+    return *counts(seed, wavefronts)[:2], 3
+
+
 def dropped(seed: int, wavefronts: int) -> int:
     """The report's detail for a round in which the first incoming update is lost."""
-    gpu, step = gpu_of(seed), seed >> 16 & 0xFF | 1
-    if seed >> 7 & 1:
-        step = 1
-    walk = [((gpu + 2) % 4 * 64 + number * step) % 256 for number in range(256)]
-    lost = next(address for address in walk if address in tracked(seed))
+    lost, gpu = _first_incoming(seed), gpu_of(seed)
     row, line = divmod(lost, 8)
     mates = [a for a in OUTPUT if a // 8 // 4 == row // 4 and a % 8 // 4 == line // 4]
     tiles = len({tile(address, wavefronts) for address in mates})
     block = line // 4 << 1 | row // 4 % 2
     return position(lost, gpu) << 24 | block << 16 | tiles << 8 | tiles - 1
+
+
+def dropped_of_tracker(seed: int, wavefronts: int) -> int:
+    """The same for a tracker alone, which names the tile."""
+    row, column, wavefront = name = tile(_first_incoming(seed), wavefronts)
+    updates = 2 * [tile(address, wavefronts) for address in tracked(seed)].count(name)
+    return row << 24 | column << 20 | wavefront << 16 | updates << 8 | updates - 1
+
+
+def _first_incoming(seed: int) -> int:
+    """The address of the first incoming update."""
+    step = 1 if seed >> 7 & 1 else seed >> 16 & 0xFF | 1
+    walk = [((gpu_of(seed) + 2) % 4 * 64 + number * step) % 256 for number in range(256)]
+    return next(address for address in walk if address in tracked(seed))
 
 
 def checksum(seed: int, dtypes: Sequence[str]) -> int:
@@ -111,6 +126,20 @@ def checksums_of_commands(seed: int) -> set[int]:
     gpu = gpu_of(seed)
     blocks = {address // 32 * 2 + address % 8 // 4 for address in OUTPUT if position(address, gpu) in (1, 2)}
     return _in_any_order(frozenset(blocks), 0)
+
+
+def checksum_of_tracker(seed: int, wavefronts: int) -> int:
+    """Of a good round of a tracker alone: updates of each tile, 32 more if it is complete, and of each chunk (128)."""
+    names = [tile(address, wavefronts) for address in tracked(seed)]
+    result = seed
+    for number in range(64):
+        updates = 2 * names.count((number // 8, number // 2 % 4, number % 2))
+        entry = updates and updates + 32
+        if number % 16 == 15:
+            updates = 2 * len([address for address in tracked(seed) if address // 64 == number // 16])
+            entry = updates and updates + 128
+        result = (result << 5 | result >> 27) & 0xFFFFFFFF ^ entry
+    return result
 
 
 def _in_any_order(blocks: frozenset[int], before: int) -> set[int]:

@@ -58,7 +58,7 @@ class Channel(wiring.Component):
         m.submodules.counts = counts = UpdateCounts()
         m.d.comb += [
             counts.count.eq(self.dram.valid & self.dram.ready & dram.tagged),
-            counts.block.eq(gemm.block(dram.line[: gemm.ADDRESS_BITS])),
+            counts.number.eq(gemm.block(dram.line[: gemm.ADDRESS_BITS])),
             counts.forget.eq(self.forget),
             counts.asked.eq(self.block),
             self.updates.eq(counts.updates),

@@ -9,7 +9,11 @@ from amaranth.lib.wiring import In, Out
 
 
 class What(IntEnum):
-    """Verdict on a round. The detail beside it has 32 bits, eight digits in the report."""
+    """Verdict on a round. The detail beside it has 32 bits, eight digits in the report.
+
+    Of a tracker alone LOST, TWICE, EARLY, MISSING and SLOT are about a tile or chunk, and the detail is
+    :data:`~t3hdl.boards.completions.Detail`.
+    """
 
     PASS = 0
     TIMEOUT = 1
@@ -32,6 +36,8 @@ class What(IntEnum):
     """A line does not hold what it must hold: its address in the memory, then the lane (one digit)."""
     MISSING = 10
     """Blocks were not sent: a bit for each of them, by its number (:func:`~t3hdl.boards.gemm.block`)."""
+    SLOT = 11
+    """What a tracker alone says to be complete is not in the slot that it names, or is not there at all."""
 
 
 Failure = data.StructLayout({"valid": 1, "what": 4, "detail": 32})

@@ -35,6 +35,9 @@ BLOCK_ROW_SHIFT, BLOCK_COL_SHIFT = 0, 1
 """A DMA block is one tile row high and two tile columns wide."""
 BLOCK_NUMBERS = 16
 """Numbers of blocks, see :func:`block`."""
+TILE_NUMBERS = 64
+"""Numbers of wavefront tiles, see :func:`tile`."""
+CHUNKS = 4
 KINDS = (ChunkKind.REMOTE, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.LOCAL)
 """What happens to a chunk, by its position in the ring's order."""
 
@@ -84,6 +87,16 @@ def block(address: Any) -> Any:
     return ((address >> 4) & 0b1110) | ((address >> 2) & 1)
 
 
+def tile(address: Any, config: T3Config) -> Any:
+    """A number for each wavefront tile of the memory: tile row x 8 + tile column x 2 + wavefront."""
+    return (tile_row(address) << 3) | (tile_col(address) << 1) | wavefront(address, config)
+
+
+def chunk(address: Any) -> Any:
+    """A number for each chunk, in the order of the rows."""
+    return (address >> 6) & 3
+
+
 def due_blocks(gpu: int) -> int:
     """The DMA blocks that GPU ``gpu`` sends: a bit for each, by its number."""
     return sum(1 << number for number in {block(a) for a in tracked(gpu) if KINDS[position(a, gpu)] == ChunkKind.DMA})
@@ -108,6 +121,22 @@ def foreign(address: Any, gpu: Any) -> Any:
 def tracked(gpu: int) -> list[int]:
     """The addresses that GPU ``gpu`` tracks."""
     return [address for address in range(LINES) if in_output(address) and position(address, gpu)]
+
+
+def tile_lines(config: T3Config) -> dict[tuple[int, int, int], int]:
+    """Lines of each kind of wavefront tile, counted; kinds are (bottom, right, wavefront)."""
+    inside = [address for address in range(LINES) if in_output(address)]
+    numbers = [tile(address, config) for address in inside]
+    return {
+        (int(bottom(address)), int(right(address)), wavefront(address, config)): numbers.count(tile(address, config))
+        for address in inside
+    }
+
+
+def chunk_updates() -> list[int]:
+    """Updates of each chunk, counted, by its number."""
+    chunks = [chunk(address) for address in range(LINES) if in_output(address)]
+    return [ADDENDS * chunks.count(number) for number in range(CHUNKS)]
 
 
 def tiles(addresses: list[int], config: T3Config) -> set[tuple[int, int, int]]:

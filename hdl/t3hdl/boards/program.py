@@ -4,7 +4,7 @@ The order is that of the C driver: map the output, its chunks, arm, wait, look a
 """
 
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 from amaranth.lib import data
 
@@ -44,6 +44,14 @@ class Patch(IntEnum):
     PLACE = 2
     AMOUNT = 3
     REPORT = 1
+
+
+class Parts(Enum):
+    """What a programme is for."""
+
+    UNIT = "unit"
+    TRIGGER = "tracker and trigger"
+    TRACKER = "tracker"
 
 
 class Run(IntEnum):
@@ -89,37 +97,46 @@ def _mask(layout: data.StructLayout, *names: str) -> int:
     return layout.const({name: (1 << layout[name].width) - 1 for name in names}).as_bits()
 
 
-def rom(config: T3Config, *, unit: bool) -> list[dict[str, int]]:
-    """The four programmes, ``STEPS`` words each. ``unit``: for a whole unit, else for tracker and trigger alone."""
+def rom(config: T3Config, parts: Parts) -> list[dict[str, int]]:
+    """The four programmes, ``STEPS`` words each."""
     words: list[dict[str, int]] = []
     for gpu in range(gemm.GPUS):
-        steps = programme(config, gpu, unit=unit)
+        steps = programme(config, gpu, parts)
         assert len(steps) <= STEPS
         words += [vars(step) for step in steps] + [vars(Step(Kind.END))] * (STEPS - len(steps))
     return words
 
 
-def programme(config: T3Config, gpu: int, *, unit: bool) -> list[Step]:
+def programme(config: T3Config, gpu: int, parts: Parts) -> list[Step]:
     """The steps of a round of one GPU."""
     idle = _mask(regs.Status, "maintenance", "abort_busy", "init_done")
+    ready = _poll(regs.STATUS, idle, _mask(regs.Status, "init_done"))
     live = ContextStatus.const({"armed": 1, "following": gemm.GPUS, "end": gemm.GPUS}).as_bits()
+    trigger = parts is not Parts.TRACKER
     return [
         _write(regs.CONTROL, _fields(regs.Control, disarm=1)),
-        _poll(regs.STATUS, idle, _mask(regs.Status, "init_done")),
+        ready,
         Step(Kind.RUN, Run.ZERO),
-        *(_map_output() + _share(gpu) if unit else []),
+        *(_map_output() + _share(gpu) if parts is Parts.UNIT else []),
         *_profile(config),
         _write(regs.QUOTA, _fields(regs.Quota, ways=16, slots=64, credits=(2, 1, 4, 255)[gpu])),
+        *(_chunks(config, gpu) if trigger else []),
+        _write(regs.CONTROL, _fields(regs.Control, arm=1, descriptors=gemm.GPUS, first=0, context=CONTEXT)),
+        _poll(regs.CONTEXT, _mask(ContextStatus, "armed", "following", "end"), live) if trigger else ready,
+        Step(Kind.RUN, Run.PLAY),
+        *([_poll(regs.CONTEXT, _mask(ContextStatus, "complete"), _mask(ContextStatus, "complete"))] if trigger else []),
+        Step(Kind.RUN, Run.CHECK),
+        *_status(config, gpu, parts),
+        *([Step(Kind.STUCK, regs.STUCK)] if trigger else []),
+        Step(Kind.END),
+    ]
+
+
+def _chunks(config: T3Config, gpu: int) -> list[Step]:
+    """What the trigger must know: the chunks, and the watchdog's time."""
+    return [
         _write(regs.WATCHDOG, WATCHDOG_CYCLES),
         *(step for number in range(gemm.GPUS) for step in _descriptor(config, gpu, number)),
-        _write(regs.CONTROL, _fields(regs.Control, arm=1, descriptors=gemm.GPUS, first=0, context=CONTEXT)),
-        _poll(regs.CONTEXT, _mask(ContextStatus, "armed", "following", "end"), live),
-        Step(Kind.RUN, Run.PLAY),
-        _poll(regs.CONTEXT, _mask(ContextStatus, "complete"), _mask(ContextStatus, "complete")),
-        Step(Kind.RUN, Run.CHECK),
-        *_status(config, gpu, unit=unit),
-        Step(Kind.STUCK, regs.STUCK),
-        Step(Kind.END),
     ]
 
 
@@ -145,16 +162,9 @@ def _share(gpu: int) -> list[Step]:
 
 
 def _profile(config: T3Config) -> list[Step]:
-    """Lines of each kind of wavefront tile, counted."""
-    kinds: dict[tuple[int, int, int], set[int]] = {}
-    inside = [address for address in range(gemm.LINES) if gemm.in_output(address)]
-    for address in inside:
-        kind = (int(gemm.bottom(address)), int(gemm.right(address)), gemm.wavefront(address, config))
-        tile = gemm.tiles([address], config)
-        kinds[kind] = {other for other in inside if gemm.tiles([other], config) == tile}
     return [
-        _write(regs.PROFILE + 8 * (bottom * 32 + right * 16 + wavefront), len(lines))
-        for (bottom, right, wavefront), lines in sorted(kinds.items())
+        _write(regs.PROFILE + 8 * (bottom * 32 + right * 16 + wavefront), lines)
+        for (bottom, right, wavefront), lines in sorted(gemm.tile_lines(config).items())
     ]
 
 
@@ -182,18 +192,21 @@ def _descriptor(config: T3Config, gpu: int, number: int) -> list[Step]:
     ]
 
 
-def _status(config: T3Config, gpu: int, *, unit: bool) -> list[Step]:
-    """What must be counted. Without room in the tracker fewer tiles are counted apart: they are not compared then."""
+def _status(config: T3Config, gpu: int, parts: Parts) -> list[Step]:
+    """What must be counted. Without room in the tracker fewer tiles are counted apart: they are not compared then.
+
+    A tracker alone has finished chunks in the place of triggers (see TrackerRegisters).
+    """
     addresses = gemm.tracked(gpu)
     tiles, tiles_mask = len(gemm.tiles(addresses, config)), _LOW if gemm.never_overflows(config) else 0
     commands = sum(kind == ChunkKind.DMA for kind in gemm.KINDS) * 4
-    done = sum(1 << number for number, kind in enumerate(gemm.KINDS) if kind != ChunkKind.REMOTE)
-    errors = _mask(regs.Errors, "violation") if unit else 0
+    chunks = [number for number, kind in enumerate(gemm.KINDS) if kind != ChunkKind.REMOTE]
+    unit, trigger = parts is Parts.UNIT, parts is not Parts.TRACKER
     return [
         _equal(regs.UPDATES, gemm.ADDENDS * len(addresses), report=True),
         _equal(regs.TILES, tiles, mask=tiles_mask, report=True),
-        _equal(regs.TRIGGERS, commands, report=True),
-        _equal(regs.ERRORS, errors),
-        _equal(regs.DONE_MASK, done),
+        _equal(regs.TRIGGERS, commands if trigger else len(chunks), report=True),
+        _equal(regs.ERRORS, _mask(regs.Errors, "violation") if unit else 0),
+        *([_equal(regs.DONE_MASK, sum(1 << number for number in chunks))] if trigger else []),
         *([_equal(regs.VIOLATIONS, 1), _equal(regs.NMC_FLAGS, 0)] if unit else []),
     ]  # fmt: skip

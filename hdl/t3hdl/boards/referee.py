@@ -27,6 +27,7 @@ class Referee(wiring.Component):
     debounce_cycles : how long the button must be still.
     failed_rounds : good rounds that follow a failed one until the lamp goes out.
     sources : of failures.
+    completed : what the third number of the report is called.
 
     Members
     -------
@@ -37,11 +38,14 @@ class Referee(wiring.Component):
     end : In(1) : pulse; the round is over.
     timed : In(1) : count a cycle.
     failures : In(Failure).array(sources) : pulses.
-    report_valid, report : In : pulse; updates, tiles, triggers, in this order.
+    report_valid, report : In : pulse; updates, tiles, and what is called ``completed``, in this order.
     checksum : In(32) : at the end of the round.
     """
 
-    def __init__(self, *, clock_hz: int, baud: int, debounce_cycles: int, failed_rounds: int, sources: int) -> None:
+    def __init__(
+        self, *, clock_hz: int, baud: int, debounce_cycles: int, failed_rounds: int, sources: int,
+        completed: str = "triggers",
+    ) -> None:  # fmt: skip
         super().__init__({
             "button": In(1), "running": Out(1), "passed": Out(1), "failed": Out(1), "tx": Out(1, init=1),
             "begin": Out(1), "seed": Out(Seed), "inject": Out(1), "end": In(1), "timed": In(1),
@@ -49,6 +53,7 @@ class Referee(wiring.Component):
         })  # fmt: skip
         self._uart = Uart(clock_hz=clock_hz, baud=baud)
         self._button = Button(cycles=debounce_cycles)
+        self._printer = Report(completed=completed)
         self._first = FirstFailure(sources=sources)
         self._failed_rounds = failed_rounds
 
@@ -58,7 +63,7 @@ class Referee(wiring.Component):
         m.submodules.uart, m.submodules.button, m.submodules.first = uart, button, first = (
             self._uart, self._button, self._first,
         )  # fmt: skip
-        m.submodules.printer = printer = Report()
+        m.submodules.printer = printer = self._printer
         wiring.connect(m, printer.o, uart.i)
         for source, sink in zip(self.failures, first.i, strict=True):
             m.d.comb += sink.eq(source)
@@ -106,6 +111,8 @@ class Referee(wiring.Component):
             m.d.sync += wanted.eq(1)
         with m.If(self.report_valid):
             m.d.sync += [
-                numbers.updates.eq(numbers.tiles), numbers.tiles.eq(numbers.triggers), numbers.triggers.eq(self.report),
-            ]  # fmt: skip
+                numbers.updates.eq(numbers.tiles),
+                numbers.tiles.eq(numbers.completed),
+                numbers.completed.eq(self.report),
+            ]
         return m

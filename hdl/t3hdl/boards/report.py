@@ -10,9 +10,9 @@ from amaranth.lib.wiring import In, Out
 from .failures import What
 
 Numbers = data.StructLayout({
-    "detail": 32, "checksum": 32, "cycles": 24, "triggers": 16, "tiles": 16, "updates": 16, "seed": 32, "round": 16,
+    "detail": 32, "checksum": 32, "cycles": 24, "completed": 16, "tiles": 16, "updates": 16, "seed": 32, "round": 16,
 })  # fmt: skip
-"""What a line tells, each in hexadecimal digits; the last field is printed first."""
+"""What a line tells, each in hexadecimal digits; the last field is printed first. ``completed``: triggers or chunks."""
 
 _DIGIT, _VERDICT, _END = 0x80, 0x81, 0x82
 """Codes of the text: the next digit; go on with the verdict; the line is over."""
@@ -22,12 +22,12 @@ _VERDICTS = 128
 _SIZE = 512
 
 
-def text() -> list[int]:
+def text(completed: str) -> list[int]:
     """The texts, as bytes and codes."""
-    names = ("round", "seed", "updates", "tiles", "triggers", "cycles", "checksum")
     codes: list[int] = []
-    for name in names:
-        codes += [*f"{name} ".encode(), *[_DIGIT] * (Numbers[name].width // 4), ord(" ")]
+    for name in reversed([name for name in Numbers.members if name != "detail"]):
+        word = completed if name == "completed" else name
+        codes += [*f"{word} ".encode(), *[_DIGIT] * (Numbers[name].width // 4), ord(" ")]
     codes.append(_VERDICT)
     codes += [0] * (_VERDICTS - len(codes))
     for what in What:
@@ -42,6 +42,10 @@ def text() -> list[int]:
 class Report(wiring.Component):
     """Prints ``round .. seed .. updates .. tiles .. triggers .. cycles .. checksum .. pass``, or ``fail <what> ..``.
 
+    Parameters
+    ----------
+    completed : the word for that number; ``triggers`` or ``chunks``.
+
     Members
     -------
     valid, numbers, what : In : a line to print, while ``ready``.
@@ -49,16 +53,16 @@ class Report(wiring.Component):
     o : Out(stream(8)) : its characters.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, completed: str) -> None:
         super().__init__({
             "valid": In(1), "numbers": In(Numbers), "what": In(4), "ready": Out(1), "o": Out(stream.Signature(8)),
         })  # fmt: skip
+        self._codes = text(completed)
 
     def elaborate(self, platform: Any) -> Module:
         """The text's place in the ROM, and the digits that are left, the next one on top."""
         m = Module()
-        codes = text()
-        m.submodules.rom = rom = Memory(shape=8, depth=_SIZE, init=codes, attrs={"ram_style": "block"})
+        m.submodules.rom = rom = Memory(shape=8, depth=_SIZE, init=self._codes, attrs={"ram_style": "block"})
         port = rom.read_port()
         place, code, digits, what = Signal(range(_SIZE)), Signal(8), Signal(Numbers), Signal(4)
         digit = digits.as_value()[-4:]

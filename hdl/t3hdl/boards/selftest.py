@@ -13,7 +13,7 @@ from . import gemm
 from .axi_master import AxiMaster
 from .channel import Channel
 from .commands import CommandChecker
-from .program import Run
+from .program import Parts, Run
 from .reader import Reader
 from .referee import Referee
 from .run_control import RunControl
@@ -58,7 +58,7 @@ class SelfTest(wiring.Component):
         self._unit = T3Unit(config=config)
         self._channels = [Channel(config=config) for _ in range(config.slices)]
         self._noise, self._runs = Noise(), RunControl()
-        self._sequencer = Sequencer(config=config, unit=True)
+        self._sequencer = Sequencer(config=config, parts=Parts.UNIT)
         self._axi = AxiMaster()
         self._local = LocalTraffic(config=config)
         self._incoming = IncomingTraffic(config=config)

@@ -11,7 +11,7 @@ from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import Stuck
 from .failures import Failure, What
-from .program import STEPS, Kind, Patch, Run, Word, rom
+from .program import STEPS, Kind, Parts, Patch, Run, Word, rom
 from .rounds import Seed, dtype_of, op_of
 
 BusRequest = data.StructLayout({"write": 1, "address": 16, "data": 64})
@@ -27,7 +27,7 @@ class Sequencer(wiring.Component):
     Parameters
     ----------
     config : the hardware configuration.
-    unit : the programme is that of a whole unit, else that of tracker and trigger alone.
+    parts : what the programme is for.
 
     Members
     -------
@@ -41,7 +41,7 @@ class Sequencer(wiring.Component):
     report_valid, report : Out : pulse; a number for the report.
     """
 
-    def __init__(self, *, config: T3Config, unit: bool) -> None:
+    def __init__(self, *, config: T3Config, parts: Parts) -> None:
         super().__init__({
             "begin": In(1), "seed": In(Seed),
             "request": Out(stream.Signature(BusRequest)),
@@ -49,13 +49,14 @@ class Sequencer(wiring.Component):
             "run": Out(len(Run)), "busy": In(1), "end": Out(1),
             "failure": Out(Failure), "report_valid": Out(1), "report": Out(16),
         })  # fmt: skip
-        self._config, self._unit = config, unit
+        self._config, self._words = config, rom(config, parts)
 
     def elaborate(self, platform: Any) -> Module:
         """One state machine; what a read answers is compared in two steps."""
         m = Module()
-        words = rom(self._config, unit=self._unit)
-        m.submodules.rom = memory = Memory(shape=Word, depth=len(words), init=words, attrs={"ram_style": "block"})
+        m.submodules.rom = memory = Memory(
+            shape=Word, depth=len(self._words), init=self._words, attrs={"ram_style": "block"}
+        )
         port = memory.read_port()
         word, counter, timer = Signal(Word), Signal(range(STEPS)), Signal(TIMEOUT_BITS + 1)
         late = timer[-1]
@@ -145,6 +146,7 @@ class Sequencer(wiring.Component):
 
     def _patched(self, word: Any) -> Value:
         """A step's data with the round's operation, data type and epoch, which are 0 in the ROM."""
+        patches = {step["patch"] for step in self._words if step["kind"] == Kind.WRITE}
         values = {"op": op_of(self.seed), "dtype": dtype_of(self.seed, self._config), "epoch": self.seed.epoch}
         places = {
             Patch.RANGE: (regs.RangeAttributes, ("op", "dtype", "epoch")),
@@ -153,6 +155,6 @@ class Sequencer(wiring.Component):
         }
         result = word.data
         for patch, (layout, names) in places.items():
-            for name in names:
+            for name in names if patch in patches else ():
                 result = result | Mux(word.patch == patch, values[name] << layout[name].offset, 0)
         return result[:64]

@@ -1,4 +1,4 @@
-"""Registers for a tracker and a trigger that stand alone: writes go to both, and a few numbers can be read."""
+"""Registers for a tracker, and a trigger if there is one, without a unit: writes go to both, some numbers are read."""
 
 from typing import Any
 
@@ -17,8 +17,9 @@ class TrackerRegisters(wiring.Component):
     Members
     -------
     request : In(stream(BusRequest)), response_valid, response_error, response_data : Out : an access, and its answer.
-    config_valid, config : Out : to tracker and trigger.
-    everything else : In : as in ControlRegisters.
+    config_valid, config : Out : configuration writes.
+    everything else : In : as in ControlRegisters. Without a trigger ``triggers`` counts finished chunks, and what else
+        would be the trigger's is 0.
     """
 
     def __init__(self) -> None:
