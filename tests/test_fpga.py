@@ -28,7 +28,7 @@ NEEDS_EXTRA = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} mi
 
 RECORD = {
     "board": "icebreaker", "title": "iCEBreaker", "device": "iCE40UP5K", "package": "SG48", "speed_grade": "UP",
-    "preset": "fpga-up5k", "parameters": {}, "design": "TrackerTest",
+    "preset": "fpga-up5k", "parameters": {}, "design": "TrackerOnlyTest",
     "oscillator_mhz": 12.0, "target_mhz": 12, "constraint_mhz": 15.0,
     "fmax_mhz": {"1": 20.5, "2": 21.25, "3": 19.0}, "median_fmax_mhz": 20.5, "seed": 2,
     "bitstream": {"file": "t3_icebreaker.bin", "sha256": "0" * 64},
@@ -127,7 +127,7 @@ def test_output(built, tmp_path):
     assert json.loads((tmp_path / "out" / "fpga.json").read_text()) == built
     assert (tmp_path / "out" / "t3_icebreaker.bin").read_bytes() == b"x"
     for text in (
-        "preset fpga-up5k: TrackerTest",
+        "preset fpga-up5k: TrackerOnlyTest",
         "passed: led_g 0",
         "button: the user button",
         "5,000",
@@ -238,7 +238,7 @@ def test_the_manual_lists_the_board(name):
 def test_page():
     text = boards_page.page([RECORD])
     assert (
-        "| iCEBreaker | iCE40UP5K, UP | `fpga-up5k` | `TrackerTest` | 2,500 (47%) | 2,000 (38%) | 15 (50%) | 0 |"
+        "| iCEBreaker | iCE40UP5K, UP | `fpga-up5k` | `TrackerOnlyTest` | 2,500 (47%) | 2,000 (38%) | 15 (50%) | 0 |"
         in text
     )
     assert "| 20.5, 21.2, 19.0 | 20.5 | 12 | met |" in text and "| tracker | 1,500 / 1,200 + 15 RAM |" in text
@@ -273,8 +273,8 @@ def test_a_board_is_built(tmp_path):
 @pytest.mark.slow
 @NEEDS_EXTRA
 def test_a_design_that_does_not_fit(tmp_path):
-    """Tracker and trigger of a larger unit have no place on the smallest board."""
-    result = t3("fpga", "--board", "icebreaker", "--preset", "fpga", "--out", str(tmp_path / "out"))
+    """Tracker and trigger of a larger unit have no place on a small board."""
+    result = t3("fpga", "--board", "hx8k", "--preset", "fpga", "--out", str(tmp_path / "out"))
     assert result.exit_code == 2 and not (tmp_path / "out").exists()
-    needs = r"preset 'fpga' does not fit on iCEBreaker \(iCE40UP5K\): it needs [\d,]+ logic cells of 5,280"
+    needs = r"preset 'fpga' does not fit on iCE40HX8K-B-EVN \(iCE40HX8K\): it needs [\d,]+ logic cells of 7,680"
     assert re.search(needs, result.stderr)

@@ -220,7 +220,8 @@ PRESETS: dict[str, T3Config] = {
     ),
 }  # fmt: skip
 """``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs). For boards: ``fpga``, ``fpga-all``
-(every data type, one slice), ``fpga-hx8k`` and ``fpga-up5k`` (the smallest; on iCE40 tracker and trigger alone)."""
+(every data type, one slice), ``fpga-hx8k`` (on iCE40HX8K tracker and trigger alone), ``fpga-up5k`` (on iCE40UP5K the
+tracker alone)."""
 
 
 def preset(name: str, **overrides: Any) -> T3Config:

@@ -11,6 +11,7 @@ from amaranth.lib import io
 from amaranth.lib.wiring import Component
 
 from .selftest import SelfTest
+from .tracker_only_test import TrackerOnlyTest
 from .tracker_test import TrackerTest
 
 Pin = tuple[str, int] | tuple[str, int, str]
@@ -136,7 +137,7 @@ BOARDS: dict[str, Board] = {
         platform="amaranth_boards.icebreaker:ICEBreakerPlatform",
         speed_grade="UP",
         presets=("fpga-up5k",),
-        test=TrackerTest,
+        test=TrackerOnlyTest,
         target_mhz=12,
         running=("led_g", 1), passed=("led_g", 0), failed=("led_r", 0),
         button=("button", 0), button_text="the user button",

@@ -36,7 +36,8 @@ HEAD = """\
 What [the self-test](boards.md) came to on each board. `make fpga` builds all of them and writes this page; *Fmax* is
 nextpnr's, from the slow corner of its timing model, for seeds {seeds}, and the target is for their median. What a build
 uses is that of its fastest seed. `SelfTest` is a whole unit, `TrackerTest` is
-[tracker and trigger alone](boards.md#tracker-and-trigger-alone). Records: [docs/fpga](fpga).
+[tracker and trigger alone](boards.md#tracker-and-trigger-alone), `TrackerOnlyTest` [the tracker
+alone](boards.md#the-tracker-alone). Records: [docs/fpga](fpga).
 """
 
 AREA_TEXT = (
