@@ -59,10 +59,12 @@ class AxiLitePort(wiring.Component):
             m.d.sync += self.axi_rvalid.eq(0)
 
         write_there, read_there = aw_full & w_full & ~self.axi_bvalid, ar_full & ~self.axi_rvalid
-        asked = Signal(_Address)  # chosen before the request, as what the registers make of an address takes long
+
+        def ask(whose: Any) -> list[Any]:
+            """Chosen before the request, as what the registers make of an address takes long."""
+            return [self.bus_address.eq(whose.address), self.bus_privileged.eq(whose.privileged)]
+
         m.d.comb += [
-            self.bus_address.eq(asked.address),
-            self.bus_privileged.eq(asked.privileged),
             self.bus_data.eq(w.data),
             self.wake_at.eq(NEVER),
         ]
@@ -70,10 +72,10 @@ class AxiLitePort(wiring.Component):
             with m.State("CHOOSE"):
                 m.d.comb += self.idle.eq(~write_there & ~read_there)
                 with m.If(read_there & (read_next | ~write_there)):
-                    m.d.sync += [self.bus_write.eq(0), read_next.eq(0), self.bus_valid.eq(1), asked.eq(ar)]
+                    m.d.sync += [self.bus_write.eq(0), read_next.eq(0), self.bus_valid.eq(1), *ask(ar)]
                     m.next = "REQUEST"
                 with m.Elif(write_there & w.strobe.all()):
-                    m.d.sync += [self.bus_write.eq(1), read_next.eq(1), self.bus_valid.eq(1), asked.eq(aw)]
+                    m.d.sync += [self.bus_write.eq(1), read_next.eq(1), self.bus_valid.eq(1), *ask(aw)]
                     m.next = "REQUEST"
                 with m.Elif(write_there):
                     m.d.comb += take_write.eq(1)
