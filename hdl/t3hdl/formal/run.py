@@ -23,10 +23,11 @@ def tasks(proofs: Iterable[Proof], *, quick: bool = False) -> list[Task]:
 def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterator[tuple[Task, Verdict]]:
     """Tasks with their verdicts, as they end. ``keep`` : folder for waveforms of counterexamples.
 
-    Raises ToolError if Yosys or ABC is missing or fails; what has not begun then is dropped.
+    Raises ToolError if Yosys or ABC is missing or fails; what has not come to its end then is dropped.
     """
     # Fresh processes, because the caller may have threads. Those that are not quick go first, to end with the others.
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())  # the caller's own
     ends_its_programs = (signal.SIGTERM, signal.default_int_handler)
     with ProcessPoolExecutor(
         workers, mp_context=context, initializer=signal.signal, initargs=ends_its_programs
@@ -39,7 +40,7 @@ def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterat
             for future in as_completed(running):
                 yield running[future], future.result()
         except BaseException:
-            for worker in multiprocessing.active_children():
+            for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()
             raise
         finally:
