@@ -1,13 +1,17 @@
 """Queues: order, latency, throughput, back-pressure."""
 
+import pytest
 from stream_checks import run
-from t3hdl.blocks.queues import InputQueue
+from t3hdl.blocks.queues import AlternatingQueue, InputQueue
 
 CAPACITY = 2
 
+both = pytest.mark.parametrize("kind", [InputQueue, AlternatingQueue])
 
-def test_queue_passes_everything_in_order_under_random_back_pressure() -> None:
-    queue = InputQueue(12)
+
+@both
+def test_queue_passes_everything_in_order_under_random_back_pressure(kind) -> None:
+    queue = kind(12)
 
     async def scenario(bench) -> None:
         items = [bench.random.randrange(1 << 12) for _ in range(400)]
@@ -25,8 +29,9 @@ def test_queue_passes_everything_in_order_under_random_back_pressure() -> None:
     run(queue, scenario, seed=12)
 
 
-def test_queue_latency_and_full_throughput() -> None:
-    queue = InputQueue(12)
+@both
+def test_queue_latency_and_full_throughput(kind) -> None:
+    queue = kind(12)
 
     async def scenario(bench) -> None:
         bench.send["i"].extend(range(50))
@@ -38,7 +43,8 @@ def test_queue_latency_and_full_throughput() -> None:
     run(queue, scenario)
 
 
-def test_full_queue_pops_and_pushes_in_the_same_cycle_only_after_the_pop() -> None:
+@both
+def test_full_queue_pops_and_pushes_in_the_same_cycle_only_after_the_pop(kind) -> None:
     async def scenario(bench) -> None:
         bench.accept["o"] = 0
         bench.send["i"].extend([1, 2, 3])
@@ -49,4 +55,4 @@ def test_full_queue_pops_and_pushes_in_the_same_cycle_only_after_the_pop() -> No
         assert [t for t, _ in bench.got["o"]] == [4, 5, 6]
         assert bench.sent["i"][2][0] == 5
 
-    run(InputQueue(8), scenario)
+    run(kind(8), scenario)

@@ -1,4 +1,4 @@
-"""The queue between the parts: every output is a function of registers, so parts can be cut apart anywhere."""
+"""The queues between the parts: every output is a function of registers, so parts can be cut apart anywhere."""
 
 from typing import Any
 
@@ -53,4 +53,45 @@ class InputQueue(wiring.Component):
             m.d.sync += self.o.payload.eq(Mux(full, spare, self.i.payload))
         with m.If(push):
             m.d.sync += spare.eq(self.i.payload)
+        return m
+
+
+class AlternatingQueue(wiring.Component):
+    """An :class:`InputQueue` for wide items whose ``o.ready`` comes late: that moves one bit, and no payload.
+
+    Items go to two registers in turn, each of which takes its item from the input alone; the price is a multiplexer in
+    front of the head.
+
+    Parameters, members, latency, throughput, reset: those of :class:`InputQueue`.
+    """
+
+    def __init__(self, shape: Any) -> None:
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        self._shape = shape
+
+    @property
+    def latency(self) -> int:
+        """Cycles from ``i`` to ``o`` of an empty queue."""
+        return 1
+
+    def elaborate(self, platform: Any) -> Module:
+        """``turn`` is the number of the register that holds the head; ``full`` implies ``o.valid``."""
+        m = Module()
+        items = [Signal(self._shape, name=f"item_{number}") for number in range(2)]
+        turn, full = Signal(name="turn"), Signal()
+        push, keep = Signal(), Signal()
+        m.d.comb += [
+            self.i.ready.eq(~full),
+            push.eq(self.i.valid & ~full),
+            keep.eq(self.o.valid & ~self.o.ready),
+            self.o.payload.eq(Mux(turn, items[1], items[0])),
+        ]
+        m.d.sync += [
+            self.o.valid.eq(keep | full | push),
+            full.eq(keep & (full | push)),
+            turn.eq(turn ^ (self.o.valid & self.o.ready)),
+        ]
+        for number, item in enumerate(items):
+            with m.If(push & (turn ^ self.o.valid == number)):
+                m.d.sync += item.eq(self.i.payload)
         return m

@@ -28,7 +28,8 @@ class StreamArbiter(wiring.Component):
     occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
     now : In : timestamp.
     choice : Out(Sources) : the head whose turn it is, whether there is room or not; at most one bit; not a register.
-    grant : Out(Sources) : the head that leaves its queue in this cycle: the choice, or none.
+    free : Out(1) : there is room: the register is empty or being taken.
+    granted, grant : Out(1), Out(Sources) : a head leaves its queue in this cycle; the choice, or none.
     wake_at : Out : when the starvation limit lets a communication head through; ``NEVER`` when none can go then.
 
     Latency: 0. Throughput: one grant per cycle. Reset: compute's turn, read and write alternate from write.
@@ -38,16 +39,16 @@ class StreamArbiter(wiring.Component):
         super().__init__({
             "settings": In(regs.Arbiter), "eligible": In(Sources), "out_valid": In(1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
-            "choice": Out(Sources), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
+            "choice": Out(Sources), "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
         """Candidates of the two streams, then the choice between them."""
         m = Module()
-        compute_wins, comm_wins, free = Signal(), Signal(), Signal()
-        compute = self._alternate(m, "compute", compute_wins, free)
-        comm = self._alternate(m, "comm", comm_wins, free)
-        urgent = self._starvation(m, comm, comm_wins & free)
+        compute_wins, comm_wins = Signal(), Signal()
+        compute = self._alternate(m, "compute", compute_wins)
+        comm = self._alternate(m, "comm", comm_wins)
+        urgent = self._starvation(m, comm, comm_wins & self.free)
 
         # Below the limit: ``occupancy`` + ``out_valid`` < ``limit``, without waiting for the sum.
         limit = Signal(OCCUPANCY_BITS)
@@ -62,14 +63,16 @@ class StreamArbiter(wiring.Component):
 
         m.d.comb += [
             compute_wins.eq(compute & ~comm_wins),
-            free.eq(~self.out_valid | self.out_ready),
-            self.grant.eq(Mux(free, self.choice.as_value(), 0)),
+            self.free.eq(~self.out_valid | self.out_ready),
+            # Whoever it is: without waiting for the choice.
+            self.granted.eq(self.free & (compute | (comm & (~self.settings.mca | urgent | below)))),
+            self.grant.eq(Mux(self.free, self.choice.as_value(), 0)),
         ]
-        with m.If(free & (compute | comm_wins)):
+        with m.If(self.granted):
             m.d.sync += last_stream.eq(comm_wins)
         return m
 
-    def _alternate(self, m: Module, stream: str, wins: Signal, free: Signal) -> Signal:
+    def _alternate(self, m: Module, stream: str, wins: Signal) -> Signal:
         """Chooses the stream's write head and read head in turn when it ``wins``; returns whether it offers one."""
         read, write = self.eligible[f"{stream}_read"], self.eligible[f"{stream}_write"]
         offered, is_write = Signal(name=f"{stream}_offered"), Signal(name=f"{stream}_is_write")
@@ -80,7 +83,7 @@ class StreamArbiter(wiring.Component):
             self.choice[f"{stream}_write"].eq(wins & is_write),
             self.choice[f"{stream}_read"].eq(wins & ~is_write),
         ]
-        with m.If(wins & free):
+        with m.If(wins & self.free):
             m.d.sync += last_kind.eq(is_write)
         return offered
 

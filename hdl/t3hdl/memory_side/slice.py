@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 
 from ..blocks.broadcast import ControlPulses, control_pulses, written
 from ..blocks.choose import chosen
-from ..blocks.queues import InputQueue
+from ..blocks.queues import AlternatingQueue
 from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import MemoryRequest, Op
@@ -84,15 +84,13 @@ class MemorySlice(wiring.Component):
         heads, taking = self._enqueue(m, control, table.ranges)
         arbiter = self._arbiter(m, control, heads, may_track)
 
-        # The output register takes the granted head.
-        granted, sent = Signal(), self.dram.valid & self.dram.ready
-        m.d.comb += granted.eq(arbiter.grant.as_value().any())
-        with m.If(granted | sent):
-            m.d.sync += self.dram.valid.eq(granted)
+        # The output register, whenever it is free, takes the head whose turn it is: nothing of it, if there is none.
+        sent = self.dram.valid & self.dram.ready
         next_up = Signal(MatchedRequest)
         m.d.comb += next_up.eq(chosen(arbiter.choice.as_value(), [head.payload for head in heads.values()]))
-        with m.If(granted):
+        with m.If(arbiter.free):
             m.d.sync += [
+                self.dram.valid.eq(arbiter.granted),
                 self.dram.payload.eq(next_up.request),
                 self.dram.payload.stream.eq(arbiter.choice.comm_read | arbiter.choice.comm_write),
                 epoch.eq(next_up.epoch),
@@ -100,11 +98,11 @@ class MemorySlice(wiring.Component):
         with m.If(control.disarm):
             m.d.sync += [self.dram.valid.eq(0), self.dram.payload.eq(0), epoch.eq(0)]
 
-        self._measure(m, control, granted, arbiter.grant.comm_read | arbiter.grant.comm_write)
+        self._measure(m, control, arbiter.granted, arbiter.grant.comm_read | arbiter.grant.comm_write)
 
         # Idle: the cycle after one in which something moved settles wait and burst of the arbiter; from then on every
         # cycle repeats itself until something moves, an input changes or the deadline comes.
-        moved = taking | granted | sent | counting | self.config_valid
+        moved = taking | arbiter.granted | sent | counting | self.config_valid
         quiet, worse = Signal(), table.damaged | tokens.uncorrectable
         m.d.sync += [
             quiet.eq(~moved),
@@ -120,7 +118,7 @@ class MemorySlice(wiring.Component):
         heads, taking = {}, []
         for name in Sources.members:
             port = getattr(self, name)
-            queue = InputQueue(MatchedRequest)
+            queue = AlternatingQueue(MatchedRequest)
             m.submodules[name] = ResetInserter(control.disarm)(queue)
             matched, foreign = self._match(m, name, port.payload, ranges)
             if name.endswith("write"):

@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
-from ..blocks.queues import InputQueue
+from ..blocks.queues import AlternatingQueue
 from ..config import T3Config
 from ..layouts import LINE_BITS, LINE_BYTES, NEVER, NmcRequest, Op
 from ..signatures import nmc_signature
@@ -63,7 +63,7 @@ class NmcUnit(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Queue, issue, a shift register of what is in flight, and the ALU that ends together with it."""
         m = Module()
-        m.submodules.queue = queue = InputQueue(NmcRequest)
+        m.submodules.queue = queue = AlternatingQueue(NmcRequest)
         m.submodules.alu = alu = self._alu
         wiring.connect(m, wiring.flipped(self.request), queue.i)
         head = queue.o.payload
@@ -110,7 +110,7 @@ class NmcUnit(wiring.Component):
         ]
         return m
 
-    def _watch(self, m: Module, interlock: LineInterlock, queue: InputQueue, move: Value, flights: list[Any]) -> None:
+    def _watch(self, m: Module, interlock: LineInterlock, queue: AlternatingQueue, move: Value, flights: list[Any]) -> None:
         """The interlock sees what enters and leaves the queue, and the lines of the flights."""
         m.d.comb += [
             interlock.push.eq(queue.i.valid & queue.i.ready),

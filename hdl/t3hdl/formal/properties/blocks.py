@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ...blocks.choose import RoundRobin
 from ...blocks.kept_register import kept_register
 from ...blocks.parity import keep
-from ...blocks.queues import InputQueue
+from ...blocks.queues import AlternatingQueue, InputQueue
 from ...blocks.ram import Ram
 from ...blocks.secded import check_bits, decode, encode
 from ...config import T3Config, preset
@@ -24,9 +24,9 @@ _WIDTHS = (11, 26, 57, 120, 179)
 one of these whose upper bits are 0: its columns are the first ones of theirs."""
 
 
-def _queue(_: T3Config) -> Harness:
+def _queue(_: T3Config, *, kind: type) -> Harness:
     """One item is chosen while it enters; how many are before it, and what it carries, is followed."""
-    queue = InputQueue(8)
+    queue = kind(8)
     harness = Harness(queue)
     m, source, sink = harness.m, queue.i, queue.o
     level = Signal(range(_DEPTH + 1))
@@ -226,13 +226,19 @@ _PLAIN, _PROTECTED = preset("small"), preset("small", protect=True)
 _BOTH = {"plain": _PLAIN, "protected": _PROTECTED}
 
 PROOFS = (
-    Proof(
-        name="blocks.queue",
-        invariants=(3, 8),
-        says="An input queue gives every item once, in order and unchanged, and is ready exactly with room for one.",
-        harness=_queue,
-        sizes={"8 bits": _PLAIN},
-        depth=8,
+    *(
+        Proof(
+            name=f"blocks.{name}",
+            invariants=(3, 8),
+            says=f"{what} gives every item once, in order and unchanged, and is ready exactly with room for one.",
+            harness=partial(_queue, kind=kind),
+            sizes={"8 bits": _PLAIN},
+            depth=8,
+        )
+        for name, kind, what in (
+            ("queue", InputQueue, "An input queue"),
+            ("alternating-queue", AlternatingQueue, "An input queue of two registers in turn"),
+        )
     ),
     *(
         Proof(

@@ -14,6 +14,7 @@ from ...memory_side.slice import MatchedRequest, MemorySlice
 from ..harness import Harness
 from ..naive_ranges import NaiveRanges
 from ..proof import Proof
+from ..queue_places import places
 
 _PORTS = tuple(Sources.members)
 _PORT_BITS = 2
@@ -83,9 +84,11 @@ def _come_from_their_ports(harness: Harness) -> None:
     """What makes it inductive: no queue holds an item of another port."""
     inside, lowest = harness.inside, MemoryRequest["tag"].offset
     for number, name in enumerate(_PORTS):
-        for valid, item in (("o__valid", "o__payload"), ("full", "spare")):
-            port = inside[rf"{name}\.{item}"][lowest : lowest + _PORT_BITS]
-            harness.claim(f"{name} {item} came from there", ~inside[rf"{name}\.{valid}"] | (port == number))
+        queued = places(inside, name)
+        harness.claim(f"the second place of {name} is behind the first", queued[0][0] | ~queued[1][0])
+        for place, (valid, item) in enumerate(queued):
+            port = item[lowest : lowest + _PORT_BITS]
+            harness.claim(f"place {place} of {name} came from there", ~valid | (port == number))
 
 
 def _follow(harness: Harness, name: str, enters: Value, becomes: data.View, outside: Value, disarm: Value) -> None:
@@ -112,16 +115,13 @@ def _follow(harness: Harness, name: str, enters: Value, becomes: data.View, outs
     if name.endswith("write"):
         harness.claim("its epoch is its range's", ~now | (inside["epoch"] == expected.epoch))
     # What makes it inductive: where the chosen item is.
-    heads = [
-        (inside[rf"{name}\.o__valid"], inside[rf"{name}\.o__payload"]),
-        (inside[rf"{name}\.full"], inside[rf"{name}\.spare"]),
-    ]
-    places = [(at_exit, Cat(sent.as_value(), inside["epoch"]))] + heads
-    harness.claim("as many are there as entered and did not leave", held == sum(valid for valid, _ in places))
-    harness.claim("the second place is behind the first", heads[0][0] | ~heads[1][0])
+    queued = places(inside, name)
+    along = [(at_exit, Cat(sent.as_value(), inside["epoch"])), *queued]
+    harness.claim("as many are there as entered and did not leave", held == sum(valid for valid, _ in along))
+    harness.claim("the second place is behind the first", queued[0][0] | ~queued[1][0])
     harness.claim("only what is tracked is of a live range", ~(watched & foreign) | ~expected.request.tagged)
     harness.claim("the chosen item is among those", ~watched | (before < held))
-    for i, (valid, held_item) in enumerate(places):
+    for i, (valid, held_item) in enumerate(along):
         mine = data.View(MatchedRequest, held_item)
         mine = _with(mine.request, {"stream": name.startswith("comm")}, mine.epoch) if i else mine
         where = before + ~at_exit == i

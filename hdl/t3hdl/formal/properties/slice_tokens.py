@@ -14,6 +14,7 @@ from ...memory_side.token_queue import TileName
 from ..harness import Harness
 from ..naive_ranges import NaiveRanges
 from ..proof import Proof
+from ..queue_places import places
 from .token_queue import claim_counts
 
 _BITS = 4
@@ -39,14 +40,17 @@ def _reserves(config: T3Config) -> Harness:
     )
     harness.claim("no more is under way than there is room for", room >= 0)
     for name in Sources.members:
-        there = inside[rf"{name}\.o__valid"]
+        queued = places(inside, name)
+        there = queued[0][0]
         if name.endswith("read"):
             harness.claim(f"{name} waits for no token", offers[name] == there)
-            for valid, item in (("o__valid", "o__payload"), ("full", "spare")):  # what makes it inductive
-                tracked = data.View(MatchedRequest, inside[rf"{name}\.{item}"]).request.tagged
-                harness.claim(f"{name} {item} is not tracked", ~(inside[rf"{name}\.{valid}"] & tracked))
+            # What makes it inductive.
+            harness.claim(f"the second place of {name} is behind the first", there | ~queued[1][0])
+            for place, (valid, item) in enumerate(queued):
+                tracked = data.View(MatchedRequest, item).request.tagged
+                harness.claim(f"place {place} of {name} is not tracked", ~(valid & tracked))
             continue
-        tracked = data.View(MatchedRequest, inside[rf"{name}\.o__payload"]).request.tagged
+        tracked = data.View(MatchedRequest, queued[0][1]).request.tagged
         harness.claim(
             f"{name} waits for a place for its token, and only if it is tracked",
             offers[name] == there & (~tracked | (room > 0)),
