@@ -61,9 +61,10 @@ class Ranges(Stimulus):
         return self.rng.choice((first, max(0, end - 1), end, inside, inside, inside))
 
     def line(self, context: int) -> int:
-        """A line, often in a range of this context."""
+        """A line, often in a range of this context, or if it has none in another one's."""
         mine = [(base, limit) for owner, base, limit in self.bounds.values() if owner == context]
-        near = self.between(*self.rng.choice(mine)) if mine and self.chance(0.7) else None
+        ranges = mine or [(base, limit) for _, base, limit in self.bounds.values()]
+        near = self.between(*self.rng.choice(ranges)) if ranges and self.chance(0.7) else None
         return self.near(self.page | self.rng.randrange(0x20, 0xF0) if near is None else near, PAGE, far=0.05)
 
     def request(self) -> int:

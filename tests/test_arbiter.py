@@ -206,7 +206,7 @@ class _Model:
 
     def __init__(self) -> None:
         self.last_kind, self.last_stream = [0, 0], 1
-        self.waiting, self.since, self.burst = 0, 0, 0
+        self.waiting, self.deadline, self.burst = 0, 0, 0
 
     def step(self, now: int, heads: list[int], settings: dict, level: int, threshold: int, free: bool) -> int | None:
         offers: list[int | None] = []
@@ -223,7 +223,7 @@ class _Model:
         if not settings["mca"] or stream == 1:
             self.waiting = 0
         elif comm and not self.waiting:
-            self.waiting, self.since = 1, now
+            self.waiting, self.deadline = 1, now + settings["starvation"]
         return None if stream is None else 2 * stream + offers[stream]
 
     def _choose(self, now: int, compute: bool, comm: bool, settings: dict, level: int, threshold: int) -> int | None:
@@ -233,7 +233,7 @@ class _Model:
         if comm and self.burst > 0:
             self.burst -= 1
             return 1
-        if comm and self.waiting and now - self.since >= settings["starvation"]:
+        if comm and self.waiting and now >= self.deadline:
             self.burst = max(0, settings["burst"] - 1)
             return 1
         if compute:
@@ -263,11 +263,14 @@ def test_arbiter_equals_the_model_under_random_inputs(seed: int) -> None:
                 "occupancy": rng.choice([0, 4, 5, 6, 100]), "threshold": rng.choice([0, 5, 6, 127]),
                 "out_valid": rng.random() < 0.7, "out_ready": rng.random() < 0.7,
             }  # fmt: skip
+            inputs["changed"] = cycle % 50 == 49
             level = inputs["occupancy"] + inputs["out_valid"]
             free = not inputs["out_valid"] or bool(inputs["out_ready"])
             expected = model.step(arbiter.now, heads, settings, level, inputs["threshold"], free)
             eligible = [name for name, head in zip(_PORTS, heads, strict=True) if head]
             granted = await arbiter.step(*eligible, **inputs)
+            if inputs["changed"]:
+                model.waiting = 0
             assert granted == (None if expected is None else _PORTS[expected]), f"cycle {cycle}"
             seen.add((settings["mca"], granted))
         assert len(seen) == 10, "both modes granted every port, and nothing"

@@ -181,7 +181,9 @@ def _core_rules(config: T3Config) -> list[str]:
             f"  assign counted[{s}] = {item};\n  assign counted_valid[{s}] = {when} && counted[{s}].tagged_;\n"
         )
     bus = {name: f"probe_{name}" for name in (*_BUS, "config_write")}
-    shadow = ("disarm", "arm", "abort", "control", "arbiter", "ranges", "descriptors", "profile", "quotas")
+    shadow = (
+        "disarm", "arm", "abort", "control", "arbiter", "arbiter_written", "ranges", "descriptors", "profile", "quotas",
+    )  # fmt: skip
     lines.append(_instance("t3_register_rules", "registers", {**bus, **_same("contexts", *shadow)}))
     for s in slices:
         streams: dict[str, str] = {}
@@ -190,7 +192,7 @@ def _core_rules(config: T3Config) -> list[str]:
             streams |= {f"{name}_valid": f"{port}__valid", f"{name}_ready": f"{port}__ready", name: f"{port}__payload"}
         for name in ("compute_refused", "comm_refused", "update_done"):
             streams |= {f"{name}_valid": f"{name}_valid__{s}", name: f"{name}__{s}"}
-        shared = _same("disarm", "arbiter", "ranges", "threshold", "now")
+        shared = _same("disarm", "arbiter", "arbiter_written", "ranges", "threshold", "now")
         lines.append(_instance("t3_slice_rules", f"slice_{s}", {**shared, "occupancy": f"occupancy__{s}", **streams}))
     command: dict[str, Any] = {f"command_{name}": f"command__{name}" for name in ("valid", "ready")}
     command |= {"command": "command__payload", "unmatched": "probe_unmatched", "updates": "probe_updates"}
@@ -206,7 +208,7 @@ def _same(*names: str) -> dict[str, str]:
 
 _WIRES = """\
   import t3_words::*;
-  wire disarm, arm, abort;
+  wire disarm, arm, abort, arbiter_written;
   control_t control;
   arbiter_t arbiter;
   range_t ranges[RANGES];

@@ -23,6 +23,7 @@ class StreamArbiter(wiring.Component):
     Members
     -------
     settings : In(Arbiter) : the ARBITER register.
+    changed : In(1) : it is being written; a wait of communication begins anew.
     eligible : In(Sources) : heads that may be granted now.
     out_valid, out_ready : In : the register behind the arbiter is occupied, and is being taken.
     occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
@@ -37,7 +38,7 @@ class StreamArbiter(wiring.Component):
 
     def __init__(self) -> None:
         super().__init__({
-            "settings": In(regs.Arbiter), "eligible": In(Sources), "out_valid": In(1), "out_ready": In(1),
+            "settings": In(regs.Arbiter), "changed": In(1), "eligible": In(Sources), "out_valid": In(1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
             "choice": Out(Sources), "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
         })  # fmt: skip
@@ -89,14 +90,15 @@ class StreamArbiter(wiring.Component):
 
     def _starvation(self, m: Module, comm: Signal, granted: Value) -> Signal:
         """How long communication waits, and the burst that it may send then; returns whether it must go first."""
-        waiting, since = Signal(name="waiting"), Signal(TIME_BITS)
+        waiting, deadline = Signal(name="waiting"), Signal(TIME_BITS)
         burst, next_burst = Signal(8, name="burst"), Signal(8)
         waits, starving, urgent = Signal(), Signal(), Signal()
         settings = self.settings
-        elapsed = (self.now - since)[:TIME_BITS]
+        # Now or earlier, modulo: of all the times, the half before is the past.
+        passed = ~(self.now - deadline)[TIME_BITS - 1]
         m.d.comb += [
             waits.eq(settings.mca & ~granted & (waiting | comm)),
-            starving.eq(waiting & (elapsed >= settings.starvation)),
+            starving.eq(waiting & passed),
             urgent.eq((burst != 0) | starving),
         ]
         with m.If(settings.mca & comm):
@@ -107,11 +109,11 @@ class StreamArbiter(wiring.Component):
             with m.Elif(starving & (settings.burst != 0)):
                 m.d.comb += next_burst.eq(settings.burst - 1)
 
-        m.d.sync += [waiting.eq(waits), burst.eq(next_burst)]
-        with m.If(waits & ~waiting):
-            m.d.sync += since.eq(self.now)
+        m.d.sync += [waiting.eq(waits & ~self.changed), burst.eq(next_burst)]
+        with m.If(settings.mca & comm & ~waiting):  # also if it goes at once, which is known late
+            m.d.sync += deadline.eq(self.now + settings.starvation)
         # A deadline counts only where it can lead to a grant: with a head to send and room behind the arbiter.
-        m.d.comb += self.wake_at.eq(Mux(waiting & comm & ~self.out_valid, since + settings.starvation, NEVER))
+        m.d.comb += self.wake_at.eq(Mux(waiting & comm & ~self.out_valid, deadline, NEVER))
         return urgent
 
 

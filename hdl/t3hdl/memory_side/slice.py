@@ -164,12 +164,14 @@ class MemorySlice(wiring.Component):
     def _arbiter(self, m: Module, control: ControlPulses, heads: dict[str, Any], may_track: Value) -> StreamArbiter:
         """The arbiter over the heads; a tracked head is eligible while a place for its token is free."""
         settings = Signal(regs.Arbiter, init=regs.RESET[regs.ARBITER])
-        with m.If(written(self.config_valid, self.config, regs.ARBITER)):
+        changed = written(self.config_valid, self.config, regs.ARBITER)
+        with m.If(changed):
             m.d.sync += settings.eq(self.config.data)
         arbiter = StreamArbiter()
         m.submodules.arbiter = ResetInserter(control.disarm)(arbiter)
         m.d.comb += [
             arbiter.settings.eq(settings),
+            arbiter.changed.eq(changed),
             arbiter.out_valid.eq(self.dram.valid),
             arbiter.out_ready.eq(self.dram.ready),
             arbiter.occupancy.eq(self.occupancy),

@@ -110,7 +110,9 @@ class NmcUnit(wiring.Component):
         ]
         return m
 
-    def _watch(self, m: Module, interlock: LineInterlock, queue: AlternatingQueue, move: Value, flights: list[Any]) -> None:
+    def _watch(
+        self, m: Module, interlock: LineInterlock, queue: AlternatingQueue, move: Value, flights: list[Any]
+    ) -> None:
         """The interlock sees what enters and leaves the queue, and the lines of the flights."""
         m.d.comb += [
             interlock.push.eq(queue.i.valid & queue.i.ready),

@@ -218,5 +218,12 @@ class Tracker(wiring.Component):
             self.peak_entries.eq(Mux(higher, self.entries, self.peak_entries)),
             self.unmatched.eq(self.unmatched | Cat(bank.unmatched for bank in banks).any()),
             self.over_count.eq(self.over_count | Cat(bank.over_count for bank in banks).any()),
-            self.updates.eq(self.updates + sum(bank.counted for bank in banks)),
+            self.updates.eq(self.updates + self._counted(banks)),
         ]
+
+    def _counted(self, banks: list[TrackerBank]) -> Value:
+        """Lines that the banks count. Which of them do is known late: the sums of two banks are there before."""
+        alone = [Mux(bank.counts, bank.amount, 0) for bank in banks]
+        pairs = zip(banks[::2], banks[1::2], alone[::2], alone[1::2], strict=False)  # none of a single bank
+        both = [Mux(a.counts & b.counts, a.amount + b.amount, x | y) for a, b, x, y in pairs]
+        return sum(both or alone, start=Const(0))

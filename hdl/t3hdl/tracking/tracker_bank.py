@@ -57,7 +57,7 @@ class TrackerBank(wiring.Component):
     walk, write_row, read_row, cleared_marks : In : see :data:`TableWalk`; a purge also clears these mark bits.
     way, entry : In, Out : an entry of the row that was read last; zeros if it is not valid.
     allocated, freed : Out : an entry begins to be used; ways whose entries end to be.
-    counted : Out : ``n`` of the token that is counted.
+    counts, amount : Out : a token is counted, and its ``n``.
     unmatched, over_count : Out(1) : pulses; a token without a live chunk, a count above its threshold.
     poison : Out(1) : pulse; a token of slot ``poison_slot`` met something damaged and was not counted.
     corrected, uncorrectable : Out(1) : a stored word was put right, could not be.
@@ -75,7 +75,7 @@ class TrackerBank(wiring.Component):
             "quotas": In(5).array(16), "halt": In(1), "dropping": In(1), "dropped": In(4), "drained": Out(1),
             "walk": In(TableWalk), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
             "way": In(4), "entry": Out(entry_layout(config)),
-            "allocated": Out(1), "freed": Out(config.tracker_ways), "counted": Out(10),
+            "allocated": Out(1), "freed": Out(config.tracker_ways), "counts": Out(1), "amount": Out(10),
             "unmatched": Out(1), "over_count": Out(1),
             "poison": Out(1), "poison_slot": Out(6), "corrected": Out(1), "uncorrectable": Out(1), "busy": Out(1),
         })  # fmt: skip
@@ -189,7 +189,8 @@ class TrackerBank(wiring.Component):
             self.unmatched.eq(update & ~row.hit & ~row.dropped),
             self.over_count.eq(counted & Mux(found, (hits & Cat(overs)).any(), over & ~marked)),
             self.allocated.eq(counted & ~found & begun.any()),
-            self.counted.eq(Mux(counted, token.n, 0)),
+            self.counts.eq(counted),
+            self.amount.eq(token.n),
             self.poison_slot.eq(row.slot),
         ]
 

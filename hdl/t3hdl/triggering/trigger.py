@@ -150,7 +150,10 @@ class Trigger(wiring.Component):
         )  # fmt: skip
         rectangle, amounts, buffer, target, counts, last = (loader.descriptor[f"word{w}"] for w in range(6))
         rows, cols = (rectangle.row1 - rectangle.row0)[:12], (rectangle.col1 - rectangle.col0)[:12]
-        blocks_given = (last.last_block_row + 1) * (last.last_block_col + 1)
+        # There is a cycle for the product: the words are complete before START, and LOAD comes after it.
+        blocks_given, product = Signal(7), (last.last_block_row + 1) * (last.last_block_col + 1)
+        with m.If(loader.start):
+            m.d.sync += blocks_given.eq(Mux(product > MOST_BLOCKS, MOST_BLOCKS, product))
         places, plan, dma = blocks.load_places, issuer.load_plan, rectangle.kind == ChunkKind.DMA
         m.d.comb += [
             loader.config_valid.eq(self.config_valid), loader.config.eq(self.config),
@@ -162,7 +165,7 @@ class Trigger(wiring.Component):
             loader.started.eq(self._walker.clear_take), loader.cleared.eq(self._walker.cleared),
             slots.load.eq(loader.loading), slots.loading.slot.eq(loader.slot), slots.loading.dma.eq(dma),
             slots.loading.descriptor.eq(loader.number), slots.loading.context.eq(loader.context),
-            slots.loading.blocks.eq(Mux(blocks_given > MOST_BLOCKS, MOST_BLOCKS, blocks_given)),
+            slots.loading.blocks.eq(blocks_given),
             blocks.load.eq(loader.write), blocks.load_slot.eq(loader.slot),
             issuer.load.eq(loader.write), issuer.load_slot.eq(loader.slot),
             places.dma.eq(dma), places.tiles.eq(counts),

@@ -189,6 +189,7 @@ def _configure(state, address, value):
         state[S.threshold] = take(value, ARBITER.threshold)
         state[S.starvation] = take(value, ARBITER.starvation)
         state[S.burst_length] = take(value, ARBITER.burst)
+        state[S.comm_waiting] = 0
     elif address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
             _restart(state)

@@ -23,7 +23,7 @@ S = state_map(
     mca=1, fixed=1, threshold=1, starvation=1, burst_length=1, table=4 * RANGE_WORDS,
     # the rest
     queue=4 * QUEUE, out_valid=1, out=ITEM, tokens=TOKEN_QUEUE_LIMIT, token_head=1, token_level=1, outstanding=1,
-    last_kind=2, last_stream=1, comm_waiting=1, comm_since=1, burst=1, served=1, comm_seen=1, armed=1,
+    last_kind=2, last_stream=1, comm_waiting=1, comm_deadline=1, burst=1, served=1, comm_seen=1, armed=1,
     aborted=1,  # a bit per context
     refused_valid=2, refused=2 * 2,  # by stream: what its write port gives back
 )  # fmt: skip
@@ -67,8 +67,8 @@ def arbitrate(state, words, compute, comm):
     if comm and state[S.burst] > 0:
         state[S.burst] -= 1
         return COMM
-    waited = (words[IN.now] & TIME_MASK) - state[S.comm_since]
-    if comm and state[S.comm_waiting] and waited >= state[S.starvation]:
+    past = (words[IN.now] - state[S.comm_deadline]) & TIME_MASK
+    if comm and state[S.comm_waiting] and past <= TIME_MASK >> 1:
         state[S.burst] = max(state[S.burst_length] - 1, 0)
         return COMM
     if compute:
@@ -78,7 +78,7 @@ def arbitrate(state, words, compute, comm):
 
 @njit(cache=True)
 def watch_comm(state, words, waits, granted):
-    """``comm_waiting``, ``comm_since`` and the end of a burst. ``waits``: comm has a candidate; ``granted``: stream."""
+    """``comm_waiting``, ``comm_deadline`` and the end of a burst. ``waits``: comm has a candidate; ``granted``: stream."""
     if not state[S.mca]:
         state[S.comm_waiting] = 0
         state[S.burst] = 0
@@ -89,7 +89,7 @@ def watch_comm(state, words, waits, granted):
         state[S.comm_waiting] = 0
     elif waits and not state[S.comm_waiting]:
         state[S.comm_waiting] = 1
-        state[S.comm_since] = words[IN.now] & TIME_MASK
+        state[S.comm_deadline] = (words[IN.now] + state[S.starvation]) & TIME_MASK
 
 
 @njit(cache=True)
@@ -102,7 +102,7 @@ def drive_idle(state, words, out):
         if not state[S.out_valid]:
             busy |= compute or (comm and (state[S.burst] > 0 or below_limit(state, words)))
             if comm:
-                wake_at = min(state[S.comm_since] + state[S.starvation], NEVER)
+                wake_at = state[S.comm_deadline]
     else:
         busy = state[S.burst] > 0 or state[S.comm_waiting] > 0 or (not state[S.out_valid] and (compute or comm))
     busy |= state[S.refused_valid] or state[S.refused_valid + 1]

@@ -22,6 +22,7 @@ module t3_register_rules
     output wire abort,
     output control_t control,  // with arm or abort: whose
     output arbiter_t arbiter,
+    output wire arbiter_written,
     output range_t ranges[RANGES],
     output logic [63:0] descriptors[DESCRIPTORS][DESCRIPTOR_WORDS],
     output logic [15:0] profile[64],  // by bottom, right, wavefront
@@ -34,6 +35,7 @@ module t3_register_rules
   assign disarm = action && control.disarm;
   assign arm = action && control.arm;
   assign abort = action && control.abort_;
+  assign arbiter_written = config_valid && address == ARBITER;
 
   // Which register a configuration write is for.
   wire to_range = address >= RANGE && address < RANGE + 16'(RANGES) * RANGE_STRIDE;
@@ -54,7 +56,7 @@ module t3_register_rules
       for (int c = 0; c < CONTEXTS; c++) quotas[c] <= QUOTA_RESET;
       for (int c = 0; c < CONTEXTS; c++) windows[c] <= '0;
     end else if (config_valid) begin
-      if (address == ARBITER) arbiter <= arbiter_t'(value[$bits(arbiter_t)-1:0]);
+      if (arbiter_written) arbiter <= arbiter_t'(value[$bits(arbiter_t)-1:0]);
       if (to_range) begin
         case (address % RANGE_STRIDE)
           0: ranges[range_number].base <= value[LINE_BITS-1:0];

@@ -8,6 +8,7 @@ module t3_slice_rules
     input wire rst,
     input wire disarm,
     input arbiter_t arbiter,
+    input wire arbiter_written,
     input range_t ranges[RANGES],
     input wire [OCCUPANCY_BITS-1:0] occupancy,
     input wire [OCCUPANCY_BITS-1:0] threshold,
@@ -65,12 +66,14 @@ module t3_slice_rules
   memory_request_t compute_taken, comm_taken;
   logic compute_wrote, comm_wrote, comm_reads, out_free, started;
   arbiter_t arbiter_then;
+  logic rewritten;  // a cycle ago: then the wait of communication begins anew
   logic [OCCUPANCY_BITS:0] level;
   logic [OCCUPANCY_BITS-1:0] limit;
   logic [TIME_BITS-1:0] then;
   always_ff @(posedge clk) begin
     started <= !rst && !disarm;
     arbiter_then <= arbiter;
+    rewritten <= arbiter_written;
     level <= {1'b0, occupancy} + (OCCUPANCY_BITS + 1)'(dram_valid);
     limit <= arbiter.fixed ? arbiter.threshold : threshold;
     then <= now;
@@ -168,9 +171,9 @@ module t3_slice_rules
       burst <= 0;
     end else begin
       reading <= !comm_read_ready || comm_reads || (reading && !comm_granted);
-      sure <= (reading || sure) && !comm_granted && arbiter_then.mca;
+      sure <= (reading || sure) && !comm_granted && arbiter_then.mca && !rewritten;
       if (!sure) sure_since <= then;
-      maybe <= (queued[1] > 0 || maybe) && !comm_granted && arbiter_then.mca;
+      maybe <= (queued[1] > 0 || maybe) && !comm_granted && arbiter_then.mca && !rewritten;
       if (!maybe) maybe_since <= then;
       if (!arbiter_then.mca) burst <= 0;
       else if (comm_granted && starving && burst <= arbiter_then.burst) burst <= less(arbiter_then.burst);

@@ -65,6 +65,11 @@ def _observe(config: T3Config) -> _View:
     )  # fmt: skip
 
 
+def _since(view: _View) -> Value:
+    """When the wait of communication began, by the slice's deadline."""
+    return (view.harness.inside["arbiter.deadline"] - view.settings.starvation)[:TIME_BITS]
+
+
 def _limits(config: T3Config) -> Harness:
     """The model is a stopwatch, and an allowance for the lines that may follow when it has run out."""
     view = _observe(config)
@@ -73,7 +78,7 @@ def _limits(config: T3Config) -> Harness:
     compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
     running, first, allowance = Signal(), Signal(TIME_BITS), Signal(8)
     waited_enough = running & ((part.now - first)[:TIME_BITS] >= settings.starvation)
-    with m.If(view.disarm | ~settings.mca | goes):
+    with m.If(view.restart | ~settings.mca | goes):
         m.d.sync += running.eq(0)
     with m.Elif(comm & ~running):
         m.d.sync += [running.eq(1), first.eq(part.now)]
@@ -103,7 +108,7 @@ def _limits(config: T3Config) -> Harness:
     harness.claim("one head at a time", (view.grant.as_value() & (view.grant.as_value() - 1)) == 0)
     # What makes it inductive.
     harness.claim("the stopwatch is the slice's", running == inside["arbiter.waiting"])
-    harness.claim("the time is the slice's", ~running | (first == inside["arbiter.since"]))
+    harness.claim("the time is the slice's", ~running | (first == _since(view)))
     harness.claim("the allowance is the slice's", allowance == inside["arbiter.burst"])
     passes = settings.mca & goes & compute
     harness.cover("communication passes compute without a wait to speak of", passes & (settings.starvation == 0))
@@ -152,7 +157,7 @@ def _comm_waits(config: T3Config) -> Harness:
         harness.claim(f"a {kind} that let one {other} pass is next", (passed == 0) | last)
         harness.cover(f"a {kind} lets one {other} pass", mine & (passed == 1))
     # What makes it inductive.
-    running, since = inside["arbiter.waiting"], inside["arbiter.since"]
+    running, since = inside["arbiter.waiting"], _since(view)
     harness.claim("the stopwatch began at least as early", (waited == 0) | (running & (now - since >= waited)))
     harness.claim("it did not begin in the future", ~running | (since < now))
     harness.claim("only the memory holds it back then", (waited < longest) | (stalled >= waited - longest))
@@ -184,7 +189,7 @@ def _compute_waits(config: T3Config) -> Harness:
         last = inside["arbiter.compute_last_kind"] == (other == "write")
         harness.claim(f"a {kind} that let one {other} pass is next", (first == 0) | last)
     # What makes it inductive.
-    left, running, since = inside["arbiter.burst"], inside["arbiter.waiting"], inside["arbiter.since"]
+    left, running, since = inside["arbiter.burst"], inside["arbiter.waiting"], _since(view)
     begun, mca = passed != 0, settings.mca
     harness.claim("a burst is no longer than it was set", left <= Mux(burst == 0, 0, burst - 1))
     harness.claim("what has passed and what may pass are one burst", ~begun | ~mca | (passed + left <= at_most))

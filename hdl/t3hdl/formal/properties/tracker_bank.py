@@ -144,7 +144,7 @@ def _counts_right(harness: Harness, tile: _Tile, counts: Value) -> None:
     quota = Array(bank.quotas)[tile.key.context]
     harness.claim("an entry begins within the quota", ~(counts & bank.allocated) | (sum(same_context) < quota))
     harness.claim("an event is of the token's slot", ~tile.tells | (tile.event.slot == row.slot))
-    changes = tile.tells | bank.allocated | bank.freed.any() | bank.over_count | bank.counted.any()
+    changes = tile.tells | bank.allocated | bank.freed.any() | bank.over_count | bank.counts
     writes = harness.inside["write_ways"].any() | harness.inside["write_marks"].any()
     stranger = row.valid & ~row.hit
     harness.claim("a token without a chunk changes nothing", ~stranger | ~(changes | writes))
