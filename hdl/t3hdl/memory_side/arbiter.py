@@ -38,7 +38,8 @@ class StreamArbiter(wiring.Component):
 
     def __init__(self) -> None:
         super().__init__({
-            "settings": In(regs.Arbiter), "changed": In(1), "eligible": In(Sources), "out_valid": In(1), "out_ready": In(1),
+            "settings": In(regs.Arbiter), "changed": In(1), "eligible": In(Sources),
+            "out_valid": In(1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
             "choice": Out(Sources), "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
         })  # fmt: skip

@@ -78,7 +78,7 @@ def arbitrate(state, words, compute, comm):
 
 @njit(cache=True)
 def watch_comm(state, words, waits, granted):
-    """``comm_waiting``, ``comm_deadline`` and the end of a burst. ``waits``: comm has a candidate; ``granted``: stream."""
+    """``comm_waiting``, its deadline, the end of a burst. ``waits``: comm has a candidate; ``granted``: a stream."""
     if not state[S.mca]:
         state[S.comm_waiting] = 0
         state[S.burst] = 0
