@@ -95,11 +95,9 @@ class StreamArbiter(wiring.Component):
         burst, next_burst = Signal(8, name="burst"), Signal(8)
         waits, starving, urgent = Signal(), Signal(), Signal()
         settings = self.settings
-        # Now or earlier, modulo: of all the times, the half before is the past.
-        passed = ~(self.now - deadline)[TIME_BITS - 1]
         m.d.comb += [
             waits.eq(settings.mca & ~granted & (waiting | comm)),
-            starving.eq(waiting & passed),
+            starving.eq(waiting & (self.now >= deadline)),
             urgent.eq((burst != 0) | starving),
         ]
         with m.If(settings.mca & comm):

@@ -67,8 +67,7 @@ def arbitrate(state, words, compute, comm):
     if comm and state[S.burst] > 0:
         state[S.burst] -= 1
         return COMM
-    past = (words[IN.now] - state[S.comm_deadline]) & TIME_MASK
-    if comm and state[S.comm_waiting] and past <= TIME_MASK >> 1:
+    if comm and state[S.comm_waiting] and words[IN.now] & TIME_MASK >= state[S.comm_deadline]:
         state[S.burst] = max(state[S.burst_length] - 1, 0)
         return COMM
     if compute:

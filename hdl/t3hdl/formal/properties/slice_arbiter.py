@@ -77,7 +77,7 @@ def _limits(config: T3Config) -> Harness:
     m, inside = harness.m, harness.inside
     compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
     running, first, allowance = Signal(), Signal(TIME_BITS), Signal(8)
-    waited_enough = running & ((part.now - first)[:TIME_BITS] >= settings.starvation)
+    waited_enough = running & (part.now >= (first + settings.starvation)[:TIME_BITS])
     with m.If(view.restart | ~settings.mca | goes):
         m.d.sync += running.eq(0)
     with m.Elif(comm & ~running):
