@@ -58,7 +58,7 @@ ASSUMPTIONS: dict[str, Owed] = {
         integrator="the memory port of NmcUnit: a synchronous memory, written through, at each bank group",
     ),
     "now is far from its end": Owed(
-        says="now and the time that an abort takes are below 2**48",
+        says="now and the time that an abort, or a wait of communication, takes are below 2**48",
         integrator="48 bits are 78 hours at 1 GHz: reset the unit and its time before, or count in a slower unit",
     ),
     "one action per CONTROL write": Owed(

@@ -8,7 +8,7 @@ from amaranth.lib import data
 
 from ...config import NO_LIMIT, T3Config, preset
 from ...control import register_map as regs
-from ...layouts import TIME_BITS
+from ...layouts import NEVER, TIME_BITS
 from ...memory_side.arbiter import Sources
 from ...memory_side.slice import MemorySlice
 from ..harness import Harness
@@ -170,6 +170,8 @@ def _compute_waits(config: T3Config) -> Harness:
     harness, settings, now = view.harness, view.settings, view.harness.dut.now
     inside, (within, stalled) = harness.inside, _memory_accepts(view)
     harness.assume("now counts every cycle", harness.first | (now == harness.past(now) + 1))
+    longest = (1 << len(settings.starvation)) - 1
+    harness.assume("now is far from its end", now <= NEVER - longest)  # else a deadline would be of the past
     burst = Signal(8, init=regs.RESET[regs.ARBITER]["burst"])  # the largest one that was ever set
     with harness.m.If(settings.burst > burst):
         harness.m.d.sync += burst.eq(settings.burst)
