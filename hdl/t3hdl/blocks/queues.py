@@ -35,10 +35,9 @@ class InputQueue(wiring.Component):
         return 1
 
     def elaborate(self, platform: Any) -> Module:
-        """``o.payload`` is the first register, ``spare`` the second one; ``full`` implies ``o.valid``."""
+        """``full`` implies ``o.valid``."""
         m = Module()
-        spare, full = Signal(self._shape, name="spare"), Signal()
-        push, keep = Signal(), Signal()
+        full, push, keep = (Signal(name=name) for name in ("full", "push", "keep"))
         m.d.comb += [
             self.i.ready.eq(~full),
             push.eq(self.i.valid & ~full),
@@ -48,50 +47,32 @@ class InputQueue(wiring.Component):
             self.o.valid.eq(keep | full | push),
             full.eq(keep & (full | push)),
         ]
+        self._hold(m, full, push, keep)
+        return m
+
+    def _hold(self, m: Module, full: Signal, push: Signal, keep: Signal) -> None:
+        """The payloads: ``o.payload`` is the first register, ``spare`` the second one."""
+        spare = Signal(self._shape, name="spare")
         # What is taken does not wait for `keep`, which comes late: `spare` means nothing while it is not `full`.
         with m.If(~keep & (full | push)):
             m.d.sync += self.o.payload.eq(Mux(full, spare, self.i.payload))
         with m.If(push):
             m.d.sync += spare.eq(self.i.payload)
-        return m
 
 
-class AlternatingQueue(wiring.Component):
+class AlternatingQueue(InputQueue):
     """An :class:`InputQueue` for wide items whose ``o.ready`` comes late: that moves one bit, and no payload.
 
     Items go to two registers in turn, each of which takes its item from the input alone; the price is a multiplexer in
-    front of the head.
-
-    Parameters, members, latency, throughput, reset: those of :class:`InputQueue`.
+    front of the head. Parameters, members, latency, throughput, reset: those of :class:`InputQueue`.
     """
 
-    def __init__(self, shape: Any) -> None:
-        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
-        self._shape = shape
-
-    @property
-    def latency(self) -> int:
-        """Cycles from ``i`` to ``o`` of an empty queue."""
-        return 1
-
-    def elaborate(self, platform: Any) -> Module:
-        """``turn`` is the number of the register that holds the head; ``full`` implies ``o.valid``."""
-        m = Module()
+    def _hold(self, m: Module, full: Signal, push: Signal, keep: Signal) -> None:
+        """The payloads: ``turn`` is the number of the register that holds the head."""
         items = [Signal(self._shape, name=f"item_{number}") for number in range(2)]
-        turn, full = Signal(name="turn"), Signal()
-        push, keep = Signal(), Signal()
-        m.d.comb += [
-            self.i.ready.eq(~full),
-            push.eq(self.i.valid & ~full),
-            keep.eq(self.o.valid & ~self.o.ready),
-            self.o.payload.eq(Mux(turn, items[1], items[0])),
-        ]
-        m.d.sync += [
-            self.o.valid.eq(keep | full | push),
-            full.eq(keep & (full | push)),
-            turn.eq(turn ^ (self.o.valid & self.o.ready)),
-        ]
+        turn = Signal(name="turn")
+        m.d.comb += self.o.payload.eq(Mux(turn, items[1], items[0]))
+        m.d.sync += turn.eq(turn ^ (self.o.valid & ~keep))
         for number, item in enumerate(items):
             with m.If(push & (turn ^ self.o.valid == number)):
                 m.d.sync += item.eq(self.i.payload)
-        return m

@@ -51,8 +51,7 @@ def results_section() -> str:
     unbounded = sum(row["method"] != "bounded" for row in results)
     text = paragraph(
         f"{len(results)} tasks, {unbounded} of them for every cycle of every run, in {times['seconds'] / 60:.1f} "
-        "minutes on two cores, which other work shared; `tracker.sweeps-end` was carried out apart. "
-        "*Latches* is the size of the netlist, *covers* those reached and in how many cycles."
+        "minutes on two cores. *Latches* is the size of the netlist, *covers* those reached and in how many cycles."
     )
     heads = ("property", "size", "method", "latches:", "claims:", "covers", "seconds:", "verdict")
     return text + table(heads, rows)
