@@ -10,13 +10,13 @@ def test_a_token_queue_that_is_full_by_one_is_found():
     expect_violated(
         "slice.reserves-tokens",
         lambda text: in_cell(text, module="top.dut", having=r"connect \Y \place", old="$lt ", new="$le "),
-        "comm_write waits for a place for its token, and only if it is tracked",
+        "compute_write waits for a place for its token, and only if it is tracked",
     )
 
 
 def test_a_starvation_limit_that_is_one_cycle_late_is_found():
     """Seeded: communication goes when it has waited for longer than the limit, not for the limit."""
-    limit = r"cell \$ge (\S+\n(?:    .*\n)*?    connect \\B \\settings \[24:9\])"
+    limit = r"cell \$ge (\S+\n(?:    .*\n)*?    connect \\B \\deadline \[47:0\]\n)"
 
     def patch(text):
         others, head, arbiter = text.partition("\nmodule \\top.dut.arbiter\n")

@@ -37,7 +37,7 @@ class InputQueue(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """``full`` implies ``o.valid``."""
         m = Module()
-        full, push, keep = (Signal(name=name) for name in ("full", "push", "keep"))
+        full, push, keep = (Signal(name=name) for name in ("full", "pushes", "keep"))
         m.d.comb += [
             self.i.ready.eq(~full),
             push.eq(self.i.valid & ~full),
