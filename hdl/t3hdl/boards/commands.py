@@ -108,7 +108,7 @@ class CommandChecker(wiring.Component):
         """A bit per group of bits of the command: it differs. Registered."""
         command, seed = self.command.payload, self.seed
         chunk, column = command.row[1:3], command.col[1]
-        place = (chunk - seed.gpu - 1)[:2]
+        place = gemm.chunk_position(chunk, seed.gpu)[:2]
         is_dma = Array(Const(kind == ChunkKind.DMA, 1) for kind in gemm.KINDS)[place]
         fields: dict[str, Any] = {
             "descriptor": place, "context": CONTEXT, "epoch": seed.epoch, "peer": (seed.gpu - 1)[:2],

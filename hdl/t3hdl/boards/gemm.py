@@ -77,9 +77,14 @@ def in_output(address: Any) -> Any:
     return ((address & 7) < COLUMN_LINES) & ((address >> 3) < ROWS)
 
 
+def chunk_position(chunk: Any, gpu: Any) -> Any:
+    """Place of a chunk in the order of the ring, an index of :data:`KINDS`."""
+    return (chunk - gpu - 1) & 3
+
+
 def position(address: Any, gpu: Any) -> Any:
-    """Place of the address's chunk in the order of the ring, an index of :data:`KINDS`."""
-    return ((address >> 6) - gpu - 1) & 3
+    """That of the address's chunk."""
+    return chunk_position(address >> 6, gpu)
 
 
 def block(address: Any) -> Any:

@@ -100,7 +100,7 @@ class TrackerChecker(wiring.Component):
 
     def _position(self, chunk: Value) -> Value:
         """Place of a chunk in the order of the ring."""
-        return (chunk - self.seed.gpu - 1)[:2]
+        return gemm.chunk_position(chunk, self.seed.gpu)[:2]
 
     def _tile_updates(self, tile: Value) -> Value:
         """Updates of a tile, by its number; there are none in the column of padding."""
