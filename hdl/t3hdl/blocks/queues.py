@@ -37,26 +37,26 @@ class InputQueue(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """``full`` implies ``o.valid``."""
         m = Module()
-        full, push, keep = (Signal(name=name) for name in ("full", "pushes", "keep"))
+        full, pushes, keep = (Signal(name=name) for name in ("full", "pushes", "keep"))
         m.d.comb += [
             self.i.ready.eq(~full),
-            push.eq(self.i.valid & ~full),
+            pushes.eq(self.i.valid & ~full),
             keep.eq(self.o.valid & ~self.o.ready),
         ]
         m.d.sync += [
-            self.o.valid.eq(keep | full | push),
-            full.eq(keep & (full | push)),
+            self.o.valid.eq(keep | full | pushes),
+            full.eq(keep & (full | pushes)),
         ]
-        self._hold(m, full, push, keep)
+        self._hold(m, full, pushes, keep)
         return m
 
-    def _hold(self, m: Module, full: Signal, push: Signal, keep: Signal) -> None:
+    def _hold(self, m: Module, full: Signal, pushes: Signal, keep: Signal) -> None:
         """The payloads: ``o.payload`` is the first register, ``spare`` the second one."""
         spare = Signal(self._shape, name="spare")
         # What is taken does not wait for `keep`, which comes late: `spare` means nothing while it is not `full`.
-        with m.If(~keep & (full | push)):
+        with m.If(~keep & (full | pushes)):
             m.d.sync += self.o.payload.eq(Mux(full, spare, self.i.payload))
-        with m.If(push):
+        with m.If(pushes):
             m.d.sync += spare.eq(self.i.payload)
 
 
@@ -67,12 +67,12 @@ class AlternatingQueue(InputQueue):
     front of the head. Parameters, members, latency, throughput, reset: those of :class:`InputQueue`.
     """
 
-    def _hold(self, m: Module, full: Signal, push: Signal, keep: Signal) -> None:
+    def _hold(self, m: Module, full: Signal, pushes: Signal, keep: Signal) -> None:
         """The payloads: ``turn`` is the number of the register that holds the head."""
         items = [Signal(self._shape, name=f"item_{number}") for number in range(2)]
         turn = Signal(name="turn")
         m.d.comb += self.o.payload.eq(Mux(turn, items[1], items[0]))
         m.d.sync += turn.eq(turn ^ (self.o.valid & ~keep))
         for number, item in enumerate(items):
-            with m.If(push & (turn ^ self.o.valid == number)):
+            with m.If(pushes & (turn ^ self.o.valid == number)):
                 m.d.sync += item.eq(self.i.payload)

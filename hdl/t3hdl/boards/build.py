@@ -21,8 +21,8 @@ CONSTRAINT = 1.25
 """nextpnr is asked for the target times this, so that it goes on improving what is already good enough."""
 
 TIMING_WEIGHT = 40
-"""Of critical wires in nextpnr's placer, which has 10 by default. On ECPIX5, preset ``fpga``, seed 1, same netlist, it
-places an estimated 81 MHz with 40 and 60 MHz with 10: with 10 it pulls apart what few wide enables connect."""
+"""Of critical wires in nextpnr's placer, which has 10 by default and with that pulls apart what wide enables connect:
+wires are then most of the longest paths. 40 was tried, no optimum sought."""
 
 _COLLECT = "proc\nmemory_collect\nsetattr -set ram_style "
 MEMORIES = {
