@@ -9,9 +9,10 @@ from typing import Literal
 from .netlist import ToolError, package_folder
 
 _REACHED = re.compile(r"was asserted in frame (\d+)")
-_DEPTH = re.compile(r"No output asserted in (\d+) frames")
-_REDUCE = "scorr; write_aiger {}_reduced.aig"
-_MERGE = "lcorr; write_aiger {}_reduced.aig"
+_DEPTH = re.compile(r"No output (?:asserted|failed) in (\d+) frames")
+_REDUCE = "scleanup; &get; &scorr; &put; scorr; write_aiger {}_reduced.aig"
+"""The first ``scorr`` is the faster, the second finds more."""
+_MERGE = "scleanup; lcorr; write_aiger {}_reduced.aig"
 _PATIENCE = 12
 """Time for merging, in multiples of a question's limit: it has no limit of its own."""
 _INVARIANT = re.compile(r"Invariant F\[(\d+)\]")
@@ -35,7 +36,7 @@ def search(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
 
 def search_reduced(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
     """As :func:`search`, without the run: what is the same in every run is merged first, which brings depth."""
-    return _ask(f"{_REDUCE.format(output)}; bmc3 -F {depth} -T {limit_s}", output, folder, depth)
+    return _ask(f"{_REDUCE.format(output)}; dc2; &get; &bmcs -g -F {depth} -T {limit_s}", output, folder, depth)
 
 
 def exclude(output: str, folder: Path, *, limit_s: int) -> Answer:

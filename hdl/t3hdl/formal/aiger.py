@@ -1,5 +1,6 @@
-"""And-inverter graphs in the binary AIGER format, of which some inputs become constants."""
+"""And-inverter graphs in the binary AIGER format: one output of many, some inputs made constants."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -25,7 +26,14 @@ class Graph:
             second, place = _number(rest, place)
             literal = 2 * (self._inputs + latches + number + 1)
             self._gates.append((literal, literal - first, literal - first - second))
-        self._symbols = rest[place:]
+        self._coded, self._symbols = rest[:place], rest[place:]
+
+    def write_output(self, path: Path, name: str) -> None:
+        """The graph with the output of this name as the only one; what only others need stays, unused."""
+        (number,) = re.findall(rb"^o(\d+) %s$" % name.encode(), self._symbols, re.MULTILINE)
+        *sizes, _, gates = self._header.split()
+        lines = [b" ".join([*sizes, b"1", gates]), *self._latches, self._outputs[int(number)]]
+        path.write_bytes(b"\n".join(lines) + b"\n" + self._coded)
 
     def write(self, path: Path, constants: Mapping[int, bool]) -> None:
         """The graph in which the inputs with these numbers have these values. They stay, but nothing uses them."""

@@ -73,7 +73,7 @@ class _Miter:
 
     def __init__(self, text: str, outputs: tuple[str, ...], folder: Path) -> None:
         self._folder, self.promises = folder, _SLEEPS in outputs
-        compile_graphs(text, outputs, outputs, folder)
+        compile_graphs(text, outputs, folder)
         self._graphs = {output: Graph(folder / f"{output}.aig") for output in outputs}
         self._bits = {output: input_bits(folder / f"{output}.map", SELECT) for output in outputs}
 

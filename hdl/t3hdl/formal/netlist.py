@@ -1,16 +1,19 @@
 """From a harness to and-inverter graphs, one for each output, by Yosys."""
 
 import importlib.util
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain
 
+from .aiger import Graph
 from .harness import LASTING, STEP, Harness
 
+_RUNS, _STEPS = "runs", "steps"
 DESIGN = "design.il"
 """The flat netlist with words, from which counterexamples are shown."""
 
@@ -30,26 +33,18 @@ write_rtlil {design}
 design -save words
 """
 
-_START = """\
+_GRAPH = """\
 design -load words
 {forget}
 formalff -ff2anyinit
 opt -full -noff
 techmap
-opt -fast -noff
 setundef -zero
 aigmap
 opt_clean -purge
-design -save gates
+write_aiger -zinit -symbols -map {graph}.map {graph}.aig
 """
-"""The gates of all outputs, for runs that begin with reset or, where initial values are forgotten, anywhere."""
-
-_OUTPUT = """\
-design -load gates
-{others}
-opt_clean -purge
-write_aiger -zinit -symbols -map {output}.map {output}.aig
-"""
+"""One graph of all outputs, for runs that begin with reset or, where initial values are forgotten, anywhere."""
 
 _GATES = """\
 read_rtlil part.il
@@ -95,24 +90,22 @@ def compile_harness(
     # The reset is an input up to here, so that the part has the same cells as in the generated Verilog.
     ports = [*harness.inputs.values(), *signals.values(), clock.clk, clock.rst]
     text = rtlil.convert(harness.m, name="top", emit_src=False, ports=ports)
-    compile_graphs(patch(text) if patch else text, list(signals), outputs, folder)
+    compile_graphs(patch(text) if patch else text, outputs, folder)
 
 
-def compile_graphs(text: str, signals: Sequence[str], outputs: Iterable[str], folder: Path) -> None:
-    """As :func:`compile_harness`, for RTLIL with a module ``top`` whose outputs are ``signals``."""
+def compile_graphs(text: str, outputs: Iterable[str], folder: Path) -> None:
+    """As :func:`compile_harness`, for RTLIL with a module ``top`` that has these outputs."""
     (folder / "harness.il").write_text(text)
-    script = [_PREPARE.format(design=DESIGN)]
-    wanted = list(outputs)
-    for some, forget in (
-        ([output for output in wanted if output != STEP], ""),
-        ([output for output in wanted if output == STEP], f"setattr -unset init w:* w:{LASTING}* %d"),
-    ):
-        if some:
-            script.append(_START.format(forget=forget))
+    wanted = set(outputs)
+    graphs = {name: some for name, some in ((_RUNS, wanted - {STEP}), (_STEPS, wanted & {STEP})) if some}
+    forget = {_RUNS: "", _STEPS: f"setattr -unset init w:* w:{LASTING}* %d"}
+    script = [_GRAPH.format(graph=name, forget=forget[name]) for name in graphs]
+    run_yosys("\n".join([_PREPARE.format(design=DESIGN), *script]), folder)
+    for name, some in graphs.items():
+        graph = Graph(folder / f"{name}.aig")
         for output in some:
-            others = [f"delete -port top/{name}" for name in signals if name != output]
-            script.append(_OUTPUT.format(others="\n".join(others), output=output))
-    run_yosys("\n".join(script), folder)
+            graph.write_output(folder / f"{output}.aig", output)
+            shutil.copyfile(folder / f"{name}.map", folder / f"{output}.map")
 
 
 def write_gates(text: str, folder: Path) -> Path:
