@@ -26,11 +26,12 @@ wires are then most of the longest paths. 40 was tried, no optimum sought."""
 
 _COLLECT = "proc\nmemory_collect\nsetattr -set ram_style "
 MEMORIES = {
-    "ecp5": _COLLECT + '"distributed" t:$mem_v2 r:SIZE<=128 %i a:ram_style %d',
+    "ecp5": _COLLECT + '"distributed" t:$mem_v2 r:SIZE<=128 %i r:WR_PORTS=0 %d a:ram_style %d',
     "ice40": _COLLECT + '"block" t:$mem_v2 r:WIDTH>=128 %i',
 }
-"""For Yosys. ECP5: block RAM has its data 5.8 ns after the clock edge, distributed RAM, at this depth, before that.
-iCE40 has no other memory: a wide table of few rows would become flip-flops, of which there are fewer to spare."""
+"""For Yosys. ECP5: block RAM has its data 5.8 ns after the clock edge, distributed RAM, at this depth, before that;
+what is only read becomes logic. iCE40 has no other memory: a wide table of few rows would become flip-flops, of which
+there are fewer to spare."""
 
 Show = Callable[[str, str], None]
 """Told which step (``synthesis``, ``seed 1``) a build is in, and how far it is; nothing when the step is over."""

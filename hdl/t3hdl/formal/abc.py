@@ -8,7 +8,7 @@ from typing import Literal
 
 from .netlist import ToolError, package_folder
 
-_REACHED = re.compile(r"was asserted in frame (\d+)")
+_REACHED = re.compile(r"was asserted in frame +(\d+)")
 _DEPTH = re.compile(r"No output (?:asserted|failed) in (\d+) frames")
 _REDUCE = "scleanup; &get; &scorr; &put; scorr; write_aiger {}_reduced.aig"
 """The first ``scorr`` is the faster, the second finds more."""
@@ -34,9 +34,13 @@ def search(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
     return _ask(f"bmc3 -F {depth} -T {limit_s}; write_cex -a {output}.aiw", output, folder, depth)
 
 
-def search_reduced(output: str, folder: Path, *, depth: int, limit_s: int) -> Answer:
-    """As :func:`search`, without the run: what is the same in every run is merged first, which brings depth."""
-    return _ask(f"{_REDUCE.format(output)}; dc2; &get; &bmcs -g -F {depth} -T {limit_s}", output, folder, depth)
+def search_long(output: str, folder: Path, *, depth: int, limit_s: int, reduce: bool = False) -> Answer:
+    """As :func:`search`, without the run, and by another engine: slower on short questions, faster on long ones.
+
+    ``reduce`` : merges first what is the same in every run.
+    """
+    first = f"{_REDUCE.format(output)}; dc2; " if reduce else ""
+    return _ask(f"{first}&get; &bmcs -g -F {depth} -T {limit_s}", output, folder, depth)
 
 
 def exclude(output: str, folder: Path, *, limit_s: int) -> Answer:

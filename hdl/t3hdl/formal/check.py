@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from .abc import Answer, exclude, search, search_reduced
+from .abc import Answer, exclude, search, search_long
 from .dependencies import inspect
 from .harness import BAD, STEP, Harness
 from .netlist import compile_harness
@@ -59,19 +59,20 @@ def _claims(task: Task, folder: Path) -> tuple[Outcome, Answer, str]:
     if proof.method == "unbounded":
         answer = exclude(BAD, folder, limit_s=proof.limit_s)
     else:
-        look = search_reduced if proof.reduce else search
-        answer = look(BAD, folder, depth=proof.depth, limit_s=proof.limit_s)
+        answer = search_long(BAD, folder, depth=proof.depth, limit_s=proof.limit_s, reduce=proof.reduce)
     if answer.outcome == "reached":  # the shortest run, and on the netlist as it was
         answer = search(BAD, folder, depth=answer.frames, limit_s=proof.limit_s)
     outcomes: dict[str, Outcome] = {"reached": "violated", "never": "proven", "unknown": "undecided"}
     if proof.method != "induction" or answer.outcome != "never":
         return outcomes[answer.outcome], answer, BAD
-    step = search(STEP, folder, depth=proof.depth + 1, limit_s=proof.limit_s)
+    step = search_long(STEP, folder, depth=proof.depth + 1, limit_s=proof.limit_s)
     if step.outcome != "reached":
         return outcomes[step.outcome], step, STEP
     # A run from reset says more than one from a state that is perhaps never reached.
     longer = search(BAD, folder, depth=max(proof.cover_depth, proof.depth), limit_s=proof.limit_s)
-    return ("violated", longer, BAD) if longer.outcome == "reached" else ("not inductive", step, STEP)
+    if longer.outcome == "reached":
+        return "violated", longer, BAD
+    return "not inductive", search(STEP, folder, depth=step.frames, limit_s=proof.limit_s), STEP
 
 
 def _covers(task: Task, harness: Harness, folder: Path) -> dict[str, int | None]:
