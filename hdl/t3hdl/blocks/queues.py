@@ -61,10 +61,10 @@ class InputQueue(wiring.Component):
 
 
 class AlternatingQueue(InputQueue):
-    """An :class:`InputQueue` for wide items whose ``o.ready`` comes late: that moves one bit, and no payload.
+    """An :class:`InputQueue` for wide items whose ``i.valid`` or ``o.ready`` comes late: those move no payload.
 
-    Items go to two registers in turn, each of which takes its item from the input alone; the price is a multiplexer in
-    front of the head. Parameters, members, latency, throughput, reset: those of :class:`InputQueue`.
+    Items go to two registers in turn; the one that is next takes whatever is at the input, item or not. The price is a
+    multiplexer in front of the head. Parameters, members, latency, throughput, reset: those of :class:`InputQueue`.
     """
 
     def _hold(self, m: Module, full: Signal, pushes: Signal, keep: Signal) -> None:
@@ -74,5 +74,5 @@ class AlternatingQueue(InputQueue):
         m.d.comb += self.o.payload.eq(Mux(turn, items[1], items[0]))
         m.d.sync += turn.eq(turn ^ (self.o.valid & ~keep))
         for number, item in enumerate(items):
-            with m.If(pushes & (turn ^ self.o.valid == number)):
+            with m.If(~full & (turn ^ self.o.valid == number)):
                 m.d.sync += item.eq(self.i.payload)

@@ -49,7 +49,7 @@ def assign(target: Any, fields: dict[str, Any]) -> list[Any]:
 
 
 class Distributor(wiring.Component):
-    """Sends accesses to the slices of their lines.
+    """Sends accesses to the slices of their lines, which take them at their own pace.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Distributor(wiring.Component):
     o : Out(stream(MemoryRequest)).array(slices) : to one port of each slice.
     busy : Out(1) : an access waits.
 
-    Latency: 1.
+    Latency: 2. Accesses to one slice keep their order.
     """
 
     def __init__(self, *, config: T3Config, incoming: int, read_tag: int = 0) -> None:
@@ -75,7 +75,7 @@ class Distributor(wiring.Component):
         self._config, self._incoming, self._read_tag = config, incoming, read_tag
 
     def elaborate(self, platform: Any) -> Module:
-        """A queue; its head is offered to one slice."""
+        """A queue; its head goes to the register of one slice, near which that one can be placed."""
         m = Module()
         m.submodules.queue = queue = InputQueue(Access)
         wiring.connect(m, wiring.flipped(self.i), queue.i)
@@ -86,11 +86,13 @@ class Distributor(wiring.Component):
             head, gpu=self.seed.gpu + self._incoming, tag=Mux(head.op == Op.READ, self._read_tag, values),
             dtype=dtype_of(self.seed, self._config), config=self._config,
         )  # fmt: skip
+        free = [~port.valid | port.ready for port in self.o]
         for number, port in enumerate(self.o):
-            m.d.comb += [port.valid.eq(queue.o.valid & (channel == number)), *assign(port.payload, fields)]
+            with m.If(free[number]):
+                m.d.sync += [port.valid.eq(queue.o.valid & (channel == number)), *assign(port.payload, fields)]
         m.d.comb += [
-            queue.o.ready.eq(Array(port.ready for port in self.o)[channel]),
-            self.busy.eq(queue.o.valid),
+            queue.o.ready.eq(Array(free)[channel]),
+            self.busy.eq(queue.o.valid | Cat(port.valid for port in self.o).any()),
         ]
         return m
 

@@ -121,24 +121,23 @@ class MemorySlice(wiring.Component):
             queue = AlternatingQueue(MatchedRequest)
             m.submodules[name] = ResetInserter(control.disarm)(queue)
             matched, foreign = self._match(m, name, port.payload, ranges)
-            if name.endswith("write"):
-                self._refuse(m, control, name, foreign & queue.i.ready)
             m.d.comb += [
                 queue.i.valid.eq(port.valid & ~foreign),
                 queue.i.payload.eq(matched),
                 port.ready.eq(queue.i.ready),
             ]
             heads[name] = queue.o
-            taking.append(port.valid & port.ready)
+            taking.append(port.valid & queue.i.ready)
+            if name.endswith("write"):
+                self._refuse(m, control, name, taking[-1], foreign)
         return heads, Cat(taking).any()
 
-    def _refuse(self, m: Module, control: ControlPulses, name: str, refused: Value) -> None:
-        """Gives the item at write port ``name`` back, in the next cycle."""
+    def _refuse(self, m: Module, control: ControlPulses, name: str, taken: Value, foreign: Value) -> None:
+        """Gives what is taken at write port ``name`` back in the next cycle, if it is ``foreign``."""
         stream, port = name.removesuffix("_write"), getattr(self, name)
         answer = getattr(self, f"{stream}_refused")
-        refuses = refused & port.valid
-        m.d.sync += getattr(self, f"{stream}_refused_valid").eq(refuses & ~control.disarm)
-        with m.If(refuses):
+        m.d.sync += getattr(self, f"{stream}_refused_valid").eq(taken & foreign & ~control.disarm)
+        with m.If(taken):  # and perhaps not refused: the answer, which is wide, does not wait for the match
             m.d.sync += [answer.eq(port.payload), answer.stream.eq(stream == "comm")]
 
     def _match(self, m: Module, name: str, item: data.View, ranges: Any) -> tuple[data.View, Signal]:
