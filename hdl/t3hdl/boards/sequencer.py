@@ -73,9 +73,6 @@ class Sequencer(wiring.Component):
             different.eq((answer ^ word.data[32:]) & word.data[:32]),
         ]  # fmt: skip
 
-        def fail(what: What, detail: Any) -> list[Any]:
-            return [self.failure.valid.eq(1), self.failure.what.eq(what), self.failure.detail.eq(detail)]
-
         with m.FSM() as fsm:
             m.d.comb += port.en.eq(fsm.ongoing("FETCH"))
             with m.State("IDLE"):
@@ -106,43 +103,50 @@ class Sequencer(wiring.Component):
                 with m.If(~self.busy | late):
                     m.next = "FETCH"
                 with m.If(self.busy & late):
-                    m.d.sync += fail(What.TIMEOUT, word.address)
-            with m.State("REQUEST"):
-                m.d.comb += self.request.valid.eq(1)
-                with m.If(self.request.ready):
-                    m.next = "RESPONSE"
-            with m.State("RESPONSE"):
-                m.d.sync += answer.eq(self.response_data)
-                with m.If(self.response_valid & ~self.response_error):
-                    m.next = "COMPARE"
-                with m.Elif(self.response_valid | late):
-                    m.d.sync += fail(What.BUS, word.address)
-                    m.next = "FETCH"
-            with m.State("COMPARE"):
-                m.next = "JUDGE"
-            with m.State("JUDGE"):
-                self._judge(m, word, answer, different, late, fail)
+                    m.d.sync += self._fail(What.TIMEOUT, word.address)
+            self._access(m, word, answer, different, late)
         return m
 
-    def _judge(self, m: Module, word: Any, answer: Value, different: Value, late: Value, fail: Any) -> None:
+    def _access(self, m: Module, word: Any, answer: Signal, different: Value, late: Value) -> None:
+        """The states of a step that reads or writes a register."""
+        with m.State("REQUEST"):
+            m.d.comb += self.request.valid.eq(1)
+            with m.If(self.request.ready):
+                m.next = "RESPONSE"
+        with m.State("RESPONSE"):
+            m.d.sync += answer.eq(self.response_data)
+            with m.If(self.response_valid & ~self.response_error):
+                m.next = "COMPARE"
+            with m.Elif(self.response_valid | late):
+                m.d.sync += self._fail(What.BUS, word.address)
+                m.next = "FETCH"
+        with m.State("COMPARE"):
+            m.next = "JUDGE"
+        with m.State("JUDGE"):
+            self._judge(m, word, answer, different, late)
+
+    def _judge(self, m: Module, word: Any, answer: Value, different: Value, late: Value) -> None:
         """What the answer to a step's access means."""
         m.next = "FETCH"
         m.d.sync += self.report.eq(answer[:16])
         with m.Switch(word.kind):
             with m.Case(Kind.POLL), m.If(different.any()):
                 with m.If(late):
-                    m.d.sync += fail(What.TIMEOUT, word.address)
+                    m.d.sync += self._fail(What.TIMEOUT, word.address)
                 with m.Else():
                     m.next = "REQUEST"
             with m.Case(Kind.EQUAL):
                 m.d.sync += self.report_valid.eq(word.patch == Patch.REPORT)
                 with m.If(different.any()):
-                    m.d.sync += fail(What.STATUS, Cat(answer[:16], word.address))
+                    m.d.sync += self._fail(What.STATUS, Cat(answer[:16], word.address))
             with m.Case(Kind.STUCK):
                 stuck = data.View(Stuck, answer[: Stuck.size])
                 with m.If(stuck.valid):
                     detail = Cat(stuck.seen[:8], stuck.expected[:8], stuck.block, Const(0, 2), stuck.descriptor)
-                    m.d.sync += fail(What.LOST, detail)
+                    m.d.sync += self._fail(What.LOST, detail)
+
+    def _fail(self, what: What, detail: Any) -> list[Any]:
+        return [self.failure.valid.eq(1), self.failure.what.eq(what), self.failure.detail.eq(detail)]
 
     def _patched(self, word: Any) -> Value:
         """A step's data with the round's operation, data type and epoch, which are 0 in the ROM."""

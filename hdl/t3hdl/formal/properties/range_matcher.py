@@ -98,22 +98,50 @@ def _route(item: Any, chunks: _Map) -> Value:
     return route
 
 
-def _routes(config: T3Config) -> Harness:
-    """One item is chosen while it enters; its route is worked out when it is its turn."""
-    part = RangeMatcher(config=config)
-    harness = Harness(part)
-    m, inside = harness.m, harness.inside
-    chunks = _naive_map(m, part)
-    # The abstract model: how many wait, whether one is matched, and whether a route is given.
+@dataclass(frozen=True)
+class _Line:
+    """The abstract model: how many wait, whether one is matched, and whether a route is given. ``turn``: the first that
+    waits is looked at; ``goes``: the matched one gets its route."""
+
+    queued: Signal
+    between: Signal
+    at_exit: Signal
+    turn: Value
+    goes: Value
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """One item: whether it is watched, how many go before it, how far it is, and its route; ``stray``: no range of its
+    context holds it. ``overwritten``: the descriptor of its route is being written."""
+
+    watched: Signal
+    before: Signal
+    matched: Signal
+    leaving: Signal
+    item: data.View
+    expected: data.View
+    stray: Signal
+    overwritten: Value
+
+
+def _line(m: Module, part: RangeMatcher, disarm: Value) -> _Line:
     queued, between, at_exit = Signal(2), Signal(), Signal()
-    enters = part.store.valid & part.store.ready
     goes = between & (~at_exit | part.route.ready)
     turn = (queued != 0) & (~between | goes)
     m.d.sync += [
-        queued.eq(queued + enters - turn),
+        queued.eq(queued + (part.store.valid & part.store.ready) - turn),
         between.eq(turn | (between & ~goes)),
         at_exit.eq(goes | (at_exit & ~part.route.ready)),
     ]
+    with m.If(disarm):
+        m.d.sync += [queued.eq(0), between.eq(0), at_exit.eq(0)]
+    return _Line(queued, between, at_exit, turn, goes)
+
+
+def _follow(harness: Harness, part: RangeMatcher, chunks: _Map, line: _Line) -> _Chosen:
+    """An item is chosen while it enters; its route is worked out when it is its turn."""
+    m, turn, enters = harness.m, line.turn, part.store.valid & part.store.ready
     watched, before, matched, leaving = Signal(), Signal(2), Signal(), Signal()
     item, expected, stray = Signal(MemoryRequest), Signal(Route), Signal()
     own = Cat(
@@ -125,7 +153,7 @@ def _routes(config: T3Config) -> Harness:
     )
     with m.If(watched & leaving & part.route.ready):
         m.d.sync += watched.eq(0)
-    with m.Elif(watched & matched & goes & ~leaving):
+    with m.Elif(watched & matched & line.goes & ~leaving):
         m.d.sync += leaving.eq(1)
     with m.Elif(watched & matched & ~leaving & overwritten):
         m.d.sync += expected.eq(_unmatched(item))
@@ -135,35 +163,52 @@ def _routes(config: T3Config) -> Harness:
         m.d.sync += before.eq(before - 1)
     with m.Elif(~watched & enters & harness.free("look_at_this_item")):
         m.d.sync += [watched.eq(1), matched.eq(0), leaving.eq(0)]
-        m.d.sync += [before.eq(queued - turn), item.eq(part.store.payload)]
+        m.d.sync += [before.eq(line.queued - turn), item.eq(part.store.payload)]
     with m.If(chunks.disarm):
-        m.d.sync += [queued.eq(0), between.eq(0), at_exit.eq(0), watched.eq(0)]
+        m.d.sync += watched.eq(0)
+    return _Chosen(watched, before, matched, leaving, item, expected, stray, overwritten)
 
-    route, gone = part.route.payload, watched & leaving
-    harness.claim("it is ready while fewer than two wait", part.store.ready == (queued < 2))
-    harness.claim("a route is given two cycles after its turn, and no other", part.route.valid == at_exit)
-    harness.claim("an item has the route that the map says", ~gone | (at_exit & (route == expected)))
-    harness.claim("what is in no live range of its context matches nothing", ~(gone & stray) | ~route.matched)
+
+def _routes(config: T3Config) -> Harness:
+    part = RangeMatcher(config=config)
+    harness = Harness(part)
+    chunks = _naive_map(harness.m, part)
+    line = _line(harness.m, part, chunks.disarm)
+    chosen = _follow(harness, part, chunks, line)
+    route, gone = part.route.payload, chosen.watched & chosen.leaving
+    harness.claim("it is ready while fewer than two wait", part.store.ready == (line.queued < 2))
+    harness.claim("a route is given two cycles after its turn, and no other", part.route.valid == line.at_exit)
+    harness.claim("an item has the route that the map says", ~gone | (line.at_exit & (route == chosen.expected)))
+    harness.claim("what is in no live range of its context matches nothing", ~(gone & chosen.stray) | ~route.matched)
     harness.cover("the second descriptor sends an item elsewhere", gone & route.remote & (route.descriptor == 1))
     harness.cover("an item of a range stays here", gone & route.matched & ~route.remote)
-    harness.cover("the descriptor of an item is written while it waits", watched & matched & ~leaving & overwritten)
-    # What makes it inductive: where the chosen item is, and that the part's registers are those of the map.
-    head, spare = inside[r"queue\.o__payload"], inside[r"queue\.spare"]
-    place = Mux(before == 0, head, spare)
-    harness.claim("as many wait", queued == inside[r"queue\.o__valid"] + inside[r"queue\.full"])
+    waits = chosen.watched & chosen.matched & ~chosen.leaving
+    harness.cover("the descriptor of an item is written while it waits", waits & chosen.overwritten)
+    _claim_inside(harness, chunks, line, chosen)
+    return harness
+
+
+def _claim_inside(harness: Harness, chunks: _Map, line: _Line, chosen: _Chosen) -> None:
+    """What makes it inductive: where the chosen item is, and that the part's registers are those of the map."""
+    inside, item = harness.inside, chosen.item
+    watched, matched, leaving, before = chosen.watched, chosen.matched, chosen.leaving, chosen.before
+    place = Mux(before == 0, inside[r"queue\.o__payload"], inside[r"queue\.spare"])
+    harness.claim("as many wait", line.queued == inside[r"queue\.o__valid"] + inside[r"queue\.full"])
     harness.claim("the first place is taken first", inside[r"queue\.o__valid"] | ~inside[r"queue\.full"])
-    harness.claim("the chosen item waits", ~watched | matched | ((before < queued) & (place == Value.cast(item))))
+    waits = (before < line.queued) & (place == Value.cast(item))
+    harness.claim("the chosen item waits", ~watched | matched | waits)
     found = data.View(Match, inside["found"])
-    chosen = _unmatched(item)
+    route = _unmatched(item)
     for i, words in enumerate(chunks.descriptors):
-        chosen = Mux(found.matched & (found.descriptor == i), _by(item, i, words, found.offset), chosen)
-    same = (found.line == item.line) & (found.op == item.op) & (Value.cast(expected) == chosen)
-    harness.claim("the chosen item is matched", ~watched | ~matched | leaving | (between & same))
+        route = Mux(found.matched & (found.descriptor == i), _by(item, i, words, found.offset), route)
+    same = (found.line == item.line) & (found.op == item.op) & (Value.cast(chosen.expected) == route)
+    harness.claim("the chosen item is matched", ~watched | ~matched | leaving | (line.between & same))
     harness.claim("it is matched before it leaves", ~watched | matched | ~leaving)
-    harness.claim("what is of no live range is not matched", ~(watched & matched & stray) | ~expected.matched)
-    harness.claim("an item between is there", inside["waits"] == between)
+    stray = watched & matched & chosen.stray
+    harness.claim("what is of no live range is not matched", ~stray | ~chosen.expected.matched)
+    harness.claim("an item between is there", inside["waits"] == line.between)
     there = ~found.matched | (found.descriptor < len(chunks.descriptors))
-    harness.claim("an item matches a descriptor that there is", ~between | there)
+    harness.claim("an item matches a descriptor that there is", ~line.between | there)
     chunks.ranges.claim_kept(harness)
     for c, (first, end) in enumerate(zip(chunks.first, chunks.end, strict=True)):
         harness.claim(f"the window of context {c}", inside[f"window_{c}"] == Cat(first, end))
@@ -175,7 +220,6 @@ def _routes(config: T3Config) -> Harness:
             & (inside[f"chunk_{i}_1"] == amount.context)
             & (inside[f"chunk_{i}_3"] == target.peer_base),
         )
-    return harness
 
 
 PROOFS = (
