@@ -55,8 +55,7 @@ class Reader(wiring.Component):
         address, line = Signal(gemm.ADDRESS_BITS), Signal(8 * LINE_BYTES)
         lane, drain = Signal(range(LANES)), Signal(range(_PIPELINE + 1))
         of_block = Cat(number[:2], block[0], number[2:4], block[1:])
-        channel = channel_of(line_of(address), self._config.slices)
-        shifting = Signal()
+        channel, shifting = Signal(range(self._config.slices)), Signal()
         m.d.comb += [
             out.seed.eq(self.seed),
             out.i.payload.address.eq(address),
@@ -79,6 +78,7 @@ class Reader(wiring.Component):
                     m.next = "READ"
             with m.State("READ"):
                 m.d.comb += out.i.valid.eq(1)
+                m.d.sync += channel.eq(channel_of(line_of(address), self._config.slices))
                 with m.If(out.i.ready):
                     m.next = "WAIT"
             with m.State("WAIT"):

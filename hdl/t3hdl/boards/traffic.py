@@ -75,12 +75,22 @@ class Distributor(wiring.Component):
         self._config, self._incoming, self._read_tag = config, incoming, read_tag
 
     def elaborate(self, platform: Any) -> Module:
-        """A queue; its head goes to the register of one slice, near which that one can be placed."""
+        """A queue; its head goes to the register of one slice, near which that one can be placed.
+
+        Which slice it is has been worked out before, because the slices' answers come from all over the device.
+        """
         m = Module()
-        m.submodules.queue = queue = InputQueue(Access)
-        wiring.connect(m, wiring.flipped(self.i), queue.i)
-        head = queue.o.payload
-        channel = channel_of(line_of(head.address), self._config.slices)
+        number = channel_of(line_of(self.i.payload.address), self._config.slices)
+        m.submodules.queue = queue = InputQueue(
+            data.StructLayout({"access": Access, "channel": range(self._config.slices)})
+        )
+        m.d.comb += [
+            queue.i.valid.eq(self.i.valid),
+            queue.i.payload.access.eq(self.i.payload),
+            queue.i.payload.channel.eq(number),
+            self.i.ready.eq(queue.i.ready),
+        ]
+        head, channel = queue.o.payload.access, queue.o.payload.channel
         values = spread(self.seed.as_value(), head.address, incoming=self._incoming)
         fields = request_of(
             head, gpu=self.seed.gpu + self._incoming, tag=Mux(head.op == Op.READ, self._read_tag, values),
