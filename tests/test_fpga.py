@@ -11,15 +11,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from amaranth.back import rtlil
 from amaranth.hdl import Module
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
 from t3hdl.boards import netlist, tools
-from t3hdl.boards.build import Build
+from t3hdl.boards.build import MEMORIES, Build
 from t3hdl.boards.platforms import BOARDS, PROGRAMMERS, UART, Board, OnBoard
 from t3hdl.boards.tools import ToolError
 from t3hdl.config import PRESETS
+from t3hdl.formal.netlist import run_yosys
 from t3sim import cli
 from t3sim.reports import boards_page
 
@@ -233,6 +236,23 @@ def test_the_manual_lists_the_board(name):
     presets = ", ".join(f"`{preset}`" for preset in board.presets)
     lamps = " | ".join(" ".join(map(str, getattr(board, lamp))) for lamp in ("running", "passed", "failed"))
     assert row.endswith(f"| `{board.test.__name__}` | {presets} | {lamps} | {board.button_text} |")
+
+
+def test_only_a_memory_that_is_written_becomes_distributed_ram(tmp_path):
+    """Yosys refuses the style for a table that is only read: it has no such RAM to map it to."""
+    m = Module()
+    table, memory = (Memory(shape=8, depth=16, init=range(16)) for _ in range(2))
+    m.submodules.table, m.submodules.memory = table, memory
+    write = memory.write_port()
+    reads = [part.read_port(domain="comb") for part in (table, memory)]
+    ports = [write.en, write.addr, write.data, *(port.addr for port in reads), *(port.data for port in reads)]
+    (tmp_path / "memories.il").write_text(rtlil.convert(m, ports=ports))
+    count = "select -assert-count 1 t:$mem_v2"
+    run_yosys(
+        f"read_rtlil memories.il\n{MEMORIES['ecp5']}\n{count} r:WR_PORTS=1 %i a:ram_style=distributed %i\n"
+        f"{count} r:WR_PORTS=0 %i a:ram_style %d",
+        tmp_path,
+    )
 
 
 def test_page():
