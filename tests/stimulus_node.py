@@ -12,7 +12,7 @@ NAME = range(Token["n"].offset)
 
 
 class Node(Stimulus):
-    """Tokens of few tiles, with counts whose sums reach the limit; tiles that differ in a single bit of any name."""
+    """Tokens of few tiles, with counts around the limit of a merge; tiles that differ in a single bit of any name."""
 
     def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
         super().__init__(bench, config, rng)
@@ -26,7 +26,7 @@ class Node(Stimulus):
             Token,
             context=int(self.chance(0.1)), epoch=int(self.chance(0.1)), row=rng.randrange(TILES),
             col=rng.randrange(2), wf=int(self.chance(0.1)), bottom=self.chance(0.1),
-            n=rng.choice((1, 1, 2, 511, 512, 1023, rng.getrandbits(10))),
+            n=rng.choice((1, 1, 2, 3, 255, 256, rng.getrandbits(9), 511, 512, 1023)),
         )  # fmt: skip
         return self.blurred(word ^ self.name, NAME)
 

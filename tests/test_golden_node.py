@@ -106,8 +106,10 @@ def test_only_back_takes_a_merge_and_front_is_stable():
     assert [n for _, _, n in drain(bench, 4)] == [1, 14]
 
 
-@pytest.mark.parametrize(("first", "second", "left"), [(1000, 23, [1, 1023]), (1000, 24, [1, 1000, 24])])
-def test_merge_up_to_1023(first, second, left):
+@pytest.mark.parametrize(
+    ("first", "second", "left"), [(511, 511, [1, 1022]), (512, 1, [1, 512, 1]), (1, 512, [1, 1, 512])]
+)
+def test_merge_of_counts_up_to_511(first, second, left):
     bench = make()
     for n in (1, first, second):
         send(bench, i0=token(n=n))

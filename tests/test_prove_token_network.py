@@ -5,12 +5,12 @@ import re
 from seeded_mistakes import expect_violated, in_cell
 
 
-def test_a_merge_that_ignores_the_carry_of_the_count_is_found():
-    """Seeded: tokens are added although their sum needs an eleventh bit."""
+def test_a_merge_that_ignores_a_large_count_is_found():
+    """Seeded: tokens are added although `back` has the top bit of its count, so that their sum may not fit."""
     expect_violated(
         "token-network.takes-turns",
         lambda text: in_cell(
-            text, module="top.dut.output_0", having=r"connect \A \sum_0 [10]", old=r"\sum_0 [10]", new="1'0"
+            text, module="top.dut.output_0", having=r"connect \A \back [45]", old=r"\back [45]", new="1'0"
         ),
         "output_0 takes a token without room only into one of its tile",
     )

@@ -87,8 +87,10 @@ def test_waiting_tokens_of_one_tile_merge_behind_a_stable_front() -> None:
     run(node(2, 1), scenario)
 
 
-@pytest.mark.parametrize(("first", "second", "merged"), [(1000, 23, [1, 1023]), (1000, 24, [1, 1000, 24])])
-def test_a_sum_above_1023_is_not_merged(first: int, second: int, merged: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("first", "second", "merged"), [(511, 511, [1, 1022]), (512, 1, [1, 512, 1]), (1, 512, [1, 1, 512])]
+)
+def test_a_count_above_511_is_not_merged(first: int, second: int, merged: list[int]) -> None:
     async def scenario(bench) -> None:
         bench.accept["token_out.0"] = 0
         bench.send["token_in.0"].extend([token(), token(n=first), token(n=second)])

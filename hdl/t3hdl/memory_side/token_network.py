@@ -30,11 +30,12 @@ class _NodeOutput(wiring.Component):
         """The three steps of docs/hardware.md: move, grant, merge. A grant looks at no token: only a merge compares."""
         m = Module()
         front, back, back_valid = self.o, Signal(Token, name="back"), Signal(name="back_valid")
-        sums = [Signal(COUNT_BITS + 1, name=f"sum_{i}") for i in range(len(self.head))]
+        sums = [Signal(COUNT_BITS, name=f"sum_{i}") for i in range(len(self.head))]
         m.d.comb += [total.eq(head.n + back.n) for total, head in zip(sums, self.head, strict=True)]
+        # Two counts without their top bit have a sum that fits; whether others have is not known before the sum is.
         same = Cat(
-            (head.as_value()[:-COUNT_BITS] == back.as_value()[:-COUNT_BITS]) & ~total[-1]
-            for head, total in zip(self.head, sums, strict=True)
+            (head.as_value()[:-COUNT_BITS] == back.as_value()[:-COUNT_BITS]) & ~head.n[-1] & ~back.n[-1]
+            for head in self.head
         )
         mergeable, merged = Signal.like(self.requests), Signal.like(self.requests)
         m.submodules.turn = turn = RoundRobin(requesters=len(self.head))

@@ -49,8 +49,8 @@ def _target(token, outputs):
 
 @njit(cache=True)
 def _joins(token, back):
-    """Whether ``token`` may be added to ``back``: same tile and the sum fits."""
-    return (token ^ back) & _NAME_MASK == 0 and take(token, TOKEN.n) + take(back, TOKEN.n) <= TOKEN_LIMIT
+    """Whether ``token`` may be added to ``back``: same tile, and counts so small that the sum fits."""
+    return (token ^ back) & _NAME_MASK == 0 and max(take(token, TOKEN.n), take(back, TOKEN.n)) <= TOKEN_LIMIT // 2
 
 
 @njit(cache=True)

@@ -143,9 +143,9 @@ def _takes_turns(config: T3Config) -> Harness:
 
 
 def _merges(goes: Value, heads: list[data.View], back: data.View) -> Value:
-    """Whether the head that goes is of the tile of ``back`` and their count fits."""
+    """Whether the head that goes is of the tile of ``back``, and both counts are so small that their sum fits."""
     return Cat(
-        ~go | ((head.as_value()[: TileName.size] == back.as_value()[: TileName.size]) & (head.n + back.n < 1024))
+        ~go | ((head.as_value()[: TileName.size] == back.as_value()[: TileName.size]) & (head.n < 512) & (back.n < 512))
         for go, head in zip(goes, heads, strict=True)
     ).all()
 
