@@ -25,6 +25,8 @@ class _Arbiter:
     def set(self, **inputs: Any) -> None:
         for name, value in inputs.items():
             self.ctx.set(getattr(self.part, name), value)
+        if "settings" in inputs:
+            self.ctx.set(self.part.patience, max(0, inputs["settings"].get("starvation", 0) - 1))
 
     async def step(self, *eligible: str, **inputs: Any) -> str | None:
         """One cycle with these heads; the granted port, or None."""
@@ -185,18 +187,25 @@ def test_leaving_mca_forgets_wait_and_burst() -> None:
     _run(scenario, **{**_MCA, "starvation": 5, "burst": 8})
 
 
-def test_wake_at_is_the_deadline_of_a_head_that_could_go() -> None:
+def test_wake_at_is_the_end_of_a_wait_and_then_the_same_while_a_head_could_go() -> None:
     async def scenario(arbiter: _Arbiter) -> None:
         wake_at = arbiter.part.wake_at
         arbiter.set(threshold=0)
         assert arbiter.ctx.get(wake_at) == NEVER
         await arbiter.steps(3, "compute_read")
         await arbiter.steps(2, "comm_read")
-        assert arbiter.ctx.get(wake_at) == 3 + 100
-        arbiter.set(out_valid=1)
-        assert arbiter.ctx.get(wake_at) == NEVER
+        over = 3 + 99  # the head goes in the cycle after it
+        assert arbiter.ctx.get(wake_at) == over
+        arbiter.set(out_valid=1, out_ready=0)
+        assert arbiter.ctx.get(wake_at) == over
+        arbiter.now = over
+        await arbiter.step("comm_read")
+        assert arbiter.ctx.get(wake_at) == NEVER  # there is no room for it
         arbiter.set(out_valid=0, eligible={"compute_read": 1})
         assert arbiter.ctx.get(wake_at) == NEVER
+        arbiter.set(eligible={"comm_read": 1})
+        assert arbiter.ctx.get(wake_at) == over
+        assert await arbiter.step("comm_read") == "comm_read"
 
     _run(scenario, **_MCA)
 
@@ -206,7 +215,7 @@ class _Model:
 
     def __init__(self) -> None:
         self.last_kind, self.last_stream = [0, 0], 1
-        self.waiting, self.deadline, self.burst = 0, 0, 0
+        self.waiting, self.overdue, self.deadline, self.burst = 0, 0, 0, 0
 
     def step(self, now: int, heads: list[int], settings: dict, level: int, threshold: int, free: bool) -> int | None:
         offers: list[int | None] = []
@@ -221,9 +230,12 @@ class _Model:
         if not (settings["mca"] and comm):
             self.burst = 0
         if not settings["mca"] or stream == 1:
-            self.waiting = 0
-        elif comm and not self.waiting:
-            self.waiting, self.deadline = 1, now + settings["starvation"]
+            self.waiting = self.overdue = 0
+        elif self.waiting:
+            self.overdue |= now >= self.deadline
+        elif comm:
+            patience = max(0, settings["starvation"] - 1)
+            self.waiting, self.overdue, self.deadline = 1, patience == 0, now + patience
         return None if stream is None else 2 * stream + offers[stream]
 
     def _choose(self, now: int, compute: bool, comm: bool, settings: dict, level: int, threshold: int) -> int | None:
@@ -233,7 +245,7 @@ class _Model:
         if comm and self.burst > 0:
             self.burst -= 1
             return 1
-        if comm and self.waiting and now >= self.deadline:
+        if comm and self.overdue:
             self.burst = max(0, settings["burst"] - 1)
             return 1
         if compute:
@@ -270,7 +282,7 @@ def test_arbiter_equals_the_model_under_random_inputs(seed: int) -> None:
             eligible = [name for name, head in zip(_PORTS, heads, strict=True) if head]
             granted = await arbiter.step(*eligible, **inputs)
             if inputs["changed"]:
-                model.waiting = 0
+                model.waiting = model.overdue = 0
             assert granted == (None if expected is None else _PORTS[expected]), f"cycle {cycle}"
             seen.add((settings["mca"], granted))
         assert len(seen) == 10, "both modes granted every port, and nothing"

@@ -22,4 +22,4 @@ def test_a_starvation_limit_that_is_one_cycle_late_is_found():
         others, head, arbiter = text.partition("\nmodule \\top.dut.arbiter\n")
         return others + head + re.sub(limit, r"cell $gt \1", arbiter)
 
-    expect_violated("slice.keeps-to-limit", patch, "it does go then")
+    expect_violated("slice.keeps-to-limit", patch, "its end is the slice's")

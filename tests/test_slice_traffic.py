@@ -50,7 +50,7 @@ def test_mca_holds_communication_at_the_threshold_and_the_slice_is_idle_then() -
         await bench.step(50)
         assert (bench["idle"], bench["dram.valid"]) == (1, 0)
         arrived = bench.sent["comm_read"][0][0]
-        assert bench["wake_at"] == arrived + 1 + 500
+        assert bench["wake_at"] == arrived + 1 + 499  # it may go in the cycle after that
         await bench.step(occupancy=9)
         assert bench["dram.valid"] == 1
         assert bench.idle_checks > 40

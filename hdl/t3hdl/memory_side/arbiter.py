@@ -16,6 +16,13 @@ from ..signatures import monitor_signature
 Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read": 1, "comm_write": 1})
 """One bit per input queue of a slice."""
 
+PATIENCE_BITS = regs.Arbiter["starvation"].width
+
+
+def patience_of(starvation: Value) -> Value:
+    """How many cycles communication waits beyond the first one if it may wait ``starvation`` cycles."""
+    return Mux(starvation == 0, 0, starvation - 1)[:PATIENCE_BITS]
+
 
 class StreamArbiter(wiring.Component):
     """Grants one of the two streams: plain round-robin, or T3-MCA (compute first, communication below a threshold).
@@ -23,31 +30,34 @@ class StreamArbiter(wiring.Component):
     Members
     -------
     settings : In(Arbiter) : the ARBITER register.
-    changed : In(1) : it is being written; a wait of communication begins anew.
+    patience : In : cycles that communication waits beyond the first: ``settings.starvation`` - 1, at least 0.
+    changed : In(1) : the settings are being written; a wait of communication begins anew.
     eligible : In(Sources) : heads that may be granted now.
     out_valid, out_ready : In : the register behind the arbiter is occupied, and is being taken.
     occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
     now : In : timestamp.
-    choice : Out(Sources) : the head whose turn it is, whether there is room or not; at most one bit; not a register.
+    offer : Out(Sources) : of each stream, the head whose turn it is, if it has one.
+    comm : Out(1) : it is communication's turn, else compute's, whether there is room or not; later than ``offer``.
     free : Out(1) : there is room: the register is empty or being taken.
-    granted, grant : Out(1), Out(Sources) : a head leaves its queue in this cycle; the choice, or none.
-    wake_at : Out : when the starvation limit lets a communication head through; ``NEVER`` when none can go then.
+    granted, grant : Out(1), Out(Sources) : a head leaves its queue in this cycle; which one.
+    wake_at : Out : when the wait of communication is over; ``NEVER`` without a wait, and after it if no head can go.
 
     Latency: 0. Throughput: one grant per cycle. Reset: compute's turn, read and write alternate from write.
     """
 
     def __init__(self) -> None:
         super().__init__({
-            "settings": In(regs.Arbiter), "changed": In(1), "eligible": In(Sources),
+            "settings": In(regs.Arbiter), "patience": In(PATIENCE_BITS), "changed": In(1), "eligible": In(Sources),
             "out_valid": In(1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
-            "choice": Out(Sources), "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
+            "offer": Out(Sources), "comm": Out(1),
+            "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
         """Candidates of the two streams, then the choice between them."""
         m = Module()
-        compute_wins, comm_wins = Signal(), Signal()
+        compute_wins, comm_wins = Signal(), self.comm
         compute = self._alternate(m, "compute", compute_wins)
         comm = self._alternate(m, "comm", comm_wins)
         urgent = self._starvation(m, comm, comm_wins & self.free)
@@ -68,7 +78,6 @@ class StreamArbiter(wiring.Component):
             self.free.eq(~self.out_valid | self.out_ready),
             # Whoever it is: without waiting for the choice.
             self.granted.eq(self.free & (compute | (comm & (~self.settings.mca | urgent | below)))),
-            self.grant.eq(Mux(self.free, self.choice.as_value(), 0)),
         ]
         with m.If(self.granted):
             m.d.sync += last_stream.eq(comm_wins)
@@ -82,37 +91,42 @@ class StreamArbiter(wiring.Component):
         m.d.comb += [
             offered.eq(read | write),
             is_write.eq(write & ~(read & last_kind)),
-            self.choice[f"{stream}_write"].eq(wins & is_write),
-            self.choice[f"{stream}_read"].eq(wins & ~is_write),
-        ]
+            self.offer[f"{stream}_write"].eq(is_write),
+            self.offer[f"{stream}_read"].eq(read & ~is_write),
+            *(self.grant[f"{stream}_{kind}"].eq(wins & self.free & self.offer[f"{stream}_{kind}"])
+              for kind in ("read", "write")),
+        ]  # fmt: skip
         with m.If(wins & self.free):
             m.d.sync += last_kind.eq(is_write)
         return offered
 
     def _starvation(self, m: Module, comm: Signal, granted: Value) -> Signal:
-        """How long communication waits, and the burst that it may send then; returns whether it must go first."""
-        waiting, deadline = Signal(name="waiting"), Signal(TIME_BITS)
-        burst, next_burst = Signal(8, name="burst"), Signal(8)
-        waits, starving, urgent = Signal(), Signal(), Signal()
+        """How long communication waits, and the burst that it may send then; returns whether it must go first.
+
+        The time is compared a cycle before it counts: as wide as it is, it would come too late for the choice.
+        """
+        waiting, overdue = Signal(name="waiting"), Signal(name="overdue")
+        burst, next_burst, deadline = Signal(8, name="burst"), Signal(8), Signal(TIME_BITS, name="deadline")
+        waits, urgent = Signal(), Signal()
         settings = self.settings
         m.d.comb += [
-            waits.eq(settings.mca & ~granted & (waiting | comm)),
-            starving.eq(waiting & (self.now >= deadline)),
-            urgent.eq((burst != 0) | starving),
+            waits.eq(settings.mca & ~granted & (waiting | comm) & ~self.changed),
+            urgent.eq((burst != 0) | overdue),
         ]
         with m.If(settings.mca & comm):
             with m.If(~granted):
                 m.d.comb += next_burst.eq(burst)
             with m.Elif(burst != 0):
                 m.d.comb += next_burst.eq(burst - 1)
-            with m.Elif(starving & (settings.burst != 0)):
+            with m.Elif(overdue & (settings.burst != 0)):
                 m.d.comb += next_burst.eq(settings.burst - 1)
 
-        m.d.sync += [waiting.eq(waits & ~self.changed), burst.eq(next_burst)]
+        over = Mux(waiting, overdue | (self.now >= deadline), self.patience == 0)
+        m.d.sync += [waiting.eq(waits), overdue.eq(waits & over), burst.eq(next_burst)]
         with m.If(settings.mca & comm & ~waiting):  # also if it goes at once, which is known late
-            m.d.sync += deadline.eq(self.now + settings.starvation)
-        # A deadline counts only where it can lead to a grant: with a head to send and room behind the arbiter.
-        m.d.comb += self.wake_at.eq(Mux(waiting & comm & ~self.out_valid, deadline, NEVER))
+            m.d.sync += deadline.eq(self.now + self.patience)
+        # Once it is over, it counts only where it leads to a grant: with a head to send and room behind the arbiter.
+        m.d.comb += self.wake_at.eq(Mux(waiting & (~overdue | (comm & ~self.out_valid)), deadline, NEVER))
         return urgent
 
 

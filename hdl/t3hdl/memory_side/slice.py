@@ -12,7 +12,7 @@ from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import MemoryRequest, Op
 from ..signatures import slice_signature
-from .arbiter import Sources, StreamArbiter
+from .arbiter import PATIENCE_BITS, Sources, StreamArbiter, patience_of
 from .range_table import RangeTable, find_range
 from .token_queue import TokenQueue
 
@@ -87,12 +87,16 @@ class MemorySlice(wiring.Component):
         # The output register, whenever it is free, takes the head whose turn it is: nothing of it, if there is none.
         sent = self.dram.valid & self.dram.ready
         next_up = Signal(MatchedRequest)
-        m.d.comb += next_up.eq(chosen(arbiter.choice.as_value(), [head.payload for head in heads.values()]))
+        compute, comm = (
+            chosen(Cat(arbiter.offer[name] for name in names), [heads[name].payload for name in names])
+            for names in (("compute_read", "compute_write"), ("comm_read", "comm_write"))
+        )
+        m.d.comb += next_up.eq(Mux(arbiter.comm, comm, compute))
         with m.If(arbiter.free):
             m.d.sync += [
                 self.dram.valid.eq(arbiter.granted),
                 self.dram.payload.eq(next_up.request),
-                self.dram.payload.stream.eq(arbiter.choice.comm_read | arbiter.choice.comm_write),
+                self.dram.payload.stream.eq(arbiter.comm),
                 epoch.eq(next_up.epoch),
             ]
         with m.If(control.disarm):
@@ -162,14 +166,18 @@ class MemorySlice(wiring.Component):
 
     def _arbiter(self, m: Module, control: ControlPulses, heads: dict[str, Any], may_track: Value) -> StreamArbiter:
         """The arbiter over the heads; a tracked head is eligible while a place for its token is free."""
-        settings = Signal(regs.Arbiter, init=regs.RESET[regs.ARBITER])
-        changed = written(self.config_valid, self.config, regs.ARBITER)
+        reset = regs.RESET[regs.ARBITER]
+        settings = Signal(regs.Arbiter, init=reset)
+        patience = Signal(PATIENCE_BITS, init=reset["starvation"] - 1)
+        changed, new = written(self.config_valid, self.config, regs.ARBITER), Signal(regs.Arbiter, name="new_settings")
+        m.d.comb += new.eq(self.config.data)
         with m.If(changed):
-            m.d.sync += settings.eq(self.config.data)
+            m.d.sync += [settings.eq(new), patience.eq(patience_of(new.starvation))]
         arbiter = StreamArbiter()
         m.submodules.arbiter = ResetInserter(control.disarm)(arbiter)
         m.d.comb += [
             arbiter.settings.eq(settings),
+            arbiter.patience.eq(patience),
             arbiter.changed.eq(changed),
             arbiter.out_valid.eq(self.dram.valid),
             arbiter.out_ready.eq(self.dram.ready),

@@ -21,6 +21,7 @@ from .slice_arbiter import (
     S,
     arbitrate,
     drive_idle,
+    end_wait,
     offer,
     watch_comm,
 )
@@ -189,7 +190,7 @@ def _configure(state, address, value):
         state[S.threshold] = take(value, ARBITER.threshold)
         state[S.starvation] = take(value, ARBITER.starvation)
         state[S.burst_length] = take(value, ARBITER.burst)
-        state[S.comm_waiting] = 0
+        end_wait(state)
     elif address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
             _restart(state)

@@ -23,7 +23,8 @@ S = state_map(
     mca=1, fixed=1, threshold=1, starvation=1, burst_length=1, table=4 * RANGE_WORDS,
     # the rest
     queue=4 * QUEUE, out_valid=1, out=ITEM, tokens=TOKEN_QUEUE_LIMIT, token_head=1, token_level=1, outstanding=1,
-    last_kind=2, last_stream=1, comm_waiting=1, comm_deadline=1, burst=1, served=1, comm_seen=1, armed=1,
+    last_kind=2, last_stream=1, comm_waiting=1, comm_overdue=1, comm_deadline=1, burst=1,
+    served=1, comm_seen=1, armed=1,
     aborted=1,  # a bit per context
     refused_valid=2, refused=2 * 2,  # by stream: what its write port gives back
 )  # fmt: skip
@@ -67,7 +68,7 @@ def arbitrate(state, words, compute, comm):
     if comm and state[S.burst] > 0:
         state[S.burst] -= 1
         return COMM
-    if comm and state[S.comm_waiting] and words[IN.now] & TIME_MASK >= state[S.comm_deadline]:
+    if comm and state[S.comm_overdue]:
         state[S.burst] = max(state[S.burst_length] - 1, 0)
         return COMM
     if compute:
@@ -77,18 +78,30 @@ def arbitrate(state, words, compute, comm):
 
 @njit(cache=True)
 def watch_comm(state, words, waits, granted):
-    """``comm_waiting``, its deadline, the end of a burst. ``waits``: comm has a candidate; ``granted``: a stream."""
+    """The wait of comm, and the end of a burst. ``waits``: comm has a candidate; ``granted``: a stream."""
     if not state[S.mca]:
-        state[S.comm_waiting] = 0
+        end_wait(state)
         state[S.burst] = 0
         return
     if not waits:
         state[S.burst] = 0
     if granted == COMM:
-        state[S.comm_waiting] = 0
-    elif waits and not state[S.comm_waiting]:
+        end_wait(state)
+    elif state[S.comm_waiting]:
+        if words[IN.now] & TIME_MASK >= state[S.comm_deadline]:
+            state[S.comm_overdue] = 1
+    elif waits:
+        patience = max(state[S.starvation] - 1, 0)
         state[S.comm_waiting] = 1
-        state[S.comm_deadline] = (words[IN.now] + state[S.starvation]) & TIME_MASK
+        state[S.comm_overdue] = patience == 0
+        state[S.comm_deadline] = (words[IN.now] + patience) & TIME_MASK
+
+
+@njit(cache=True)
+def end_wait(state):
+    """Comm does not wait, or it begins anew."""
+    state[S.comm_waiting] = 0
+    state[S.comm_overdue] = 0
 
 
 @njit(cache=True)
@@ -100,8 +113,8 @@ def drive_idle(state, words, out):
         busy = not state[S.comm_waiting] if comm else state[S.burst] > 0
         if not state[S.out_valid]:
             busy |= compute or (comm and (state[S.burst] > 0 or below_limit(state, words)))
-            if comm:
-                wake_at = state[S.comm_deadline]
+        if state[S.comm_waiting] and (not state[S.comm_overdue] or (comm and not state[S.out_valid])):
+            wake_at = state[S.comm_deadline]
     else:
         busy = state[S.burst] > 0 or state[S.comm_waiting] > 0 or (not state[S.out_valid] and (compute or comm))
     busy |= state[S.refused_valid] or state[S.refused_valid + 1]

@@ -6,10 +6,11 @@ from typing import Any
 from amaranth.hdl import Mux, Signal, Value
 from amaranth.lib import data
 
+from ...blocks.broadcast import control_written
 from ...config import NO_LIMIT, T3Config, preset
 from ...control import register_map as regs
 from ...layouts import NEVER, TIME_BITS
-from ...memory_side.arbiter import Sources
+from ...memory_side.arbiter import Sources, patience_of
 from ...memory_side.slice import MemorySlice
 from ..harness import Harness
 from ..proof import Proof
@@ -53,11 +54,12 @@ def _observe(config: T3Config) -> _View:
     settings = Signal(regs.Arbiter, init=regs.RESET[regs.ARBITER])
     set_now = part.config_valid & (write.address == regs.ARBITER)
     control = data.View(regs.Control, write.data[: regs.Control.size])
-    disarm = part.config_valid & (write.address == regs.CONTROL) & control.disarm
+    disarm = control_written(part.config_valid, write) & control.disarm
     with m.If(set_now):
         m.d.sync += settings.eq(write.data)
     used = harness.inside["settings"]
     harness.claim("the settings are those last written", used == settings.as_value())
+    harness.claim("the patience is theirs", harness.inside["patience"] == patience_of(settings.starvation))
     offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))
     return _View(
         harness=harness, settings=settings, disarm=disarm, restart=set_now | disarm, offers=offers, grant=grant,
@@ -67,7 +69,7 @@ def _observe(config: T3Config) -> _View:
 
 def _since(view: _View) -> Value:
     """When the wait of communication began, by the slice's deadline."""
-    return (view.harness.inside["arbiter.deadline"] - view.settings.starvation)[:TIME_BITS]
+    return (view.harness.inside["arbiter.deadline"] - view.harness.inside["patience"])[:TIME_BITS]
 
 
 def _limits(config: T3Config) -> Harness:
@@ -76,12 +78,14 @@ def _limits(config: T3Config) -> Harness:
     harness, settings, part = view.harness, view.settings, view.harness.dut
     m, inside = harness.m, harness.inside
     compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
-    running, first, allowance = Signal(), Signal(TIME_BITS), Signal(8)
-    waited_enough = running & (part.now >= (first + settings.starvation)[:TIME_BITS])
+    running, waited_enough, last, allowance = Signal(), Signal(), Signal(TIME_BITS), Signal(8)
     with m.If(view.restart | ~settings.mca | goes):
-        m.d.sync += running.eq(0)
-    with m.Elif(comm & ~running):
-        m.d.sync += [running.eq(1), first.eq(part.now)]
+        m.d.sync += [running.eq(0), waited_enough.eq(0)]
+    with m.Elif(running):
+        m.d.sync += waited_enough.eq(waited_enough | (part.now >= last))
+    with m.Elif(comm):
+        m.d.sync += [running.eq(1), waited_enough.eq(settings.starvation <= 1)]
+        m.d.sync += last.eq(part.now + Mux(settings.starvation == 0, 0, settings.starvation - 1))
     with m.If(view.disarm | ~settings.mca | ~comm):
         m.d.sync += allowance.eq(0)
     with m.Elif(goes & (allowance != 0)):
@@ -108,7 +112,9 @@ def _limits(config: T3Config) -> Harness:
     harness.claim("one head at a time", (view.grant.as_value() & (view.grant.as_value() - 1)) == 0)
     # What makes it inductive.
     harness.claim("the stopwatch is the slice's", running == inside["arbiter.waiting"])
-    harness.claim("the time is the slice's", ~running | (first == _since(view)))
+    harness.claim("the time is the slice's", ~running | (last == inside["arbiter.deadline"]))
+    harness.claim("its end is the slice's", waited_enough == inside["arbiter.overdue"])
+    harness.claim("only a wait ends", ~waited_enough | running)
     harness.claim("the allowance is the slice's", allowance == inside["arbiter.burst"])
     passes = settings.mca & goes & compute
     harness.cover("communication passes compute without a wait to speak of", passes & (settings.starvation == 0))
@@ -160,6 +166,8 @@ def _comm_waits(config: T3Config) -> Harness:
     running, since = inside["arbiter.waiting"], _since(view)
     harness.claim("the stopwatch began at least as early", (waited == 0) | (running & (now - since >= waited)))
     harness.claim("it did not begin in the future", ~running | (since < now))
+    over, patience = inside["arbiter.overdue"], inside["patience"]
+    harness.claim("a wait of S cycles is over", ~running | over | ((now - since)[:TIME_BITS] <= patience))
     harness.claim("only the memory holds it back then", (waited < longest) | (stalled >= waited - longest))
     return harness
 
@@ -191,13 +199,16 @@ def _compute_waits(config: T3Config) -> Harness:
         last = inside["arbiter.compute_last_kind"] == (other == "write")
         harness.claim(f"a {kind} that let one {other} pass is next", (first == 0) | last)
     # What makes it inductive.
-    left, running, since = inside["arbiter.burst"], inside["arbiter.waiting"], _since(view)
+    left, running, over = inside["arbiter.burst"], inside["arbiter.waiting"], inside["arbiter.overdue"]
+    deadline, patience = inside["arbiter.deadline"], inside["patience"]  # the wait began at deadline - patience
     begun, mca = passed != 0, settings.mca
     harness.claim("a burst is no longer than it was set", left <= Mux(burst == 0, 0, burst - 1))
     harness.claim("what has passed and what may pass are one burst", ~begun | ~mca | (passed + left <= at_most))
     harness.claim("only the memory has held compute back since", ~begun | ~mca | view.harness.dut.dram.valid)
-    harness.claim("that is too short for the limit", ~(begun & mca & running) | (now - since <= stalled))
-    harness.claim("the stopwatch did not begin in the future", ~running | (since < now))
+    short = now + patience <= deadline + stalled
+    harness.claim("that is too short for the limit", ~(begun & mca & running) | short)
+    harness.claim("the stopwatch did not begin in the future", ~running | (deadline < now + patience))
+    harness.claim("what is over took S cycles", ~over | (running & (now > deadline)))
     of_comm = inside["arbiter.last_stream"]
     harness.claim("after a line of communication it is compute's turn", ~begun | mca | of_comm)
     harness.claim("after a line of compute it is communication's turn", (reverse == 0) | ~of_comm)
