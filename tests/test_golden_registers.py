@@ -10,7 +10,7 @@ from t3hdl.layouts import NEVER
 from t3sim.golden.registers_state import S
 
 RESET = {
-    registers.ID: 0x5433_0002,
+    registers.ID: 0x5433_0003,
     registers.STATUS: 1,
     registers.ARBITER: pack(registers.Arbiter, threshold=127, starvation=64, burst=8),
     registers.THRESHOLDS: pack(registers.Thresholds, under_25=127, under_50=30, under_75=10, above=5),
@@ -98,7 +98,7 @@ def test_request_during_an_answer_waits():
 def test_every_address_below_the_end_of_the_map(config):
     bench = make(config)
     can_write, can_read = writable(config), readable(config)
-    for address in range(0, registers.DESCRIPTOR + 65 * registers.DESCRIPTOR_STRIDE, 8):
+    for address in range(0, registers.CONTROL + 64, 8):
         value = control(disarm=1) if address == registers.CONTROL else 0xFEDC_BA98_7654_3210 ^ address
         value = 0 if address == registers.LOCK else value
         assert is_written(bench, address, value) == (address in can_write), hex(address)

@@ -25,8 +25,10 @@ class _Lists:
         """One cycle; checks what is popped, and the lists afterwards."""
         ctx, part = self.ctx, self.part
         ctx.set(part.push, push is not None)
-        ctx.set(part.push_context, push[0] if push else 0)
-        ctx.set(part.block, push[1] if push else _EMPTY)
+        context, block = push or (1, _block(0, 0))  # one that is offered alone changes nothing
+        ctx.set(part.offered, 1)
+        ctx.set(part.push_context, context)
+        ctx.set(part.block, block)
         ctx.set(part.pop, 0 if pop is None else 1 << pop)
         ctx.set(part.clear, clear)
         if pop is not None:

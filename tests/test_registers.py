@@ -12,7 +12,7 @@ WRITE, READ = 1, 0
 ARM, DISARM, ABORT, QUIESCE = 1, 2, 1 << 19, 1 << 20
 READ_ONLY = {0x00, 0x10, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50, 0x68, 0x70, 0x78, 0x88, *range(0xA0, 0xE0, 8)}
 READ_WRITE = {0x18, 0x20, 0x58, 0x60, 0x80, 0x90, 0xE0}
-WRITE_ONLY = {0x08, 0x98}
+WRITE_ONLY = {0x98, 0x2000}
 SILENT = {0x58, 0x60, 0x90, 0xE0}
 """Written here, no configuration of other parts."""
 
@@ -81,6 +81,14 @@ def tables(config: T3Config) -> tuple[set[int], set[int]]:
     return ranges | quotas | profile | descriptors, quotas | contexts
 
 
+def test_one_bit_of_the_address_tells_control_from_all_other_registers():
+    """The parts decode no other (blocks/broadcast.py)."""
+    bit = 1 << regs.CONTROL.bit_length() - 1
+    every, _ = tables(preset("paper", contexts=16, ranges=4, wavefronts=16, descriptors=64))
+    assert bit == regs.CONTROL
+    assert [address for address in every | READ_WRITE | WRITE_ONLY if address & bit] == [regs.CONTROL]
+
+
 @pytest.mark.parametrize("name", ["paper", "small"])
 def test_every_address(name):
     """All aligned addresses up to 0x610, many up to 0x2400, some unaligned and high ones, for reading and writing."""
@@ -129,7 +137,7 @@ def test_reads():
         ctx.set(dut.context[1], {"armed": 1, "complete": 0, "following": 3, "end": 9, "slots": 2, "ready": 77,
                                  "outstanding": 0x8001})  # fmt: skip
         expected = {
-            0x00: 0x5433_0002, 0x40: 0x01_00_00, 0x28: 0xBEEF, 0x30: 0x43, 0x38: 0x9E, 0xA0: inputs["debug_data"],
+            0x00: 0x5433_0003, 0x40: 0x02_00_00, 0x28: 0xBEEF, 0x30: 0x43, 0x38: 0x9E, 0xA0: inputs["debug_data"],
             0x10: 1 | 0x55 << 2 | 0x2A << 9 | 1 << 16 | 1 << 18 | 1 << 20 | 1 << 22, 0x68: 1 | 1 << 2 | 1 << 5,
             0x88: 1 | 5 << 1 | 3 << 7 | 1 << 13 | 0xABCD << 17 | 0x1234 << 33,
             0xA8: inputs["updates"], 0xB0: inputs["tiles"], 0xB8: inputs["triggers"], 0xC0: inputs["command_stall"],

@@ -9,7 +9,7 @@
 // +lose=N not made, +repeat=N made twice, +corrupt=N wrong data.
 
 module bench;
-    localparam ID = 16'h0000, CONTROL = 16'h0008, STATUS = 16'h0010, IRQ_STATUS = 16'h0058,
+    localparam ID = 16'h0000, CONTROL = 16'h2000, STATUS = 16'h0010, IRQ_STATUS = 16'h0058,
                IRQ_ENABLE = 16'h0060, ERRORS = 16'h0068, VIOLATIONS = 16'h0078, UPDATES = 16'h00a8, TILES = 16'h00b0,
                TRIGGERS = 16'h00b8, RANGE = 16'h0100, CONTEXT = 16'h0280, PROFILE = 16'h0400, DESCRIPTOR = 16'h1000;
     localparam STORE = 3'd1, ADD = 3'd2, FP16 = 2'd0, REMOTE = 2'd1, DMA = 2'd2, LOCAL = 2'd3;
@@ -204,7 +204,7 @@ module bench;
         host.read(STATUS);
         while (!host.value[0]) host.read(STATUS);
         host.read(ID);
-        check(host.value == 64'h54330002, "ID");
+        check(host.value == 64'h54330003, "ID");
         for (row = 0; row < 7; row = row + 1)  // +0 before it is armed
             for (part = 0; part < 5; part = part + 1) store(item(row, part, STORE, 1'b0, 4'd0, 8'd0), 256'd0);
         configure;

@@ -7,10 +7,18 @@ from amaranth.lib import data
 
 from ..control import register_map as regs
 
+_CONTROL_BIT = regs.CONTROL.bit_length() - 1
+"""Of the address: no other register that is broadcast has it, so that a disarm need not wait for a comparison."""
+
 
 def written(valid: Value, write: data.View, address: int) -> Value:
-    """1 in the cycle in which the register at byte address ``address`` is written."""
+    """1 in the cycle in which the register at byte address ``address`` is written; not for CONTROL."""
     return valid & (write.address == address)
+
+
+def control_written(valid: Value, write: data.View) -> Value:
+    """1 in the cycle in which CONTROL is written."""
+    return valid & write.address[_CONTROL_BIT]
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class ControlPulses:
 def control_pulses(m: Module, valid: Value, write: data.View) -> ControlPulses:
     """Decodes CONTROL out of the configuration writes ``valid``, ``write``."""
     control = data.View(regs.Control, write.data[: regs.Control.size])
-    hit = written(valid, write, regs.CONTROL)
+    hit = control_written(valid, write)
     pulses = {name: Signal(name=name) for name in ("arm", "disarm", "abort", "quiesce", "resume")}
     m.d.comb += [pulse.eq(hit & control[name]) for name, pulse in pulses.items()]
     return ControlPulses(**pulses, context=control.context, first=control.first, descriptors=control.descriptors)

@@ -65,7 +65,7 @@ class Report(wiring.Component):
         m.submodules.rom = rom = Memory(shape=8, depth=_SIZE, init=self._codes, attrs={"ram_style": "block"})
         port = rom.read_port()
         place, code, digits, what = Signal(range(_SIZE)), Signal(8), Signal(Numbers), Signal(4)
-        digit = digits.as_value()[-4:]
+        digit, used = digits.as_value()[-4:], Signal()
         m.d.comb += port.addr.eq(place)
         m.d.sync += code.eq(port.data)  # block RAM is slow
         with m.FSM():
@@ -76,6 +76,9 @@ class Report(wiring.Component):
                     m.d.sync += [digits.eq(self.numbers), what.eq(self.what)]
                     m.next = "FETCH"
             with m.State("FETCH"):
+                m.d.sync += used.eq(0)
+                with m.If(used):  # not when it is sent: the digits are many, and each code would be in front of them
+                    m.d.sync += digits.eq(digits.as_value() << 4)
                 m.next = "READ"
             with m.State("READ"):
                 m.next = "DECODE"
@@ -84,8 +87,7 @@ class Report(wiring.Component):
                     place.eq(place + 1),
                     self.o.payload.eq(Mux(code[7], digit + Mux(digit < 10, ord("0"), ord("A") - 10), code)),
                 ]
-                with m.If(code == _DIGIT):
-                    m.d.sync += digits.eq(digits.as_value() << 4)
+                m.d.sync += used.eq(code == _DIGIT)
                 with m.If(code == _VERDICT):
                     m.d.sync += place.eq(Cat(*[0] * 5, what, 0) + _VERDICTS)
                     m.next = "FETCH"

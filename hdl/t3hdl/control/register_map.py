@@ -8,8 +8,6 @@ from amaranth.lib import data
 
 ID = 0x0000
 """Read: What this is."""
-CONTROL = 0x0008
-"""Write: At most one of arm, disarm, abort, quiesce, resume in one write."""
 STATUS = 0x0010
 """Read: State of the unit."""
 ARBITER = 0x0018
@@ -78,10 +76,11 @@ DESCRIPTOR = 0x1000
 DESCRIPTOR_STRIDE = 0x40
 DESCRIPTOR_WORDS = 6
 """64 of them, each with place +0x0, amount +0x8, buffer +0x10, target +0x18, tiles +0x20, last +0x28."""
+CONTROL = 0x2000
+"""Write: At most one of arm, disarm, abort, quiesce, resume in one write."""
 
 ACCESS = {
     ID: "r",
-    CONTROL: "w",
     STATUS: "r",
     ARBITER: "rw",
     THRESHOLDS: "rw",
@@ -109,19 +108,9 @@ ACCESS = {
     DONE_MASK: "r",
     POISONED: "r",
     NMC_FLAGS: "w1c",
+    CONTROL: "w",
 }
 """How software uses each register that is not in an array: r, w, rw; w1c, w1s are rw with ones."""
-
-Control = data.StructLayout({
-    "arm": 1,  # `descriptors` descriptors of `context` from `first` on become live, in order
-    "disarm": 1,  # clear every table of the unit (the walkers run), keep its configuration
-    "descriptors": 7,  # for arm: number of descriptors
-    "first": 6,  # for arm: the first descriptor
-    "context": 4,  # for arm and abort
-    "abort": 1,  # drop everything of `context`; IRQ_STATUS.aborted says when it is gone
-    "quiesce": 1,  # no new chunk and no new command, until `resume`; counting goes on
-    "resume": 1,  # ends `quiesce`
-})  # fmt: skip
 
 Status = data.StructLayout({
     "init_done": 1,  # every table is written; the unit takes traffic and arm
@@ -301,14 +290,25 @@ Last = data.StructLayout({
     "last_block_col": 6,  # number of the last block column
 })  # fmt: skip
 
+Control = data.StructLayout({
+    "arm": 1,  # `descriptors` descriptors of `context` from `first` on become live, in order
+    "disarm": 1,  # clear every table of the unit (the walkers run), keep its configuration
+    "descriptors": 7,  # for arm: number of descriptors
+    "first": 6,  # for arm: the first descriptor
+    "context": 4,  # for arm and abort
+    "abort": 1,  # drop everything of `context`; IRQ_STATUS.aborted says when it is gone
+    "quiesce": 1,  # no new chunk and no new command, until `resume`; counting goes on
+    "resume": 1,  # ends `quiesce`
+})  # fmt: skip
+
 DESCRIPTOR_LAYOUTS = (Place, Amount, Buffer, Target, Tiles, Last)
 """The words of a descriptor, in their order."""
 
 RESET = {
-    ID: {"value": 1412628482},
+    ID: {"value": 1412628483},
     ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "burst": 8},
     THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5},
-    VERSION: {"patch": 0, "minor": 0, "major": 1},
+    VERSION: {"patch": 0, "minor": 0, "major": 2},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }
 """What is not 0 after reset (CAPABILITY tells of the configuration)."""

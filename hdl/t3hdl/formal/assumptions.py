@@ -143,6 +143,10 @@ ASSUMPTIONS: dict[str, Owed] = {
             ("trigger.blocks", "a slot is not cleared while its blocks wait"),
         ),
     ),
+    "a block that is pushed is offered": Owed(
+        says="offered is 1 whenever push is",
+        claims=(("block-table.fires-once", "what is ready was offered"),),
+    ),
     "a block is cleared before its slot is loaded": Owed(
         says="the walker has cleared every block of a slot when it is loaded",
         claims=(("trigger.blocks", "a block is cleared before its slot is loaded"),),

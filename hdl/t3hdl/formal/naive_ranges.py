@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
+from ..blocks.broadcast import control_written
 from ..control import register_map as regs
 from ..layouts import LINE_BITS
 from .harness import Harness
@@ -23,7 +24,7 @@ class NaiveRanges:
     def __init__(self, m: Module, config_valid: Value, config: Any, number: int) -> None:
         self.base, self.limit, self.attributes = [], [], []
         control = data.View(regs.Control, config.data[: regs.Control.size])
-        abort = config_valid & (config.address == regs.CONTROL) & control.abort
+        abort = control_written(config_valid, config) & control.abort
         for i in range(number):
             base, limit = Signal(LINE_BITS, name=f"naive_base_{i}"), Signal(LINE_BITS, name=f"naive_limit_{i}")
             attributes = Signal(regs.RangeAttributes, name=f"naive_attributes_{i}")

@@ -10,6 +10,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Signature
 
+from ..blocks.broadcast import control_written
 from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import ChunkKind
@@ -41,7 +42,7 @@ class NaiveTrigger(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """What happens to a context in the cycle of its abort is undone at the end, and a disarm undoes all."""
         m, state = Module(), self.state
-        written = self.config_valid & (self.config.address == regs.CONTROL)
+        written = control_written(self.config_valid, self.config)
         self.control = data.View(regs.Control, self.config.data[: regs.Control.size])
         self.arm, self.abort, self.disarm, self.quiesce, self.resume = (
             Signal(name=f"naive_{name}") for name in ("arm", "abort", "disarm", "quiesce", "resume")

@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Const, Fragment, Module, Mux, Signal, Value
 from amaranth.lib import data
 
+from ..blocks.broadcast import control_written
 from ..blocks.ram import Ram
 from ..config import T3Config
 from ..control import register_map as regs
@@ -58,7 +59,7 @@ def _writes(harness: Harness, dut: Any, *, watchdog: bool) -> None:
 def legal_control(harness: Harness, dut: Any) -> None:
     """What ControlRegisters lets through."""
     control: Any = data.View(regs.Control, dut.config.data[: regs.Control.size])
-    of_control = dut.config_valid & (dut.config.address == regs.CONTROL)
+    of_control = control_written(dut.config_valid, dut.config)
     arm, last = of_control & control.arm, control.first + control.descriptors
     contexts, active, overlaps = list(dut.context), Const(0, 1), Const(0, 1)
     for c, status in enumerate(contexts):

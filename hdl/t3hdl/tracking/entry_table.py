@@ -60,7 +60,7 @@ class EntryTable(wiring.Component):
     corrected : Out(1) : a bit of the row was put right.
     bad_ways, bad_marks : Out : words of the row that could not be corrected.
     write_row : In : row of the writes below; a read in the same cycle sees them.
-    write_ways, entry : In : one enable per way, and what is written.
+    write_ways, entries : In : one enable per way, and what is written there.
     write_marks, new_marks : In : writes the mark bits.
 
     Latency: 1. Throughput: one read and one write per cycle. Reset: contents undefined, the owner writes every row.
@@ -74,7 +74,7 @@ class EntryTable(wiring.Component):
             "ways": Out(entry).array(config.tracker_ways), "marks": Out(config.descriptors),
             "corrected": Out(1), "bad_ways": Out(config.tracker_ways), "bad_marks": Out(1),
             "write_row": In(row),
-            "write_ways": In(config.tracker_ways), "entry": In(entry),
+            "write_ways": In(config.tracker_ways), "entries": In(entry).array(config.tracker_ways),
             "write_marks": In(1), "new_marks": In(config.descriptors),
         })  # fmt: skip
         self._parameters = config
@@ -92,7 +92,7 @@ class EntryTable(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """One memory per way, one for the marks."""
         m = Module()
-        columns = [self._column(m, f"way_{w}", self.write_ways[w], self.entry) for w in range(len(self.ways))]
+        columns = [self._column(m, f"way_{w}", self.write_ways[w], entry) for w, entry in enumerate(self.entries)]
         marks = self._column(m, "mark_bits", self.write_marks, self.new_marks)
         m.d.comb += [way.eq(column.data) for way, column in zip(self.ways, columns, strict=True)]
         m.d.comb += [

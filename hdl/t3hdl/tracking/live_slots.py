@@ -20,8 +20,8 @@ SlotDetail = data.StructLayout({"addends": 8, "descriptor": 6, "corrected": 1, "
 
 _Detail = data.StructLayout({"addends": 8, "descriptor": 6})
 
-# One sum for each bound, short carry chains: the top bit says "row >= row0", "row < row1", and so on. `key`: exactly 64
-# if equal.
+# One sum for each bound, short carry chains: the top bit says "row >= row0", "row >= row1", and so on. The tile goes in
+# as it is: an inverter in front of all slots would be far from some of them. `key`: exactly 64 if equal.
 _Sum = data.StructLayout({"row0": 13, "row1": 13, "col0": 13, "col1": 13, "key": 7})
 _TOP = Const(0, 1)
 
@@ -29,19 +29,19 @@ _TOP = Const(0, 1)
 def summand_of_slot(load: Any) -> Value:
     """The summand of a slot."""
     key = (64 - Cat(load.context, load.epoch))[:7]
-    return Cat((4096 - load.row0)[:13], load.row1, _TOP, (4096 - load.col0)[:13], load.col1, _TOP, key)
+    return Cat(*((4096 - bound)[:13] for bound in (load.row0, load.row1, load.col0, load.col1)), key)
 
 
 def _tile_side(tile: Any) -> Value:
     """The summand of a tile."""
-    return Cat(tile.row, _TOP, ~tile.row, _TOP, tile.col, _TOP, ~tile.col, _TOP, tile.context, tile.epoch, _TOP)
+    return Cat(tile.row, _TOP, tile.row, _TOP, tile.col, _TOP, tile.col, _TOP, tile.context, tile.epoch, _TOP)
 
 
 def _holds(bound: Value, side: Value) -> Value:
     """Whether the slot with this summand holds the tile with that one."""
     slot, tile = data.View(_Sum, bound), data.View(_Sum, side)
-    inside = Cat((slot[name] + tile[name])[12] for name in ("row0", "row1", "col0", "col1"))
-    return inside.all() & sum_is(slot.key, tile.key, Const(64, 7))
+    row0, row1, col0, col1 = ((slot[name] + tile[name])[12] for name in ("row0", "row1", "col0", "col1"))
+    return row0 & ~row1 & col0 & ~col1 & sum_is(slot.key, tile.key, Const(64, 7))
 
 
 def _belongs(bound: Value, context: Value) -> Value:

@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..blocks.choose import chosen, lowest_bit, ones, sum_is
+from ..blocks.choose import lowest_bit, ones, sum_is
 from ..blocks.queues import InputQueue
 from ..config import T3Config
 from ..layouts import COUNT_BITS, EventKind, Token
@@ -175,8 +175,15 @@ class TrackerBank(wiring.Component):
             spill.eq(~found & spills),
         ]
         written = Mux(counted, hits | Mux(found, 0, begun), 0)
-        count = Mux(found, chosen(hits, counts), token.n)
-        self._write(m, table, row, written, counted & spill, Mux(counted, ending, 0), count)
+        self._write(m, table, row, written, counted & spill, Mux(counted, ending, 0))
+        for entry, new, grown, ended in zip(table.ways, table.entries, counts, ends, strict=True):
+            # A valid entry is written if the token is of its tile, and any other if it is to become that: what is
+            # written does not wait for the tags. Without a token the walk writes zeros, so that nothing is unknown.
+            m.d.comb += [
+                new.valid.eq(row.valid & ~self.poison & ~(entry.valid & ended)),
+                new.tag.eq(Mux(row.valid, tag_of(config, token), 0)),
+                new.count.eq(Mux(row.valid, Mux(entry.valid, grown, token.n), 0)),
+            ]
         m.d.sync += told.valid.eq(tells)
         with m.If(row.valid):
             m.d.sync += told.event.eq(event)
@@ -215,17 +222,15 @@ class TrackerBank(wiring.Component):
     def _mark(self, row: Any) -> Value:
         return (1 << row.descriptor)[: self._parameters.descriptors]
 
-    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, ending: Value, count: Value) -> None:
+    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, ending: Value) -> None:
         """The write port of the table: the owner's walk, or the token in R with its ``ways`` and its mark.
 
         Entries in ``ending`` stop being valid. Walk or token is told by `row.valid`, which is there before ``walk`` is.
-
-        The walk writes zeros, so that nothing in the table is unknown.
         Damaged words of the row are written in any case but a clean one. A lost entry makes its tile late for ever.
         Lost mark bits become ones: lines are then counted for the chunk, which is right for every chunk.
         """
         config, walk = self._parameters, self.walk
-        mends, walks, live = Signal(), Signal(), Signal()
+        mends, walks = Signal(), Signal()
         dying = Signal(config.tracker_ways)
         valid = Cat(entry.valid for entry in table.ways)
         purged = Cat(entry.valid & (entry.tag.context == walk.context) for entry in table.ways)
@@ -236,10 +241,6 @@ class TrackerBank(wiring.Component):
             dying.eq(Mux(mends, table.bad_ways, 0) | Mux(walk.purge, purged, 0)),
             table.write_row.eq(Mux(row.valid, table_row(config, row.token), self.write_row)),
             table.write_ways.eq(Mux(walk.clear, -1, dying | ways)),
-            live.eq(row.valid & ~self.poison & ~ending.any()),
-            table.entry.valid.eq(live),
-            table.entry.tag.eq(Mux(row.valid, tag_of(config, row.token), 0)),
-            table.entry.count.eq(Mux(row.valid, count, 0)),
             table.write_marks.eq(walks | marks | (mends & table.bad_marks)),
             table.new_marks.eq(
                 Mux(walk.clear, 0, Mux(walk.purge, kept & ~self.cleared_marks, kept | Mux(marks, self._mark(row), 0)))

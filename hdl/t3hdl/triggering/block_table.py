@@ -57,6 +57,7 @@ class BlockTable(wiring.Component):
     drop_scan : In(1) : pulse; scans in the pipeline, and one that would enter it, do nothing.
     counts : In(chunk_window) : slots whose blocks may become ready.
     ready_valid, ready, ready_context : Out : pulse; the block became ready.
+    ready_offered : Out(1) : 1 whenever ``ready_valid`` is, and by registers alone.
     scanned_valid, scanned : Out : pulse; a scan looks at the block.
     scanning, busy : Out(1) : a scan, an operation is in the pipeline.
     faults : Out(chunk_window) : pulse; a word about the slot is beyond repair: its blocks mean nothing any more.
@@ -72,7 +73,7 @@ class BlockTable(wiring.Component):
             "tile_valid": In(1), "tile": In(TileDone),
             "walk_op": In(BlockOp), "walk_slot": In(6), "walk_block": In(6),
             "drop_scan": In(1), "counts": In(config.chunk_window),
-            "ready_valid": Out(1), "ready": Out(ReadyBlock), "ready_context": Out(4),
+            "ready_valid": Out(1), "ready": Out(ReadyBlock), "ready_context": Out(4), "ready_offered": Out(1),
             "scanned_valid": Out(1), "scanned": Out(ScannedBlock),
             "scanning": Out(1), "busy": Out(1),
             "faults": Out(config.chunk_window), "corrected": Out(1),
@@ -159,6 +160,7 @@ class BlockTable(wiring.Component):
             entries.write_row.eq(Cat(c.block[: self._block_bits], c.slot)),
             entries.write_data.eq(following),
             self.ready_valid.eq(((tile & c.whose.dma) | flush) & counts),
+            self.ready_offered.eq((c.op == BlockOp.TILE) | (c.op == BlockOp.FLUSH)),
             self.ready.slot.eq(c.slot),
             self.ready.block.eq(c.block),
             self.ready.by_chunk.eq(flush),

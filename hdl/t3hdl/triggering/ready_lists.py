@@ -30,6 +30,7 @@ class ReadyLists(wiring.Component):
     Members
     -------
     push, push_context, block : In : pulse; the block becomes the youngest of the context's list. It is in no list.
+    offered : In(1) : 1 whenever ``push`` is, and known earlier: what a push writes is written already.
     pop : In(contexts) : pulse, one-hot; the oldest of this list, which is not empty, leaves it, and not in the next two
         cycles, unless the list is cleared.
     oldest : Out(ReadyBlock) : the one that ``pop`` takes; follows ``pop``.
@@ -45,7 +46,7 @@ class ReadyLists(wiring.Component):
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
-            "push": In(1), "push_context": In(4), "block": In(ReadyBlock),
+            "push": In(1), "push_context": In(4), "block": In(ReadyBlock), "offered": In(1),
             "pop": In(config.contexts), "oldest": Out(ReadyBlock),
             "clear": In(config.contexts),
             "waiting": Out(config.contexts), "length": Out(13).array(config.contexts),
@@ -61,23 +62,24 @@ class ReadyLists(wiring.Component):
         m.submodules.behind = table = Ram(ReadyBlock, depth=self._depth, protect=self._protect)
         layout = data.StructLayout({"oldest": ReadyBlock, "youngest": _Place, "length": range(self._depth + 1)})
         lists = [kept_register(m, layout, name=f"list_{c}", protect=self._protect) for c in range(self._contexts)]
-        pushed, popped, reads, refresh = (
-            Signal(self._contexts, name=name) for name in ("pushed", "popped", "reads", "refresh")
+        offered, pushed, popped, reads, refresh = (
+            Signal(self._contexts, name=name) for name in ("offered", "pushed", "popped", "reads", "refresh")
         )
         left = Signal(_Place)
         for c, entry in enumerate(lists):
             m.d.comb += [
+                offered[c].eq(self.offered & (self.push_context == c)),
                 pushed[c].eq(self.push & (self.push_context == c)),
                 reads[c].eq(popped[c] & (entry.value.length != 0)),
                 self.waiting[c].eq((entry.value.length != 0) & ~entry.uncorrectable),
                 self.length[c].eq(entry.value.length),
                 self.broken[c].eq(entry.uncorrectable | (refresh[c] & table.uncorrectable)),
             ]
-            self._update(m, c, entry, pushed[c], refresh[c], table.data)
+            self._update(m, c, entry, offered[c], pushed[c], refresh[c], table.data)
         youngest = Array(entry.value.youngest for entry in lists)[self.push_context]
         m.d.comb += [
             self.oldest.eq(Array(entry.value.oldest for entry in lists)[index_of(self.pop)]),
-            table.write.eq((pushed & self.waiting).any()),
+            table.write.eq((offered & self.waiting).any()),  # nothing is behind the youngest, so it does no harm
             table.write_row.eq(self._row(youngest)),
             table.write_data.eq(self.block),
             table.read.eq(reads.any()),
@@ -94,8 +96,10 @@ class ReadyLists(wiring.Component):
         """Where the table says what comes after this block."""
         return Cat(place.block[: self._block_bits], place.slot)
 
-    def _update(self, m: Module, c: int, entry: KeptRegister, pushed: Value, refresh: Value, behind: Any) -> None:
-        """What happens to list ``c``. Its oldest block is stale for two cycles after a pop."""
+    def _update(
+        self, m: Module, c: int, entry: KeptRegister, offered: Value, pushed: Value, refresh: Value, behind: Any
+    ) -> None:
+        """What happens to list ``c``. Its oldest block is stale for two cycles after a pop, and while it is empty."""
         state, following = entry.value, entry.following
         with m.If(pushed):
             m.d.comb += following.length.eq(Mux(self.pop[c], state.length, state.length + 1))
@@ -105,7 +109,7 @@ class ReadyLists(wiring.Component):
             m.d.comb += following.oldest.eq(behind)
         with m.If(pushed):
             m.d.comb += [following.youngest.slot.eq(self.block.slot), following.youngest.block.eq(self.block.block)]
-            with m.If(state.length == 0):
-                m.d.comb += following.oldest.eq(self.block)
+        with m.If(offered & (state.length == 0)):
+            m.d.comb += following.oldest.eq(self.block)
         with m.If(self.clear[c] | self.broken[c]):
             m.d.comb += following.length.eq(0)

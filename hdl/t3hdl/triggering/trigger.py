@@ -206,7 +206,7 @@ class Trigger(wiring.Component):
             blocks.walk_op.eq(Mux(walker.walking, walker.op, BlockOp.NONE)),
             blocks.walk_slot.eq(walker.slot), blocks.walk_block.eq(walker.block),
             blocks.counts.eq(self._slots.used & ~self._slots.poisoned),
-            lists.push.eq(blocks.ready_valid), lists.block.eq(blocks.ready),
+            lists.push.eq(blocks.ready_valid), lists.offered.eq(blocks.ready_offered), lists.block.eq(blocks.ready),
             lists.push_context.eq(blocks.ready_context),
         ]  # fmt: skip
 

@@ -19,7 +19,7 @@ IN, OUT = ports_of(_PORTS)
 READABLE, WRITABLE, LOCKABLE, BROADCAST = 1, 2, 4, 8
 """What an address allows: ``LOCKABLE`` by LOCK.configuration, ``BROADCAST`` as configuration pulse."""
 _CONTEXTS, _RANGES = 16, 4
-_END = regs.DESCRIPTOR + 64 * regs.DESCRIPTOR_STRIDE
+_END = regs.CONTROL + 8
 """First address after the register map."""
 _PROFILE_EDGES, _PROFILE_WAVEFRONTS = 4, 16
 

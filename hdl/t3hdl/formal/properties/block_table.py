@@ -101,6 +101,7 @@ def _stage_c(harness: Harness, table: BlockTable, entered: list[Value], mine: Va
     pushed = fires & (dma | flushed) & table.counts.bit_select(mine, 1)
     harness.claim("a block is ready with its last tile or its chunk, once, and never else", ready == pushed)
     harness.claim("it says whose it is", ~ready | (table.ready_context == context))
+    harness.claim("what is ready was offered", ~table.ready_valid | table.ready_offered)
     harness.claim("and whether by its chunk", ~ready | (table.ready.by_chunk == flushed))
     entry, known = row_of(harness, r"entries\..*rows", row, name="block entries", through=True)
     harness.claim("what is cleared is known", ~cleared | known)

@@ -9,6 +9,7 @@ from typing import Any
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 
+from ...blocks.broadcast import control_written
 from ...config import T3Config, preset
 from ...control import register_map as regs
 from ...layouts import ConfigWrite, MemoryRequest, Op
@@ -97,12 +98,12 @@ def _isolated(config: T3Config) -> Harness:
 def _ranges(harness: Harness, slices: _TwoSlices, config: T3Config) -> list[tuple[Value, Value, Any]]:
     """Drives the configuration writes, and follows base, limit and attributes of every range."""
     m, write = harness.m, Signal(ConfigWrite, name="write")
-    address, bits = harness.free("address", 6), harness.free("bits", 32)
-    m.d.comb += [write.address.eq(address << 3), write.data.eq(bits)]
+    table, bits = harness.free("address", 6) << 3, harness.free("bits", 32)
+    m.d.comb += [write.address.eq(Mux(harness.free("of_control"), regs.CONTROL, table)), write.data.eq(bits)]
     harness.drive(slices.config, write)
     control = Signal(regs.Control)
     m.d.comb += control.eq(bits)
-    aborted = slices.config_valid & (write.address == regs.CONTROL) & control.abort
+    aborted = control_written(slices.config_valid, write) & control.abort
     ranges = []
     for i in range(config.ranges):
         words = [Signal(layout, name=f"range_{i}_{number}") for number, layout in enumerate(

@@ -5,6 +5,7 @@ from typing import Any
 from amaranth.hdl import Mux, Signal, Value
 from amaranth.lib import data
 
+from ...blocks.broadcast import control_written
 from ...config import NO_LIMIT, T3Config, preset
 from ...control import register_map as regs
 from ...layouts import TIME_BITS
@@ -22,7 +23,7 @@ def _chooses(config: T3Config) -> Harness:
     harness = Harness(part)
     m, slices = harness.m, config.slices
     write, control = part.config, data.View(regs.Control, part.config.data[: regs.Control.size])
-    action = part.config_valid & (write.address == regs.CONTROL)
+    action = control_written(part.config_valid, write)
     thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
     with m.If(part.config_valid & (write.address == regs.THRESHOLDS)):
         m.d.sync += thresholds.eq(write.data)

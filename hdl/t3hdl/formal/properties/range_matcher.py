@@ -6,6 +6,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
+from ...blocks.broadcast import control_written
 from ...config import T3Config, preset
 from ...control import register_map as regs
 from ...layouts import ChunkKind, MemoryRequest, Route
@@ -49,7 +50,7 @@ def _naive_map(m: Module, part: RangeMatcher) -> _Map:
         descriptors.append(words)
         written.append(writes[0] | writes[1] | writes[3])
     control = data.View(regs.Control, write.data[: regs.Control.size])
-    action = part.config_valid & (write.address == regs.CONTROL)
+    action = control_written(part.config_valid, write)
     first = [Signal(6, name=f"first_{c}") for c in range(config.contexts)]
     end = [Signal(7, name=f"end_{c}") for c in range(config.contexts)]
     for c in range(config.contexts):

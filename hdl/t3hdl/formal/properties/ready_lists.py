@@ -58,9 +58,11 @@ def _in_order(config: T3Config) -> Harness:
     again = lists.pop & (left | harness.past(left & ~lists.clear))
     harness.assume("a ready list is not popped twice within three cycles", again == 0)
     harness.assume("a block that is in a ready list is not pushed", ~lists.push | ~taken)
+    harness.assume("a block that is pushed is offered", ~lists.push | lists.offered)
     harness.assume("one ready list is popped at a time", popping <= 1)
     harness.assume("a ready block is of a context that there is", lists.push_context < config.contexts)
     harness.cover("all blocks wait", total == room)
+    harness.cover("an offer is not taken", lists.offered & ~lists.push & lists.waiting.all())
     harness.cover("the youngest leaves last", lists.pop.any() & lists.push & (total == room - 1))
     return harness
 

@@ -6,6 +6,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 
+from ...blocks.broadcast import control_written
 from ...config import T3Config, preset
 from ...control import register_map as regs
 from ...layouts import MemoryRequest, Op
@@ -50,7 +51,7 @@ def _passes(config: T3Config, *, name: str) -> Harness:
     part = MemorySlice(config=config)
     harness = Harness(part)
     m, control = harness.m, data.View(regs.Control, part.config.data[: regs.Control.size])
-    disarm = part.config_valid & (part.config.address == regs.CONTROL) & control.disarm
+    disarm = control_written(part.config_valid, part.config) & control.disarm
     ranges = NaiveRanges(m, part.config_valid, part.config, config.ranges)
     ranges.claim_kept(harness)
     for number, other in enumerate(_PORTS):

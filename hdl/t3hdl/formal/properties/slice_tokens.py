@@ -6,6 +6,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 
+from ...blocks.broadcast import control_written
 from ...config import T3Config, preset
 from ...control import register_map as regs
 from ...memory_side.arbiter import Sources
@@ -68,7 +69,7 @@ def _counts(config: T3Config) -> Harness:
     m, inside = harness.m, harness.inside
     tile = harness.chosen("tile_of_interest", TileName)
     control = data.View(regs.Control, part.config.data[: regs.Control.size])
-    action = part.config_valid & (part.config.address == regs.CONTROL)
+    action = control_written(part.config_valid, part.config)
     ours = control.context == tile.context
     aborted = Signal()  # the context of the tile is being aborted, or was and is not armed again
     if config.contexts < 16:

@@ -6,6 +6,7 @@ from typing import Any
 from amaranth.hdl import Const, Mux, Signal, Value
 from amaranth.lib import data
 
+from ...blocks.broadcast import control_written
 from ...config import T3Config, preset
 from ...control import register_map as regs
 from ...triggering.block_table import BlockOp
@@ -22,7 +23,7 @@ def _loads(config: T3Config) -> Harness:
     m, inside = harness.m, harness.inside
     legal_control(harness, dut)
     control: Any = data.View(regs.Control, dut.config.data[: regs.Control.size])
-    written = dut.config_valid & (dut.config.address == regs.CONTROL)
+    written = control_written(dut.config_valid, dut.config)
     context = harness.chosen("context_of_interest", range(max(config.contexts, 2)))
     number = harness.chosen("descriptor_of_interest", range(config.descriptors))
     chosen = inside["loader.chosen"]
@@ -88,7 +89,7 @@ def _blocks(config: T3Config) -> Harness:
     with m.If(popped):
         m.d.sync += [waits.eq(0), left.eq(1)]
     control: Any = data.View(regs.Control, dut.config.data[: regs.Control.size])
-    disarm = dut.config_valid & (dut.config.address == regs.CONTROL) & control.disarm
+    disarm = control_written(dut.config_valid, dut.config) & control.disarm
     with m.If(((waits | pushed) & dropped) | disarm):
         m.d.sync += waits.eq(0)
     with m.If(loads):
