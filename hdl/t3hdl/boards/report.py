@@ -77,7 +77,7 @@ class Report(wiring.Component):
                     m.next = "FETCH"
             with m.State("FETCH"):
                 m.d.sync += used.eq(0)
-                with m.If(used):  # not when it is sent: the digits are many, and each code would be in front of them
+                with m.If(used):  # not in DECODE: the comparison of the code would be in front of all digits
                     m.d.sync += digits.eq(digits.as_value() << 4)
                 m.next = "READ"
             with m.State("READ"):
@@ -86,8 +86,8 @@ class Report(wiring.Component):
                 m.d.sync += [
                     place.eq(place + 1),
                     self.o.payload.eq(Mux(code[7], digit + Mux(digit < 10, ord("0"), ord("A") - 10), code)),
+                    used.eq(code == _DIGIT),
                 ]
-                m.d.sync += used.eq(code == _DIGIT)
                 with m.If(code == _VERDICT):
                     m.d.sync += place.eq(Cat(*[0] * 5, what, 0) + _VERDICTS)
                     m.next = "FETCH"
