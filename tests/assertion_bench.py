@@ -153,7 +153,7 @@ class Traffic:
         self.got: dict[str, list[int]] = {name: [] for name in (*(f"dram.{s}" for s in slices), "route.0", "command")}
         self.gap, self.accept, self.finish = 0.0, 1.0, 0.1
         self._offered: dict[str, bool] = dict.fromkeys(self.send, False)
-        self._now, self._contexts_due = 0, []
+        self.now, self._contexts_due = 0, []
 
     def step(self, cycles: int = 1, **inputs: int) -> None:
         """Clock cycles, in which the other inputs have these values."""
@@ -182,9 +182,9 @@ class Traffic:
         part["command_done_valid"] = int(done)
         if done:
             part["command_done"] = self._contexts_due.pop(0)
-        part["now"] = self._now
+        part["now"] = self.now
         part.step()
-        self._now += 1
+        self.now += 1
         for name in taken:
             self.send[name].pop(0)
             self._offered[name] = False

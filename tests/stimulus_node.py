@@ -26,7 +26,7 @@ class Node(Stimulus):
             Token,
             context=int(self.chance(0.1)), epoch=int(self.chance(0.1)), row=rng.randrange(TILES),
             col=rng.randrange(2), wf=int(self.chance(0.1)), bottom=self.chance(0.1),
-            n=rng.choice((1, 1, 2, 3, 255, 256, rng.getrandbits(9), 511, 512, 1023)),
+            n=rng.choice((1, 2, 3, 255, 256, rng.getrandbits(9), 511, 511, 512, 1023)),
         )  # fmt: skip
         return self.blurred(word ^ self.name, NAME)
 

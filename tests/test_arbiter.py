@@ -14,6 +14,12 @@ _MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 100, "burst": 0}
 _PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")
 
 
+def _kept(settings: dict[str, int]) -> dict[str, int]:
+    """The slice's copy of an ARBITER register with these fields."""
+    kept = dict(settings)
+    return {"patience": max(0, kept.pop("starvation", 0) - 1), **kept}
+
+
 class _Arbiter:
     """Steps a StreamArbiter; ``now`` counts the cycles."""
 
@@ -22,9 +28,7 @@ class _Arbiter:
 
     def set(self, **inputs: Any) -> None:
         for name, value in inputs.items():
-            self.ctx.set(getattr(self.part, name), value)
-        if "settings" in inputs:
-            self.ctx.set(self.part.patience, max(0, inputs["settings"].get("starvation", 0) - 1))
+            self.ctx.set(getattr(self.part, name), _kept(value) if name == "settings" else value)
 
     async def step(self, *eligible: str, **inputs: Any) -> str | None:
         """One cycle with these heads; the granted port, or None."""
@@ -133,6 +137,28 @@ def test_mca_starvation_lets_a_burst_through_after_exactly_s_cycles(starvation: 
             assert await arbiter.steps(let_through, "compute_read", "comm_read") == ["comm_read"] * let_through
 
     _run(scenario, **{**_MCA, "starvation": starvation, "burst": burst})
+
+
+def test_mca_a_deadline_behind_the_end_of_time_lets_communication_go_at_once() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0)
+        arbiter.now = NEVER - 3
+        grants = await arbiter.steps(3, "compute_read", "comm_read")
+        assert grants == ["compute_read", "compute_read", "comm_read"]
+
+    _run(scenario, **{**_MCA, "starvation": 5})
+
+
+def test_mca_a_wait_that_was_long_enough_stays_so_over_the_end_of_time() -> None:
+    async def scenario(arbiter: _Arbiter) -> None:
+        arbiter.set(threshold=0)
+        arbiter.now = NEVER - 7
+        assert await arbiter.steps(7, "compute_read", "comm_read", out_valid=1, out_ready=0) == [None] * 7
+        arbiter.now = 0
+        assert await arbiter.step("compute_read", "comm_read", out_valid=1, out_ready=0) is None
+        assert await arbiter.step("compute_read", "comm_read", out_valid=0) == "comm_read"
+
+    _run(scenario, **{**_MCA, "starvation": 5})
 
 
 def test_mca_burst_ends_when_communication_has_no_head() -> None:

@@ -176,9 +176,18 @@ def test_changed_bus_address(traffic, capfd):
 def test_unasked_report(traffic, capfd):
     """The DMA engine reports a command that it never got."""
     configure(traffic)
+    traffic.part["now"] = traffic.now
     traffic.part["command_done_valid"] = 1
     traffic.part.step()
     assert failures(capfd) == {"dma_reports_its_commands"}
+
+
+def test_time_that_stands_still(traffic, capfd):
+    """The arbiter's limits hold only while ``now`` counts every cycle."""
+    traffic.step(5)
+    traffic.now -= 1
+    traffic.step()
+    assert failures(capfd) == {"time_counts_every_cycle"}
 
 
 @pytest.mark.parametrize("assertion", FAULTS)

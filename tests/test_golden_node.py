@@ -220,7 +220,9 @@ def test_nothing_is_lost_under_random_stalls(inputs, outputs):
         offered = {}
         for i in range(inputs):
             if busy and rng.random() < 0.5 and bench.get(f"token_in.{i}.ready"):
-                item = token(row=rng.randrange(6), col=rng.randrange(2), wf=rng.randrange(2), n=rng.choice((1, 2, 600)))
+                item = token(
+                    row=rng.randrange(6), col=rng.randrange(2), wf=rng.randrange(2), n=rng.choice((1, 2, 300, 600))
+                )
                 offered[f"token_in.{i}"] = item
                 fields = unpack(Token, item)
                 sent[fields["row"], fields["col"], fields["wf"]] += fields["n"]

@@ -77,6 +77,16 @@ def test_starvation_lets_comm_through_after_its_cycles():
     assert bench.now - 1 == since + 7  # granted in the cycle with now - since = 7
 
 
+def test_a_deadline_behind_the_end_of_time_lets_comm_go_at_once():
+    bench = make()
+    set_arbiter(bench, threshold=1, starvation=7)
+    bench.now = (1 << 48) - 5
+    bench.tick(comm_read=request(1), occupancy=1)
+    since = bench.now
+    bench.until("dram.valid")
+    assert bench.now - 1 == since + 2
+
+
 def test_starvation_zero_waits_for_the_waiting_bit_only():
     bench = blocked_comm(starvation=0)
     since = bench.now

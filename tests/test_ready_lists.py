@@ -18,6 +18,11 @@ class _Lists:
     def __init__(self, ctx: Any, part: ReadyLists) -> None:
         self.ctx, self.part = ctx, part
         self.queues = [deque() for _ in part.length]
+        self.rng = random.Random(len(self.queues))
+
+    def _another(self) -> tuple[int, dict[str, int]]:
+        """Any context and block: what is only offered changes nothing."""
+        return self.rng.randrange(len(self.queues)), _block(self.rng.randrange(3), self.rng.randrange(4))
 
     async def step(
         self, *, push: tuple[int, dict[str, int]] | None = None, pop: int | None = None, clear: int = 0
@@ -25,8 +30,8 @@ class _Lists:
         """One cycle; checks what is popped, and the lists afterwards."""
         ctx, part = self.ctx, self.part
         ctx.set(part.push, push is not None)
-        context, block = push or (1, _block(0, 0))  # one that is offered alone changes nothing
-        ctx.set(part.offered, 1)
+        context, block = push or self._another()
+        ctx.set(part.offered, push is not None or self.rng.random() < 0.5)
         ctx.set(part.push_context, context)
         ctx.set(part.block, block)
         ctx.set(part.pop, 0 if pop is None else 1 << pop)

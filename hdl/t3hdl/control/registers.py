@@ -106,7 +106,7 @@ class ControlRegisters(wiring.Component):
         return self.bus_address == address
 
     def _is_single(self) -> Value:
-        """Whether the address may be that of a register of no table: they come before the tables, 32 at most."""
+        """Whether the address may be that of a readable register of no table: these come first, 32 at most."""
         return (self.bus_address[:3] == 0) & (self.bus_address[8:] == 0)
 
     def _decode_tables(self, m: Module) -> _Tables:

@@ -16,12 +16,16 @@ from ..signatures import monitor_signature
 Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read": 1, "comm_write": 1})
 """One bit per input queue of a slice."""
 
-PATIENCE_BITS = regs.Arbiter["starvation"].width
+ArbiterSettings = data.StructLayout({
+    **{name: regs.Arbiter[name].shape for name in ("mca", "fixed", "threshold", "burst")},
+    "patience": regs.Arbiter["starvation"].shape,  # cycles that communication waits beyond the first
+})  # fmt: skip
+"""The ARBITER register as the arbiter keeps it."""
 
 
 def patience_of(starvation: Value) -> Value:
     """How many cycles communication waits beyond the first one if it may wait ``starvation`` cycles."""
-    return Mux(starvation == 0, 0, starvation - 1)[:PATIENCE_BITS]
+    return Mux(starvation == 0, 0, starvation - 1)[: len(starvation)]
 
 
 class StreamArbiter(wiring.Component):
@@ -29,15 +33,15 @@ class StreamArbiter(wiring.Component):
 
     Members
     -------
-    settings : In(Arbiter) : the ARBITER register.
-    patience : In : cycles that communication waits beyond the first: ``settings.starvation`` - 1, at least 0.
+    settings : In(ArbiterSettings) : what the ARBITER register says.
     changed : In(1) : the settings are being written; a wait of communication begins anew.
     eligible : In(Sources) : heads that may be granted now.
     out_valid, out_ready : In : the register behind the arbiter is occupied, and is being taken.
     occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
     now : In : timestamp.
     offer : Out(Sources) : of each stream, the head whose turn it is, if it has one.
-    comm : Out(1) : it is communication's turn, else compute's, whether there is room or not; later than ``offer``.
+    comm : Out(1) : it is communication's turn, else compute's, whether there is room or not;
+        known later in the cycle than ``offer``.
     free : Out(1) : there is room: the register is empty or being taken.
     granted, grant : Out(1), Out(Sources) : a head leaves its queue in this cycle; which one.
     wake_at : Out : when the wait of communication is over; ``NEVER`` without a wait, and after it if no head can go.
@@ -47,7 +51,7 @@ class StreamArbiter(wiring.Component):
 
     def __init__(self) -> None:
         super().__init__({
-            "settings": In(regs.Arbiter), "patience": In(PATIENCE_BITS), "changed": In(1), "eligible": In(Sources),
+            "settings": In(ArbiterSettings), "changed": In(1), "eligible": In(Sources),
             "out_valid": In(1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
             "offer": Out(Sources), "comm": Out(1),
@@ -121,10 +125,10 @@ class StreamArbiter(wiring.Component):
             with m.Elif(overdue & (settings.burst != 0)):
                 m.d.comb += next_burst.eq(settings.burst - 1)
 
-        over = Mux(waiting, overdue | (self.now >= deadline), self.patience == 0)
+        over = Mux(waiting, overdue | (self.now >= deadline), settings.patience == 0)
         m.d.sync += [waiting.eq(waits), overdue.eq(waits & over), burst.eq(next_burst)]
         with m.If(settings.mca & comm & ~waiting):  # also if it goes at once, which is known late
-            m.d.sync += deadline.eq(self.now + self.patience)
+            m.d.sync += deadline.eq(self.now + settings.patience)
         # Once it is over, it counts only where it leads to a grant: with a head to send and room behind the arbiter.
         m.d.comb += self.wake_at.eq(Mux(waiting & (~overdue | (comm & ~self.out_valid)), deadline, NEVER))
         return urgent

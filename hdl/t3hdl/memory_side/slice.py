@@ -12,7 +12,7 @@ from ..config import T3Config
 from ..control import register_map as regs
 from ..layouts import MemoryRequest, Op
 from ..signatures import slice_signature
-from .arbiter import PATIENCE_BITS, Sources, StreamArbiter, patience_of
+from .arbiter import ArbiterSettings, Sources, StreamArbiter, patience_of
 from .range_table import RangeTable, find_range
 from .token_queue import TokenQueue
 
@@ -44,7 +44,7 @@ class MemorySlice(wiring.Component):
     config_valid, config : In : configuration writes (ranges, ARBITER, CONTROL).
     corrected, uncorrectable : Out(1) : sticky; a token was put right; a token was lost or a range is damaged (it
         matches nothing then). Cleared by a disarm.
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is the starvation limit's deadline.
+    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is the end of communication's wait.
 
     Latency: 2 from an input to ``dram``; 1 from ``dram`` (or ``update_done``) to ``token``, and from an input to its
     refusal. Throughput: one request per cycle. Reset: empty, ready at once. Disarm empties all queues and keeps
@@ -166,18 +166,19 @@ class MemorySlice(wiring.Component):
 
     def _arbiter(self, m: Module, control: ControlPulses, heads: dict[str, Any], may_track: Value) -> StreamArbiter:
         """The arbiter over the heads; a tracked head is eligible while a place for its token is free."""
-        reset = regs.RESET[regs.ARBITER]
-        settings = Signal(regs.Arbiter, init=reset)
-        patience = Signal(PATIENCE_BITS, init=reset["starvation"] - 1)
+        reset = dict(regs.RESET[regs.ARBITER])
+        settings = Signal(ArbiterSettings, init={"patience": max(reset.pop("starvation") - 1, 0), **reset})
         changed, new = written(self.config_valid, self.config, regs.ARBITER), Signal(regs.Arbiter, name="new_settings")
         m.d.comb += new.eq(self.config.data)
         with m.If(changed):
-            m.d.sync += [settings.eq(new), patience.eq(patience_of(new.starvation))]
+            m.d.sync += [
+                *(settings[name].eq(new[name]) for name in reset),
+                settings.patience.eq(patience_of(new.starvation)),
+            ]
         arbiter = StreamArbiter()
         m.submodules.arbiter = ResetInserter(control.disarm)(arbiter)
         m.d.comb += [
             arbiter.settings.eq(settings),
-            arbiter.patience.eq(patience),
             arbiter.changed.eq(changed),
             arbiter.out_valid.eq(self.dram.valid),
             arbiter.out_ready.eq(self.dram.ready),

@@ -176,14 +176,7 @@ class TrackerBank(wiring.Component):
         ]
         written = Mux(counted, hits | Mux(found, 0, begun), 0)
         self._write(m, table, row, written, counted & spill, Mux(counted, ending, 0))
-        for entry, new, grown, ended in zip(table.ways, table.entries, counts, ends, strict=True):
-            # A valid entry is written if the token is of its tile, and any other if it is to become that: what is
-            # written does not wait for the tags. Without a token the walk writes zeros, so that nothing is unknown.
-            m.d.comb += [
-                new.valid.eq(row.valid & ~self.poison & ~(entry.valid & ended)),
-                new.tag.eq(Mux(row.valid, tag_of(config, token), 0)),
-                new.count.eq(Mux(row.valid, Mux(entry.valid, grown, token.n), 0)),
-            ]
+        self._entries(m, row, table, counts, ends)
         m.d.sync += told.valid.eq(tells)
         with m.If(row.valid):
             m.d.sync += told.event.eq(event)
@@ -200,6 +193,21 @@ class TrackerBank(wiring.Component):
             self.amount.eq(token.n),
             self.poison_slot.eq(row.slot),
         ]
+
+    def _entries(self, m: Module, row: Any, table: Any, counts: list[Value], ends: list[Value]) -> None:
+        """What each way becomes if it is written: a valid one because the token is of its tile, any other to become
+        that, so this does not wait for the tags.
+
+        What is written without a token in R, or because something is damaged, dies; without a token as zeros, so that
+        nothing is unknown.
+        """
+        token = row.token
+        for entry, new, grown, ended in zip(table.ways, table.entries, counts, ends, strict=True):
+            m.d.comb += [
+                new.valid.eq(row.valid & ~self.poison & ~(entry.valid & ended)),
+                new.tag.eq(Mux(row.valid, tag_of(self._parameters, token), 0)),
+                new.count.eq(Mux(row.valid, Mux(entry.valid, grown, token.n), 0)),
+            ]
 
     def _grown(self, m: Module, row: Any, ways: Any) -> tuple[list[Value], list[Value], list[Value]]:
         """For each way: its count with the token (at most all ones); whether that is the threshold; or above it."""
@@ -225,7 +233,7 @@ class TrackerBank(wiring.Component):
     def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, ending: Value) -> None:
         """The write port of the table: the owner's walk, or the token in R with its ``ways`` and its mark.
 
-        Entries in ``ending`` stop being valid. Walk or token is told by `row.valid`, which is there before ``walk`` is.
+        Those in ``ending`` become free. Walk or token is told by `row.valid`, which is there before ``walk`` is.
         Damaged words of the row are written in any case but a clean one. A lost entry makes its tile late for ever.
         Lost mark bits become ones: lines are then counted for the chunk, which is right for every chunk.
         """

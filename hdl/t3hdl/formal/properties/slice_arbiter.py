@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Mux, Signal, Value
+from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib import data
 
 from ...blocks.broadcast import control_written
 from ...config import NO_LIMIT, T3Config, preset
 from ...control import register_map as regs
 from ...layouts import NEVER, TIME_BITS
-from ...memory_side.arbiter import Sources, patience_of
+from ...memory_side.arbiter import ArbiterSettings, Sources, patience_of
 from ...memory_side.slice import MemorySlice
 from ..harness import Harness
 from ..proof import Proof
@@ -22,10 +22,11 @@ _STREAMS = ("compute", "comm")
 
 @dataclass(frozen=True)
 class _View:
-    """What an observer sees: who could go and who goes; ``settings`` are as last written."""
+    """What an observer sees: who could go and who goes; ``settings`` are as last written, ``patience`` follows."""
 
     harness: Harness
     settings: data.View
+    patience: Value
     disarm: Value
     restart: Value
     offers: data.View
@@ -57,19 +58,19 @@ def _observe(config: T3Config) -> _View:
     disarm = control_written(part.config_valid, write) & control.disarm
     with m.If(set_now):
         m.d.sync += settings.eq(write.data)
-    used = harness.inside["settings"]
-    harness.claim("the settings are those last written", used == settings.as_value())
-    harness.claim("the patience is theirs", harness.inside["patience"] == patience_of(settings.starvation))
+    used, patience = data.View(ArbiterSettings, harness.inside["settings"]), patience_of(settings.starvation)
+    same = Cat(used[name] == settings[name] for name in ("mca", "fixed", "threshold", "burst")).all()
+    harness.claim("the settings are those last written", same & (used.patience == patience))
     offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))
     return _View(
-        harness=harness, settings=settings, disarm=disarm, restart=set_now | disarm, offers=offers, grant=grant,
-        free=~part.dram.valid | part.dram.ready,
+        harness=harness, settings=settings, patience=used.patience, disarm=disarm, restart=set_now | disarm,
+        offers=offers, grant=grant, free=~part.dram.valid | part.dram.ready,
     )  # fmt: skip
 
 
 def _since(view: _View) -> Value:
     """When the wait of communication began, by the slice's deadline."""
-    return (view.harness.inside["arbiter.deadline"] - view.harness.inside["patience"])[:TIME_BITS]
+    return (view.harness.inside["arbiter.deadline"] - view.patience)[:TIME_BITS]
 
 
 def _limits(config: T3Config) -> Harness:
@@ -166,8 +167,8 @@ def _comm_waits(config: T3Config) -> Harness:
     running, since = inside["arbiter.waiting"], _since(view)
     harness.claim("the stopwatch began at least as early", (waited == 0) | (running & (now - since >= waited)))
     harness.claim("it did not begin in the future", ~running | (since < now))
-    over, patience = inside["arbiter.overdue"], inside["patience"]
-    harness.claim("a wait of S cycles is over", ~running | over | ((now - since)[:TIME_BITS] <= patience))
+    over = inside["arbiter.overdue"]
+    harness.claim("a wait of S cycles is over", ~running | over | ((now - since)[:TIME_BITS] <= view.patience))
     harness.claim("only the memory holds it back then", (waited < longest) | (stalled >= waited - longest))
     return harness
 
@@ -200,7 +201,7 @@ def _compute_waits(config: T3Config) -> Harness:
         harness.claim(f"a {kind} that let one {other} pass is next", (first == 0) | last)
     # What makes it inductive.
     left, running, over = inside["arbiter.burst"], inside["arbiter.waiting"], inside["arbiter.overdue"]
-    deadline, patience = inside["arbiter.deadline"], inside["patience"]  # the wait began at deadline - patience
+    deadline, patience = inside["arbiter.deadline"], view.patience  # the wait began at deadline - patience
     begun, mca = passed != 0, settings.mca
     harness.claim("a burst is no longer than it was set", left <= Mux(burst == 0, 0, burst - 1))
     harness.claim("what has passed and what may pass are one burst", ~begun | ~mca | (passed + left <= at_most))
