@@ -20,9 +20,9 @@ from .tools import ToolError, Tools, versions
 CONSTRAINT = 1.25
 """nextpnr is asked for the target times this, so that it goes on improving what is already good enough."""
 
-TIMING_WEIGHT = 40
+TIMING_WEIGHT = 100
 """Of critical wires in nextpnr's placer, which has 10 by default and with that pulls apart what wide enables connect:
-wires are then most of the longest paths. 40 was tried, no optimum sought."""
+wires are then most of the longest paths. 40 and 100 were tried, no optimum sought."""
 
 _COLLECT = "proc\nmemory_collect\nsetattr -set ram_style "
 MEMORIES = {
