@@ -13,14 +13,17 @@ CYCLES ?= 4000
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-all tb mutants area fpga pages lint types clean prerequisites
+.PHONY: run test test-long test-all tb mutants area fpga pages lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
 
-test: $(READY)  ## proofs and tests, but the ones that take minutes each
+test: $(READY)  ## proofs and tests that take seconds each, in ten minutes on two cores
 	$(BIN)/t3 prove --quick
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not long and not slow"
+
+test-long: $(READY)  ## longer tests: what .ci/run adds
+	$(PYTEST) -m "long and not slow"
 
 test-all: $(READY)  ## every proof and test
 	$(BIN)/t3 prove

@@ -63,7 +63,10 @@ def random_request(rng: random.Random) -> tuple[Request, int]:
     return Request(op=op, dtype=dtype, mask=random_mask(rng), new=random_line(rng, dtype)), random_line(rng, dtype)
 
 
-@pytest.mark.parametrize(("lanes", "latency"), [(16, 2), (16, 3), (16, 4), (16, 8), (8, 3), (4, 2), (2, 6)])
+@pytest.mark.parametrize(("lanes", "latency"), [
+    *(pytest.param(16, latency, marks=pytest.mark.long) for latency in (2, 3, 8)),
+    (16, 4), (8, 3), (4, 2), (2, 6),
+])  # fmt: skip
 def test_random_operations_with_bubbles(lanes, latency):
     """Right lines and flags, ``latency`` cycles later, whatever the operation, and nothing in between."""
     seed = 500 + 10 * (16 - lanes) + latency
@@ -73,6 +76,7 @@ def test_random_operations_with_bubbles(lanes, latency):
     check([random_request(rng) if rng.random() < 0.7 else None for _ in range(60)], config)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "dtypes", [("fp16",), ("bf16",), ("fp32",), ("int32",), ("fp16", "bf16"), ("bf16", "fp32", "int32")]
 )

@@ -15,6 +15,8 @@ from t3hdl.control import register_map as regs
 from t3hdl.core import T3Core
 from t3hdl.layouts import ChunkKind, Dtype, Op, channel_of
 
+pytestmark = pytest.mark.long  # a whole core in Amaranth's simulator
+
 CONFIG = preset("small")
 ROWS, COLS, WAVEFRONTS = 3, 7, 2
 BASE, CONTEXT, EPOCH = 0x12340, 1, 2

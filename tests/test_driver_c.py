@@ -31,6 +31,8 @@ from t3sim import rtl_build
 from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart
 
+pytestmark = pytest.mark.long  # compiles a whole unit
+
 CONFIG = preset("small")
 GPUS = 4
 POLLS = 10_000

@@ -184,7 +184,7 @@ def test_special_values_on_shared_hardware(op, flags):
     assert check(forms, cases, latency=3) == flags
 
 
-@pytest.mark.parametrize("latency", [1, 2, 3, 4, 5, 8, 10])
+@pytest.mark.parametrize("latency", [1, 2, 5, *(pytest.param(n, marks=pytest.mark.long) for n in (3, 4, 8, 10))])
 def test_random_pairs(latency):
     """Each latency, with one to three formats; operation and format change from cycle to cycle."""
     seed = 1600 + latency

@@ -95,7 +95,7 @@ def test_state_map_lays_variables_out_in_order():
 
 
 @pytest.mark.parametrize(
-    "part", [part if part in QUICK else pytest.param(part, marks=pytest.mark.slow) for part in PARTS]
+    "part", [pytest.param(part, marks=pytest.mark.long if part in QUICK else pytest.mark.slow) for part in PARTS]
 )
 def test_no_part_computes_in_floating_point(part, tmp_path):
     """In a process of its own with an empty cache: Numba does not show the code of what it loads from its cache."""

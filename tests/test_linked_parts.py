@@ -8,6 +8,8 @@ from t3sim.hardware import open_hardware
 from test_core import CONFIG
 from test_core_rtl import recorded
 
+pytestmark = pytest.mark.long  # compiles a whole unit, and all of its parts
+
 _STATUS = {
     "tracker": (
         "entries",

@@ -71,6 +71,7 @@ def test_equivalence(netlist, mutants, tmp_path):
     assert (tmp_path / "same.aig").read_bytes() == written.read_bytes()
 
 
+@pytest.mark.long
 def test_proofs(netlist, mutants):
     (writes,) = chosen_proofs(("axi.writes",))
     found = dict(noticed(writes, CONFIG, netlist, mutants, limit_s=4))
@@ -79,6 +80,7 @@ def test_proofs(netlist, mutants):
     assert not list(noticed(queue, CONFIG, netlist, mutants, limit_s=4)), "the port has no queue of tokens"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler())
 def test_bench(netlist, mutants):
     part = MutatedPart(netlist, mutants, CONFIG)

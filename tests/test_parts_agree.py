@@ -71,11 +71,15 @@ def check(config: T3Config, name: str, cycles: int, size: str) -> None:
     assert min(bench.skipped.values()) > bench.cycle / 100
 
 
-@pytest.mark.parametrize(("size", "name"), [(size, name) for size, names in QUICK.items() for name in names])
+@pytest.mark.parametrize(("size", "name"), [
+    pytest.param(size, name, marks=[pytest.mark.long] if size == "protected" else [])
+    for size, names in QUICK.items() for name in names
+])  # fmt: skip
 def test_backends_agree(size, name):
     check(CONFIGS[size], name, 5000, size)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("lanes", "latency"), [(2, 8), (4, 3), (8, 2)])
 def test_backends_agree_with_fewer_lanes(lanes, latency):
     """A line in eight, four and two beats: as many as the ALU has stages, or more."""

@@ -99,6 +99,7 @@ def test_core_file(folder, tmp_path):
         assert (folder / name).is_file()
 
 
+@pytest.mark.long
 @NEEDS_YOSYS
 @pytest.mark.parametrize("name", ["unit", "nmc", "crossing"])
 def test_clean_for_synthesis(folder, name):
@@ -184,6 +185,7 @@ endmodule
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog is missing: apt install iverilog")
 @pytest.mark.parametrize("name", ["unit", "nmc"])
 def test_no_unknown_output_under_icarus(folder, tmp_path, name):

@@ -9,6 +9,8 @@ from amaranth.hdl import UnusedElaboratable
 from t3hdl.formal.assumptions import ASSUMPTIONS
 from t3hdl.formal.catalogue import all_proofs
 
+pytestmark = pytest.mark.long  # elaborates every proof at all its sizes
+
 
 @pytest.fixture(scope="module")
 def stated():

@@ -13,6 +13,8 @@ from t3sim.reports.store import Store
 from t3sim.reports.suite import NEEDS, QUICK_TABLES, TABLES, TP_8_16, Suite, points
 from toy_evaluation import toy_suite
 
+pytestmark = pytest.mark.long  # a whole evaluation, if a small one
+
 ONE = {"OMP_NUM_THREADS": "1"}
 
 

@@ -136,7 +136,7 @@ def _foreign(item: dict) -> bool:
 
 
 @pytest.mark.parametrize("count_on", ["accepted", "performed"])
-@pytest.mark.parametrize("mca", [0, 1])
+@pytest.mark.parametrize("mca", [pytest.param(0, marks=pytest.mark.long), 1])
 def test_random_traffic_is_passed_once_in_order_and_counted(count_on: str, mca: int) -> None:
     async def scenario(bench: Bench) -> None:
         rng = bench.random

@@ -12,6 +12,8 @@ from t3hdl.config import preset
 from t3hdl.emit.verilog import generate
 from t3sim.toolchain import find_toolchain
 
+pytestmark = pytest.mark.long  # a whole unit in Icarus
+
 STRANGER = Path(__file__).parents[1] / "tb/stranger"
 DESIGN = [STRANGER / "memory_controller.v", STRANGER / "channel.v"]
 BENCH = [STRANGER / "bench.v", STRANGER / "host.v"]

@@ -20,6 +20,7 @@ def t3(*arguments: str):
     return CliRunner().invoke(cli.main, ["sweep", *arguments])
 
 
+@pytest.mark.long
 def test_a_sweep_writes_every_combination(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--vary", "link.gb_s=10,20", "--vary", "hbm.refresh=true,false", "--out", str(out))
@@ -40,6 +41,7 @@ def test_a_sweep_writes_every_combination(toys, tmp_path):
         assert item.name in result.stdout
 
 
+@pytest.mark.long
 def test_assumptions_are_held_against_the_base(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--assumptions", "--variants", "link-75,block-tile", "--out", str(out))

@@ -164,6 +164,7 @@ def test_every_testbench_passes_for_a_short_time(tmp_path, chosen):
         assert hit > len(part["bins"]) / 3, name
 
 
+@pytest.mark.long
 def test_verilator_and_icarus_play_the_same(tmp_path):
     needs("icarus")
     needs("verilator")
@@ -173,6 +174,7 @@ def test_verilator_and_icarus_play_the_same(tmp_path):
     assert moved["verilator"] == moved["icarus"] > 1000
 
 
+@pytest.mark.long
 def test_a_fault_in_the_verilog_is_found(tmp_path, monkeypatch):
     """A merged token loses a count: the testbench stops at the first token that shows it."""
     needs("icarus")

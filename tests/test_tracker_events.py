@@ -96,7 +96,11 @@ def cases(config: T3Config, inputs: Inputs) -> Counter[str]:
 
 @pytest.mark.parametrize(
     "size",
-    ["small", "protected", *(pytest.param(size, marks=pytest.mark.slow) for size in ("wide", "paper"))],
+    [
+        "small",
+        pytest.param("protected", marks=pytest.mark.long),
+        *(pytest.param(size, marks=pytest.mark.slow) for size in ("wide", "paper")),
+    ],
 )
 def test_chunks_overflow_side_by_side(size: str) -> None:
     config = CONFIGS[size]

@@ -9,10 +9,15 @@ from tracker_driver import LINES, Driver, check
 
 @pytest.mark.parametrize(("seed", "overrides"), [
     (201, {}),
-    (202, {"tracker_ways": 1}),
+    pytest.param(202, {"tracker_ways": 1}, marks=pytest.mark.long),
     (203, {"tracker_banks": 1, "tracker_ways": 1, "event_queue": 3}),
-    (204, {"tracker_sets": 16, "tracker_banks": 4, "row_index_bits": 2, "event_queue": 3, "blocks": 16}),
-    (205, {"tracker_sets": 1, "tracker_banks": 1, "row_index_bits": 0, "tracker_ways": 3}),
+    pytest.param(
+        204, {"tracker_sets": 16, "tracker_banks": 4, "row_index_bits": 2, "event_queue": 3, "blocks": 16},
+        marks=pytest.mark.long,
+    ),
+    pytest.param(
+        205, {"tracker_sets": 1, "tracker_banks": 1, "row_index_bits": 0, "tracker_ways": 3}, marks=pytest.mark.long
+    ),
 ])  # fmt: skip
 def test_random_traffic_against_a_bag_of_counts(seed: int, overrides: dict[str, int]) -> None:
     async def scenario(d: Driver) -> None:

@@ -131,6 +131,7 @@ def test_check_bits_are_left_to_their_owner() -> None:
     assert len({seen >> 32 & 0xFF for seen, _ in wrong[1:]}) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protect", [True, False])
 @pytest.mark.parametrize("name", ["tracker", "trigger"])
 def test_the_places_are_all_flip_flops_and_memory_bits_of_the_netlist(name: str, protect: bool) -> None:

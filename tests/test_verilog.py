@@ -33,6 +33,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.long
 def test_same_bytes_again(small, tmp_path):
     """In the same process, and in another one with another hash seed."""
     generate(SMALL, tmp_path, ["nmc", "tracker"])
@@ -61,6 +62,7 @@ def test_text(small):
         assert all(name == top or name.startswith(f"{top}__") for name in defined), defined
 
 
+@pytest.mark.long
 def test_identical_parts_share_a_module():
     text = write_verilog(PARTS["unit"](preset("small", slices=8, egress_ports=2)), "t3_unit")
     for module, instances in (("slice", 8), ("matcher", 2), ("network__node", 4), ("tracker__core__bank", 2)):
@@ -144,7 +146,7 @@ def test_lint_small(small, name):
 
 
 @NO_VERILATOR
-@pytest.mark.parametrize("name", ["unit", "slice", "axi", "nmc"])
+@pytest.mark.parametrize("name", [pytest.param("unit", marks=pytest.mark.long), "slice", "axi", "nmc"])
 def test_lint_assertions(tmp_path, name):
     """They parse, and bind to the part's ports and to the wires inside that they look at."""
     count_on = "performed" if name == "slice" else "accepted"
