@@ -18,7 +18,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --di
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
 
-test: $(READY)  ## proofs and tests that take seconds each, in ten minutes on two cores
+test: $(READY)  ## proofs and tests that take seconds each
 	$(BIN)/t3 prove --quick
 	$(PYTEST) -m "not long and not slow"
 

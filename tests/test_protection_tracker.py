@@ -7,6 +7,8 @@ from t3hdl.control import register_map as regs
 from tracker_driver import Driver, check
 from upsets import flip
 
+pytestmark = pytest.mark.long  # a protected tracker in Amaranth's simulator, bit by bit
+
 WAY = r"bank_0\.table\.way_0\.\w+\.rows\[0\]"
 MARKS = r"bank_0\.table\.mark_bits\.\w+\.rows\[0\]"
 PROFILE = r"profile\.table_0\.\w+\.rows\[0\]"

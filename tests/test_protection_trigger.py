@@ -14,6 +14,8 @@ from t3hdl.triggering.command_issuer import CommandPlan
 from t3hdl.triggering.ready_lists import ReadyBlock
 from trigger_driver import WAVEFRONTS, Chunk, Driver, check
 
+pytestmark = pytest.mark.long  # a protected trigger in Amaranth's simulator, bit by bit
+
 _COLUMN = Chunk(rows=4, cols=1)
 _OTHER = Chunk(rows=4, cols=1, context=1)
 _KEPT = ("slot_", "list_", "context_", "quota_", "watchdog")

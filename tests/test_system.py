@@ -148,7 +148,10 @@ VARIATIONS = {
 }
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", [
+    policy if policy in ("sequential", "t3-mca") else pytest.param(policy, marks=pytest.mark.long)
+    for policy in POLICIES
+])  # fmt: skip
 @pytest.mark.parametrize("overrides", VARIATIONS.values(), ids=VARIATIONS)
 def test_any_machine_reduces_right(overrides, policy):
     check(run(BASE, policy, overrides))

@@ -229,6 +229,7 @@ def test_the_command_fails_on_a_difference(monkeypatch, tmp_path):
         assert result.exit_code == 2 and message in result.stderr, result.output
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lanes", [16, 4])
 def test_the_compiled_alu_is_right(lanes):
     seed = 8
