@@ -23,9 +23,9 @@ made from its results, [mutation.json](proofs/mutation.json), by `python -m t3si
 
 The results below were put together part by part while the hardware got more pipeline stages: those of trigger, matcher,
 slice, leaf, root, nmc and alu are of the stages before, and matcher, axi, slice, nmc, alu, monitor and registers were
-mutated with event queues of 2 places. Tracker, trigger, registers, monitor and AXI port have got shorter paths since,
-without a change of what they do; slice and NMC unit have got other input queues, and the arbiter a deadline instead of
-a stopwatch. Proofs were asked about tracker and trigger alone.
+mutated with event queues of 2 places. Most parts have changed since, and some do something else: nodes add smaller
+counts only, the arbiter compares a deadline a cycle early, slices and NMC units have other input queues, and CONTROL
+has another address. So the rates are of earlier hardware. Proofs were asked about tracker and trigger alone.
 
 ## How
 
