@@ -1,6 +1,10 @@
 """Proofs of the registers find a seeded mistake."""
 
 from seeded_mistakes import expect_violated, in_cell
+from t3hdl.blocks import broadcast
+from t3hdl.formal.catalogue import chosen_proofs
+from t3hdl.formal.check import check
+from t3hdl.formal.proof import Task
 
 
 def test_a_first_descriptor_that_is_not_locked_is_found():
@@ -12,3 +16,12 @@ def test_a_first_descriptor_that_is_not_locked_is_found():
         ),
         "locked configuration does not change",
     )
+
+
+def test_a_bit_for_control_that_other_registers_have_is_found(monkeypatch):
+    """Seeded: the parts take bit 12 of the address for CONTROL, which descriptors have, too."""
+    monkeypatch.setattr(broadcast, "_CONTROL_BIT", 12)
+    (proof,) = chosen_proofs(("registers.rules",))
+    verdict = check(Task(proof=proof, size="small"), covers=False)
+    assert verdict.outcome == "violated"
+    assert verdict.counterexample.claims == ("what the parts take for a write of CONTROL is one",)

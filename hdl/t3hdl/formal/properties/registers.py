@@ -2,6 +2,7 @@
 
 from amaranth.hdl import Cat, Mux, Signal
 
+from ...blocks.broadcast import control_written
 from ...config import T3Config, preset
 from ...control import register_map as regs
 from ...control.registers import ControlRegisters
@@ -52,6 +53,11 @@ def _rules(config: T3Config) -> Harness:
     written = harness.past(Cat(registers.bus_address, registers.bus_data))
     harness.claim("every good configuration write goes out, and no other", registers.config_valid == goes)
     harness.claim("as it was written", ~goes | (registers.config.as_value() == written))
+    harness.claim(
+        "what the parts take for a write of CONTROL is one",  # they look at one bit of the address
+        control_written(registers.config_valid, registers.config)
+        == (registers.config_valid & (registers.config.address == regs.CONTROL)),
+    )
     harness.claim("locked configuration does not change", ~(registers.config_valid & harness.past(rules.locked)))
     harness.claim(
         "a write to a locked register interrupts",
