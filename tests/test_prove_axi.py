@@ -12,3 +12,12 @@ def test_a_write_that_overtakes_the_response_of_the_one_before_is_found():
         ),
         "the bus gets address, privilege and data of the write, if all bytes are enabled",
     )
+
+
+def test_the_wrong_turn_is_found():
+    """Seeded: when both are there, the one goes first that has just been."""
+    expect_violated(
+        "axi.reads",
+        lambda text: in_cell(text, module="top.dut", having="parameter \\Y_WIDTH 1", old="cell $or ", new="cell $le "),
+        "in turns when both are there, writes first after reset",
+    )

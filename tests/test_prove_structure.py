@@ -97,3 +97,36 @@ def test_a_path_through_a_part_is_found():
     found = check(Task(proof=proof, size="small"), patch=take_when_the_head_leaves)
     assert (found.outcome, found.frames) == ("violated", 1)
     assert found.counterexample.events[0].split()[1].endswith("ready")
+
+
+class Counter(wiring.Component):
+    """``high`` has initial bits of both kinds; ``kept`` is not reset."""
+
+    step: In(1)
+    high: Out(3, init=5)
+    kept: Out(2)
+
+    def elaborate(self, platform):
+        m = Module()
+        kept = Signal(2, reset_less=True)
+        m.d.sync += [self.high.eq(self.high + self.step), kept.eq(kept + self.step)]
+        m.d.comb += self.kept.eq(kept)
+        return m
+
+
+@pytest.mark.parametrize(("but", "outcome"), [("$^", "violated"), ("kept", "proven")])
+def test_a_register_that_a_reset_leaves_is_found(but, outcome):
+    def make(config):
+        structure = Structure(Counter())
+        structure.claim_reset("all are reset", but=but)
+        structure.cover("covered", of="kept|high", on="step")
+        return structure
+
+    proof = Proof(
+        name="counter.test", invariants=(), says="A test.", harness=make, sizes={"small": preset("small")},
+        method="structure", quick=False,
+    )  # fmt: skip
+    found = check(Task(proof=proof, size="small"))
+    assert found.outcome == outcome
+    if outcome == "violated":
+        assert [event.split()[1] for event in found.counterexample.events] == ["kept"]

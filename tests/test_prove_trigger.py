@@ -65,6 +65,45 @@ def test_a_command_that_does_not_wait_for_the_one_before_is_found():
     assert "a block is a command after 2 cycles, as soon as the one before has left" in claims
 
 
+def test_a_watchdog_that_never_has_a_bit_of_its_cycles_is_found():
+    """Seeded: bit 7 of WATCHDOG stays 0, which no short wait shows."""
+
+    def forgets(module):
+        return module.replace(r"\config [47:16]", r"{ \config [47:24] 1'0 \config [22:16] }")
+
+    claims = broken_claims("trigger.settings", lambda text: in_module(text, r"\.settings", forgets))
+    assert claims == ("0x0080 holds what was written last",)
+
+
+def test_a_count_that_loses_its_high_bits_is_found():
+    """Seeded: TRIGGERS begins anew after 2^30 commands, which no run shows."""
+
+    def forgets(module):
+        return module.replace(r"connect \A \triggers [31:0]", r"connect \A { 2'00 \triggers [29:0] }")
+
+    (proof,) = chosen_proofs(("trigger.counts",))
+    task = Task(proof=replace(proof, cover_depth=4), size="1 context")
+    verdict = check(task, patch=lambda text: in_module(text, r"\.meter", forgets), covers=False)
+    assert verdict.outcome == "not inductive"
+    assert verdict.counterexample.claims == ("TRIGGERS counts the commands that left",)
+
+
+def test_a_reset_that_leaves_a_bit_is_found():
+    """Seeded: a bit of WATCHDOG is 1 after a reset; after power-up it is 0."""
+
+    def leaves(module):
+        return re.sub(
+            r"(switch \\rst \[0\]\n +case 1'1\n +assign \$\d+ \[31:0\] 32'0{31})0", r"\g<1>1", module, count=1
+        )
+
+    (proof,) = chosen_proofs(("trigger.reset",))
+    verdict = check(
+        Task(proof=proof, size="small"), patch=lambda text: in_module(text, r"\.settings", leaves), covers=False
+    )
+    assert verdict.outcome == "violated"
+    assert [event.split()[1] for event in verdict.counterexample.events] == ["settings.watchdog"]
+
+
 @pytest.mark.slow
 def test_a_trigger_that_loads_the_descriptors_of_another_context_differs_from_the_naive_one():
     """Seeded: the loader does not compare the context of a descriptor with its own."""

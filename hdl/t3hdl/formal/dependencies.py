@@ -1,4 +1,4 @@
-"""Follows the wires of a part from its outputs back to what they depend on."""
+"""Follows the wires of a part: from its outputs back to what they depend on, from its reset to what it sets."""
 
 import re
 import time
@@ -37,13 +37,17 @@ class Gates:
     def __init__(self, path: Path, owned: Container[str]) -> None:
         lines = path.read_text().splitlines()
         *counts, ands = (int(word) for word in lines[0].split()[2:])
-        rows = ([int(word) >> 1 for word in line.split()] for line in lines[1:])
+        rows = ([int(word) for word in line.split()] for line in lines[1:])
         inputs, latches, outputs = (list(islice(rows, count)) for count in counts)
-        self._ands = {gate: operands for gate, *operands in islice(rows, ands)}
+        self._ands = {gate >> 1: operands for gate, *operands in islice(rows, ands)}
         names = _names(lines[1 + sum(counts) + ands :], owned)
-        self._inputs = {row[0]: names[f"i{number}"] for number, row in enumerate(inputs)}
-        self._registers = {row[0]: (names.get(f"l{number}", "?"), row[1]) for number, row in enumerate(latches)}
-        self._outputs = [(names[f"o{number}"], row[0]) for number, row in enumerate(outputs)]
+        self._inputs = {row[0] >> 1: names[f"i{number}"] for number, row in enumerate(inputs)}
+        self._registers = {
+            row[0] >> 1: (names.get(f"l{number}", "?"), row[1] >> 1) for number, row in enumerate(latches)
+        }
+        self._outputs = [(names[f"o{number}"], row[0] >> 1) for number, row in enumerate(outputs)]
+        # A third number is the initial value; the register's own name stands for any.
+        self._states = [(gate, follows, *(initial or [0])) for gate, follows, *initial in latches]
         self.latches, self.gates = len(latches), ands
 
     def sources(self, of: str, *, across: bool, ends: str = "$^") -> dict[str, Source]:
@@ -60,7 +64,7 @@ class Gates:
                     continue
                 seen.add(gate)
                 if gate in self._ands:
-                    reached += [(operand, between) for operand in self._ands[gate]]
+                    reached += [(operand >> 1, between) for operand in self._ands[gate]]
                 elif gate in self._inputs:
                     found.setdefault(self._inputs[gate], Source(self._inputs[gate], between))
                 elif gate in self._registers and across:
@@ -71,6 +75,27 @@ class Gates:
                         before.append((follows, (*between, name)))
             reached = before
         return {name: source for name, source in found.items() if name not in (CLOCK, RESET)}
+
+    def unset(self, but: str) -> list[str]:
+        """The registers that may have another value than their initial one after a cycle with reset; not those whose
+        names match ``but``, nor those without initial value."""
+        known = {0: 0} | {gate: 1 for gate, name in self._inputs.items() if name == RESET}
+
+        def value(literal: int) -> int | None:
+            """Of an inverted or plain wire, None if it is not known."""
+            plain = known.get(literal >> 1)
+            return None if plain is None else plain ^ (literal & 1)
+
+        for gate in sorted(self._ands):  # operands have lower numbers
+            operands = [value(operand) for operand in self._ands[gate]]
+            if 0 in operands or None not in operands:
+                known[gate] = int(all(operands))
+        wrong = [
+            self._registers[gate >> 1][0]
+            for gate, follows, initial in self._states
+            if initial in (0, 1) and value(follows) != initial
+        ]
+        return [name for name in dict.fromkeys(wrong) if not re.fullmatch(but, name)]
 
 
 def _names(table: Iterable[str], owned: Container[str]) -> dict[str, str]:
@@ -103,6 +128,10 @@ def inspect(structure: Structure, folder: Path, patch: Callable[[str], str] | No
             shortest = min(wrong, key=lambda source: len(source.between))
             cycles = len(shortest.between)
             events += _chain(rule, shortest)
+    for name, but in structure.resets.items():
+        if left := gates.unset(but):
+            broken.append(name)
+            events += [f"{1:5}  {register} after a cycle with {RESET}" for register in left]
     covers = {name: _reached(gates, of, on) for name, (of, on) in structure.covers.items()}
     return Verdict(
         outcome="violated" if broken else "vacuous" if None in covers.values() else "proven",
@@ -111,7 +140,7 @@ def inspect(structure: Structure, folder: Path, patch: Callable[[str], str] | No
         seconds=time.monotonic() - started,
         latches=gates.latches,
         gates=gates.gates,
-        claims=tuple(structure.claims),
+        claims=(*structure.claims, *structure.resets),
         assumptions=(),
         counterexample=Counterexample(claims=tuple(broken), events=tuple(events), waves=None) if broken else None,
     )

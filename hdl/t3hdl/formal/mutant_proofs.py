@@ -8,10 +8,12 @@ from typing import Literal
 from ..config import T3Config
 from .abc import search
 from .aiger import Graph, input_bits
-from .harness import BAD, STEP, Harness
+from .dependencies import inspect
+from .harness import BAD, STEP
 from .mutation import SELECT, Mutant, Netlist, NoPlaceError
 from .netlist import compile_harness
 from .proof import Proof
+from .structure import Structure
 
 Noticed = Literal["violated", "not inductive"]
 """As the outcomes of a proof: *violated* has a run from reset; *not inductive* is no proof any more."""
@@ -24,7 +26,8 @@ def noticed(
 
     Runs from reset are as long as those that the proof's covers need, and each question may take ``limit_s`` seconds;
     a proof that is still undecided then has noticed nothing. The part has the size ``config``; nothing comes if it
-    contains none of the mutants, or if there is no such proof for that size.
+    contains none of the mutants, or if there is no such proof for that size. Of a structure, only what a reset sets is
+    asked.
 
     Raises AssertionError if the proof does not hold without a mutant; ToolError if Yosys or ABC is missing or fails.
     """
@@ -32,8 +35,10 @@ def noticed(
         harness = proof.harness(config)
     except (ValueError, KeyError, IndexError):  # the proof speaks of what a part of this size has not
         return
-    if not isinstance(harness, Harness):
-        return  # a check of the netlist's structure has no runs
+    if isinstance(harness, Structure):
+        if harness.resets:
+            yield from _unset(proof, config, netlist, mutants)
+        return  # in no other way do wires tell a mutant: everything depends on the input that chooses it
     applied: set[int] = set()
     outputs = (BAD, STEP) if proof.method == "induction" else (BAD,)
     depth = {BAD: max(proof.depth, proof.cover_depth), STEP: proof.depth + 1}
@@ -58,6 +63,21 @@ def noticed(
                 yield number, "violated"
             else:
                 yield number, "not inductive" if inductive and reached(STEP, number) else None
+
+
+def _unset(
+    proof: Proof, config: T3Config, netlist: Netlist, mutants: tuple[Mutant, ...]
+) -> Iterator[tuple[int, Noticed | None]]:
+    """Which mutants let a reset leave something as it was: alone, as the netlist of many depends on all of them."""
+    for mutant in mutants:
+        structure = proof.harness(config)
+        assert isinstance(structure, Structure)
+        with tempfile.TemporaryDirectory(prefix="t3-mutants-") as folder:
+            try:
+                verdict = inspect(structure, Path(folder), netlist.patch((mutant,), set()))
+            except NoPlaceError:
+                continue
+        yield mutant.number, "violated" if verdict.outcome == "violated" else None
 
 
 def _select(folder: Path, output: str) -> list[int]:

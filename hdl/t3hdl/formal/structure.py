@@ -1,4 +1,4 @@
-"""What may depend on what in a part, by the wires alone: claims about the structure, whatever values there are."""
+"""What a part's wires alone tell, whatever values there are: what may depend on what, and what a reset sets."""
 
 from dataclasses import dataclass
 
@@ -29,6 +29,7 @@ class Structure:
     Attributes
     ----------
     claims : rules by name.
+    resets : by name, of which registers it is not claimed that a reset gives them their initial values.
     covers : (of, on) by name: of the first ports, one must depend on one of the others, over any number of cycles.
     assumptions : none.
     """
@@ -36,12 +37,20 @@ class Structure:
     def __init__(self, dut: Component) -> None:
         self.dut = dut
         self.claims: dict[str, Rule] = {}
+        self.resets: dict[str, str] = {}
         self.covers: dict[str, tuple[str, str]] = {}
         self.assumptions: dict[str, str] = {}
 
     def claim(self, name: str, *, of: str, on: str = "$^", across: bool = False, ends: str = "$^") -> None:
         """Claims a :class:`Rule`; without ``on``, they depend on no port."""
         self.claims[name] = Rule(of=of, on=on, across=across, ends=ends)
+
+    def claim_reset(self, name: str, *, but: str = "$^") -> None:
+        """Claims that every register has its initial value after a cycle with reset, whatever it was before and
+        whatever the inputs are; not of those whose paths match ``but``, nor of what has no initial value: memories, the
+        words that they read.
+        """
+        self.resets[name] = but
 
     def cover(self, name: str, *, of: str, on: str) -> None:
         """What must depend on what: without it, rules may hold because nothing is connected."""

@@ -70,11 +70,28 @@ def _accesses(_: T3Config, *, write: bool) -> Harness:
         "the bus request keeps its item",
         ~harness.past(port.bus_valid & ~port.bus_ready) | (port.bus_valid & (request == harness.past(request))),
     )
+    _turns(harness, port, channels)
     if write:
         _writes(harness, port, channels, taken)
     else:
         _reads(harness, port, channels, taken)
     return harness
+
+
+def _turns(harness: Harness, port: AxiLitePort, channels: dict[str, Channel]) -> None:
+    """What is chosen while both a write and a read are complete: a cycle later it is a bus request, or refused."""
+    aw, w, b, ar, r = (channels[name] for name in _CHANNELS)
+    write_there = (aw.number != b.number) & (w.number != b.number) & ~b.valid
+    read_there = (ar.number != r.number) & ~r.valid
+    asks = port.bus_valid & ~harness.past(port.bus_valid)
+    refused = b.valid & ~harness.past(b.valid | port.response_valid)
+    read, after_read = Signal(), Signal(init=1)
+    harness.m.d.comb += read.eq(asks & ~port.bus_write)
+    with harness.m.If(asks | refused):
+        harness.m.d.sync += after_read.eq(read)
+    both = (asks | refused) & harness.past(write_there & read_there)
+    harness.claim("in turns when both are there, writes first after reset", ~both | (read != after_read))
+    harness.cover("a write and a read are there, after a write", both & ~after_read)
 
 
 @dataclass(frozen=True)
@@ -169,7 +186,7 @@ PROOFS = (
         name="axi.writes",
         invariants=(8,),
         says="Every AXI4-Lite write becomes one bus request, or SLVERR if not all bytes are enabled, and gets one "
-        f"response, in order, within {_BOUND} cycles; the protocol's rules hold on every channel.",
+        f"response, in order, in turns with reads, within {_BOUND} cycles; the protocol's rules hold on every channel.",
         harness=partial(_accesses, write=True),
         sizes={"any": preset("small")},
         depth=24,

@@ -1,4 +1,5 @@
-"""Wires alone: every part is a Moore machine, and nothing that waits behind the trigger can hold updates up."""
+"""Wires alone: every part is a Moore machine, a reset sets every register, and nothing that waits behind the trigger
+can hold updates up."""
 
 from dataclasses import replace
 from functools import partial
@@ -14,6 +15,7 @@ _UPDATES = r"(compute|comm)_write__\d+__ready"
 _ARRIVES = r"(compute|comm)_(read|write)__\d+__(valid|payload)|update_done(_valid)?__\d+"
 _MEMORY = r"dram__\d+__ready|occupancy__\d+|now"
 _PROGRAM = r"registers\.config(_valid)?"
+_NOT_RESET = r"(.*\.)?core\.slots\.bounds_\d+"  # of slots that hold no chunk, which is in a register beside them
 _LOAD = r"trigger\.core\.loader\.(load_valid|chosen|word\d)"
 
 
@@ -21,6 +23,13 @@ def _moore(name: str, config: T3Config) -> Structure:
     structure = Structure(PARTS[name](config))
     structure.claim(_WITHIN_A_CYCLE, of=".*")
     structure.cover("an input acts on an output in a later cycle", of=".*", on=".*")
+    return structure
+
+
+def _reset(name: str, config: T3Config) -> Structure:
+    structure = Structure(PARTS[name](config))
+    structure.claim_reset("a reset gives every register its initial value", but=_NOT_RESET)
+    structure.cover("a register follows the inputs without reset", of=".*", on=".*")
     return structure
 
 
@@ -61,6 +70,19 @@ PROOFS = (
         )
         for name in PARTS
         if name != "core"
+    ),
+    *(
+        Proof(
+            name=f"{name}.reset",
+            invariants=(),
+            says="After a reset at any time all is as after power-up, but for memories and bounds of slots not in use.",
+            harness=partial(_reset, name),
+            sizes={"small": _SIZE},
+            method="structure",
+            quick=name in _QUICK,
+        )
+        for name in PARTS
+        if name not in ("core", "unit", "crossing")  # made of the others; has a reset for each of two clocks
     ),
     Proof(
         name="core.sinks",
