@@ -21,12 +21,6 @@ A check that never fails may be blind. So the generated netlists get small mista
 `make mutants` does it again (`python mutation/campaign.py --help`: one part, another seed, more mutants). This page is
 made from its results, [mutation.json](proofs/mutation.json), by `python -m t3sim.reports.mutation_page`.
 
-The results below were put together part by part while the hardware got more pipeline stages: those of trigger, matcher,
-slice, leaf, root, nmc and alu are of the stages before, and matcher, axi, slice, nmc, alu, monitor and registers were
-mutated with event queues of 2 places. Most parts have changed since, and some do something else: nodes add smaller
-counts only, the arbiter compares a deadline a cycle early, slices and NMC units have other input queues, and CONTROL
-has another address. So the rates are of earlier hardware. Proofs were asked about tracker and trigger alone.
-
 ## How
 
 1. **Mutants.** Yosys' `mutate` chooses bits of the ports of cells of a part's word-level netlist, the one that its
@@ -47,7 +41,7 @@ has another address. So the rates are of earlier hardware. Proofs were asked abo
    their column says what they add (`--proofs`: which proofs, or all mutants for them). A claim is *violated* if
    a run from reset breaks it, as long as the proof's covers need; each search gets a few seconds. A proof is *not
    inductive* any more if its induction step has a counterexample, which may begin in a state that no run reaches, such
-   as a counter near its end; `t3 prove` fails there too.
+   as a counter near its end; `t3 prove` fails there too. Of the proofs about wires alone, `reset` is asked.
 
 A mutant is *killed* if a check that passes without the mistake fails with it. The rate is that of killed mutants among
 all but the equivalent ones. It says how dense the net of checks is for mistakes of this kind: a wrong wire, constant or

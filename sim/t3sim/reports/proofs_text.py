@@ -26,7 +26,8 @@ HEAD = (
         "component: a sum of counts, a queue, a byte of memory. Yosys makes the netlist, ABC proves; both are in the "
         "Python package `pyosys`. Of the methods, property-directed reachability (*unbounded*) and *induction* hold in "
         "every cycle of every run, a *bounded* search in the first cycles after reset only. A proof of *structure* "
-        "follows the wires from outputs back to inputs: what is not connected cannot depend, whatever the values."
+        "follows the wires from outputs back to inputs: what is not connected cannot depend, whatever the values. With "
+        "the reset at 1 it works out what every register takes, whatever else is there."
     )
     + paragraph(
         "A claim that holds because nothing happens proves nothing. So every proof has covers, runs in which what "
