@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,15 @@ def test_proofs(netlist, mutants):
     assert found == {ADDRESS_READY: "violated", STATE: "violated", RESET_VALUE: None, IDLE: None}
     (queue,) = chosen_proofs(("token-queue.conserves",))
     assert not list(noticed(queue, CONFIG, netlist, mutants, limit_s=4)), "the port has no queue of tokens"
+
+
+def test_what_a_reset_sets(netlist, mutants):
+    """A reset value of 0 that becomes 1, one that stays 0; a reset that is always on sets everything, too."""
+    (reset,) = chosen_proofs(("axi.reset",))
+    value = mutants[RESET_VALUE - 1]
+    changed = (replace(value, number=1, mode="const1"), value, replace(value, number=5, mode="const1", port="S"))
+    found = dict(noticed(reset, CONFIG, netlist, changed, limit_s=4))
+    assert found == {1: "violated", RESET_VALUE: None, 5: None}
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from amaranth.back import rtlil
-from amaranth.hdl import Fragment, Value
+from amaranth.hdl import Value
 
 from ..emit.module_ports import CLOCK, RESET
 from .inside import Inside
@@ -114,10 +114,9 @@ def inspect(structure: Structure, folder: Path, patch: Callable[[str], str] | No
     Raises ToolError if Yosys is missing or fails.
     """
     started = time.monotonic()
-    fragment = Fragment.get(structure.dut, None)
-    owned = Inside(fragment).registers
+    owned = Inside(structure.fragment).registers
     ports = [Value.cast(value) for _, _, value in structure.dut.signature.flatten(structure.dut)]
-    text = rtlil.convert(fragment, name="top", emit_src=False, ports=ports)
+    text = rtlil.convert(structure.fragment, name="top", emit_src=False, ports=ports)
     gates = Gates(write_gates(patch(text) if patch else text, folder), owned)
     broken, events, cycles = [], [], 0
     for name, rule in structure.claims.items():

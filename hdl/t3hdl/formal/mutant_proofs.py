@@ -8,6 +8,7 @@ from typing import Literal
 from ..config import T3Config
 from .abc import search
 from .aiger import Graph, input_bits
+from .check import Patch
 from .dependencies import inspect
 from .harness import BAD, STEP
 from .mutation import SELECT, Mutant, Netlist, NoPlaceError
@@ -68,16 +69,23 @@ def noticed(
 def _unset(
     proof: Proof, config: T3Config, netlist: Netlist, mutants: tuple[Mutant, ...]
 ) -> Iterator[tuple[int, Noticed | None]]:
-    """Which mutants let a reset leave something as it was: alone, as the netlist of many depends on all of them."""
+    """Which mutants let a reset leave something as it was; one at a time, because no value of the input that chooses
+    is known there."""
+    if not _holds(proof, config, None):
+        raise AssertionError(f"{proof.name} does not hold for the part without mistakes")
     for mutant in mutants:
-        structure = proof.harness(config)
-        assert isinstance(structure, Structure)
-        with tempfile.TemporaryDirectory(prefix="t3-mutants-") as folder:
-            try:
-                verdict = inspect(structure, Path(folder), netlist.patch((mutant,), set()))
-            except NoPlaceError:
-                continue
-        yield mutant.number, "violated" if verdict.outcome == "violated" else None
+        try:
+            holds = _holds(proof, config, netlist.patch((mutant,), set(), choose=False))
+        except NoPlaceError:
+            continue
+        yield mutant.number, None if holds else "violated"
+
+
+def _holds(proof: Proof, config: T3Config, patch: Patch | None) -> bool:
+    structure = proof.harness(config)
+    assert isinstance(structure, Structure)
+    with tempfile.TemporaryDirectory(prefix="t3-mutants-") as folder:
+        return inspect(structure, Path(folder), patch).outcome == "proven"
 
 
 def _select(folder: Path, output: str) -> list[int]:

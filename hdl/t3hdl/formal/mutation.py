@@ -43,13 +43,14 @@ class Mutant:
     bits: tuple[int, ...]
     wire: str = ""
 
-    def command(self, module: str) -> str:
-        """The Yosys command that adds the mutant to ``module``, beside others."""
-        return f"mutate -ctrl {SELECT} {BITS} {self.number} {self._options(module)}"
+    def command(self, module: str, *, choose: bool = True) -> str:
+        """The Yosys command that adds the mutant to ``module``, beside others, or without choice."""
+        choice = f" -ctrl {SELECT} {BITS} {self.number}" if choose else ""
+        return f"mutate{choice} {self._options(module)}"
 
     def __str__(self) -> str:
         """The Yosys command that makes the mutant alone."""
-        return f"mutate {self._options(self.module)}"
+        return self.command(self.module, choose=False)
 
     def _options(self, module: str) -> str:
         control = f" -ctrlbit {self.bits[1]}" if len(self.bits) > 1 else ""
@@ -89,8 +90,9 @@ class Netlist:
         """The same as Verilog."""
         return through("memory_collect\nopt_clean -purge\nwrite_verilog -noattr out", self.mutated(mutants))
 
-    def patch(self, mutants: Iterable[Mutant], applied: set[int]) -> Callable[[str], str]:
+    def patch(self, mutants: Iterable[Mutant], applied: set[int], *, choose: bool = True) -> Callable[[str], str]:
         """What adds the mutants to the netlist of a harness; ``applied`` gets the numbers of those that have a place.
+        With ``choose`` it has :data:`SELECT` as one more input; else there should be one mutant, which is always there.
 
         A mutant has one if the harness has a module like its own, with the same cell; it is made in each of them. The
         patch raises NoPlaceError if none has.
@@ -103,7 +105,7 @@ class Netlist:
             if not places:
                 raise NoPlaceError
             applied.update(mutant.number for _, mutant in places)
-            commands = [line for place in places for line in _commands(*place, there)]
+            commands = [line for place in places for line in _commands(*place, there, choose)]
             return through("\n".join([*commands, "write_rtlil out"]), harness)
 
         return patched
@@ -122,9 +124,9 @@ class Netlist:
                     yield module, mutant
 
 
-def _commands(module: str, mutant: Mutant, there: dict[str, Contents]) -> Iterator[str]:
+def _commands(module: str, mutant: Mutant, there: dict[str, Contents], choose: bool) -> Iterator[str]:
     """What adds the mutant, and gives a bit that it puts behind a flip-flop the initial value that was before it."""
-    yield mutant.command(module)
+    yield mutant.command(module, choose=choose)
     inside = there[module]
     if mutant.port == "Q" and mutant.cell in inside.states:
         value = inside.initial_bit(mutant.cell, mutant.bits[0])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from amaranth.hdl import Fragment
 from amaranth.lib.wiring import Component
 
 
@@ -28,6 +29,7 @@ class Structure:
 
     Attributes
     ----------
+    fragment : what the part is made of.
     claims : rules by name.
     resets : by name, of which registers it is not claimed that a reset gives them their initial values.
     covers : (of, on) by name: of the first ports, one must depend on one of the others, over any number of cycles.
@@ -35,7 +37,7 @@ class Structure:
     """
 
     def __init__(self, dut: Component) -> None:
-        self.dut = dut
+        self.dut, self.fragment = dut, Fragment.get(dut, None)
         self.claims: dict[str, Rule] = {}
         self.resets: dict[str, str] = {}
         self.covers: dict[str, tuple[str, str]] = {}

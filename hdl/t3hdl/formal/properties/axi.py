@@ -194,8 +194,8 @@ PROOFS = (
     Proof(
         name="axi.reads",
         invariants=(8,),
-        says="Every AXI4-Lite read becomes one bus request and gets one response with its data, in order, within "
-        f"{_BOUND} cycles; the protocol's rules hold on every channel.",
+        says="Every AXI4-Lite read becomes one bus request and gets one response with its data, in order, in turns "
+        f"with writes, within {_BOUND} cycles; the protocol's rules hold on every channel.",
         harness=partial(_accesses, write=False),
         sizes={"any": preset("small")},
         depth=24,

@@ -1,5 +1,5 @@
-"""Wires alone: every part is a Moore machine, a reset sets every register, and nothing that waits behind the trigger
-can hold updates up."""
+"""Wires alone: every part is a Moore machine, a reset sets what is not a memory, and nothing that waits behind the
+trigger can hold updates up."""
 
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,8 @@ def _moore(name: str, config: T3Config) -> Structure:
 
 def _reset(name: str, config: T3Config) -> Structure:
     structure = Structure(PARTS[name](config))
-    structure.claim_reset("a reset gives every register its initial value", but=_NOT_RESET)
+    kept = "$^" if config.protect else _NOT_RESET  # whose parity has a reset
+    structure.claim_reset("a reset gives every register its initial value", but=kept)
     structure.cover("a register follows the inputs without reset", of=".*", on=".*")
     return structure
 
@@ -55,6 +56,9 @@ _LITTLE = preset(
     "small", slices=2, node_inputs=1, ranges=1, contexts=1, tracker_sets=4, tracker_ways=1, descriptors=2,
     chunk_window=2, blocks=4, wavefronts=1, tile_count_bits=4, chunk_count_bits=8, token_queue=2, event_queue=3,
 )  # fmt: skip
+_BOTH = {"small": preset("small"), "protect": preset("small", protect=True)}
+_RESETS = {"core": {"little": _LITTLE}, "tracker": _BOTH, "trigger": _BOTH, "slice": _BOTH}
+"""Sizes for the proofs of resets, where it is not `small` alone."""
 _QUICK = ("axi", "crossing", "leaf", "matcher", "monitor", "registers", "root")
 
 PROOFS = (
@@ -77,12 +81,12 @@ PROOFS = (
             invariants=(),
             says="After a reset at any time all is as after power-up, but for memories and bounds of slots not in use.",
             harness=partial(_reset, name),
-            sizes={"small": _SIZE},
+            sizes=_RESETS.get(name, {"small": preset("small")}),
             method="structure",
             quick=name in _QUICK,
         )
         for name in PARTS
-        if name not in ("core", "unit", "crossing")  # made of the others; has a reset for each of two clocks
+        if name not in ("unit", "crossing")  # core and port; has a reset for each of two clocks
     ),
     Proof(
         name="core.sinks",
