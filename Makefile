@@ -32,8 +32,8 @@ test-all: $(READY)  ## every proof and test
 tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part
 	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)
 
-mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what notices them (an hour on two cores)
-	$(BIN)/python mutation/campaign.py --out docs/proofs/mutation.json
+mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what notices them (half an hour on two cores)
+	$(BIN)/python mutation/campaign.py --out docs/mutation/mutation.json
 	$(BIN)/python -m t3sim.reports.mutation_page
 
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part

@@ -1,6 +1,6 @@
 """The page on mutation: ``python -m t3sim.reports.mutation_page`` writes ``docs/mutation.md``.
 
-The results are those that ``make mutants`` keeps in ``docs/proofs/mutation.json``.
+The results are those that ``make mutants`` keeps in ``docs/mutation/mutation.json``.
 """
 
 import json
@@ -12,14 +12,14 @@ from ..output import write_atomically
 from .markdown import paragraph, table
 
 PAGE = Path(__file__).parents[3] / "docs" / "mutation.md"
-RESULTS = PAGE.parent / "proofs" / "mutation.json"
+RESULTS = PAGE.parent / "mutation" / "mutation.json"
 
 _HEAD = """\
 # Mutation
 
 A check that never fails may be blind. So the generated netlists get small mistakes, and the checks must notice them:
 `make mutants` does it again (`python mutation/campaign.py --help`: one part, another seed, more mutants). This page is
-made from its results, [mutation.json](proofs/mutation.json), by `python -m t3sim.reports.mutation_page`.
+made from its results, [mutation.json](mutation/mutation.json), by `python -m t3sim.reports.mutation_page`.
 
 ## How
 

@@ -1,6 +1,6 @@
 """The page on proofs: ``python -m t3sim.reports.proofs_page`` writes ``docs/proofs.md`` from what is kept beside it.
 
-The results are those of ``t3 prove -o docs/proofs``; the page also takes mutation and fault results from there.
+The results are those of ``t3 prove -o docs/proofs``, which writes that folder anew.
 """
 
 import json
