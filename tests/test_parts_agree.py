@@ -76,7 +76,8 @@ def check(config: T3Config, name: str, cycles: int, size: str) -> None:
     for size, names in QUICK.items() for name in names
 ])  # fmt: skip
 def test_backends_agree(size, name):
-    check(CONFIGS[size], name, 5000, size)
+    """In as many cycles as the benches of mutants have."""
+    check(CONFIGS[size], name, 8000, size)
 
 
 @pytest.mark.long
