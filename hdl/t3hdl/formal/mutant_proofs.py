@@ -13,7 +13,7 @@ from .dependencies import inspect
 from .harness import BAD, STEP
 from .mutation import SELECT, Mutant, Netlist, NoPlaceError
 from .netlist import compile_harness
-from .proof import Proof
+from .proof import Outcome, Proof
 from .structure import Structure
 
 Noticed = Literal["violated", "not inductive"]
@@ -71,21 +71,21 @@ def _unset(
 ) -> Iterator[tuple[int, Noticed | None]]:
     """Which mutants let a reset leave something as it was; one at a time, because no value of the input that chooses
     is known there."""
-    if not _holds(proof, config, None):
+    if _outcome(proof, config, None) != "proven":
         raise AssertionError(f"{proof.name} does not hold for the part without mistakes")
     for mutant in mutants:
         try:
-            holds = _holds(proof, config, netlist.patch((mutant,), set(), choose=False))
+            outcome = _outcome(proof, config, netlist.patch((mutant,), set(), choose=False))
         except NoPlaceError:
             continue
-        yield mutant.number, None if holds else "violated"
+        yield mutant.number, "violated" if outcome == "violated" else None
 
 
-def _holds(proof: Proof, config: T3Config, patch: Patch | None) -> bool:
+def _outcome(proof: Proof, config: T3Config, patch: Patch | None) -> Outcome:
     structure = proof.harness(config)
     assert isinstance(structure, Structure)
     with tempfile.TemporaryDirectory(prefix="t3-mutants-") as folder:
-        return inspect(structure, Path(folder), patch).outcome == "proven"
+        return inspect(structure, Path(folder), patch).outcome
 
 
 def _select(folder: Path, output: str) -> list[int]:
