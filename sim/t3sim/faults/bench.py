@@ -55,7 +55,8 @@ class Bench:
         rng = random.Random(f"{seed} {kind} {number}")
         drawn = DRAWS[kind](rng, self.scene, self.ground)
         seen = self.observe(drawn.strike)
-        return Verdict(kind, number, drawn.label, drawn.text, judge(seen, self.right), tuple(sorted(seen.named)))
+        outcome = judge(seen, self.right, drawn.strike.retimes)
+        return Verdict(kind, number, drawn.label, drawn.text, outcome, tuple(sorted(seen.named)))
 
     def observe(self, strike: Strike) -> Observation:
         """A run with a fault; an error of the simulated system is what names it."""
