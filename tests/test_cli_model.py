@@ -20,7 +20,7 @@ def t3(*arguments: str):
     return CliRunner(env={"OMP_NUM_THREADS": "1"}).invoke(cli.main, ["model", *arguments])
 
 
-@pytest.mark.parametrize(("phase", "sublayers"), [("prompt", 2), ("training", 4)])
+@pytest.mark.parametrize(("phase", "sublayers"), [("prompt", 2), pytest.param("training", 4, marks=pytest.mark.long)])
 def test_every_operator_and_policy_has_a_row_and_shares_sum_to_all(patched, phase, sublayers):
     result = t3("--phase", phase)
     assert result.exit_code == 0, result.output

@@ -82,7 +82,7 @@ def recorded() -> list[Cycle]:
     return trace
 
 
-@pytest.fixture(params=[pytest.param("zeros", marks=pytest.mark.slow), "random"])
+@pytest.fixture(params=[pytest.param("zeros", marks=pytest.mark.slow), pytest.param("random", marks=pytest.mark.long)])
 def power_up(request, monkeypatch) -> Iterator[str]:
     """What registers and memories hold before reset."""
     if request.param == "random":

@@ -20,6 +20,11 @@ PARTITIONS = [
     for swizzle in (1, 3, 8)
 ]
 """Every size with every count of chunks that it has tiles for, with low and high swizzle groups."""
+EVERY_FOURTH_QUICKLY = [
+    pytest.param(*case.values, id=case.id, marks=[] if number % 4 == 0 else [pytest.mark.long])
+    for number, case in enumerate(PARTITIONS)
+]
+"""All of them, and one of four in ``make test``."""
 
 
 def cells(chunk: Chunk) -> set[tuple[int, int]]:
@@ -142,7 +147,7 @@ def check_blocks(partition: Partition, chunk: Chunk, unit: str, available: int) 
         assert blocks.count == 1
 
 
-@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("partition", EVERY_FOURTH_QUICKLY)
 def test_blocks_tile_the_chunk(partition):
     for unit in ("tile", "column", "chunk"):
         for available in (1, 2, 4, 64):

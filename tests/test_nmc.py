@@ -110,7 +110,7 @@ def test_latency_and_throughput(lanes, latency):
     assert [cycle for cycle, *_ in trace.writes] == [5 + 1 + 2 + latency + beats - 1 + beats * i for i in range(20)]
 
 
-@pytest.mark.parametrize("lanes", [16, 4])
+@pytest.mark.parametrize("lanes", [16, pytest.param(4, marks=pytest.mark.long)])
 @pytest.mark.parametrize("gap", range(7))
 def test_same_line(lanes, gap):
     """Two updates of one line, ``gap`` cycles apart (0: back to back): none is lost, the second waits just enough."""
@@ -159,7 +159,10 @@ def test_operations_and_masks():
     )
 
 
-@pytest.mark.parametrize(("lines", "lanes"), [(1, 16), (3, 16), (12, 16), (1000, 16), (3, 2), (1000, 2), (12, 8)])
+@pytest.mark.parametrize(("lines", "lanes"), [
+    (3, 16), (12, 8),
+    *(pytest.param(*case, marks=pytest.mark.long) for case in ((1, 16), (12, 16), (1000, 16), (3, 2), (1000, 2))),
+])  # fmt: skip
 def test_random_traffic(lines, lanes):
     """Random operations, spacings and lines: few lines give conflicts at every distance."""
     seed = 900 + lines + 16 - lanes

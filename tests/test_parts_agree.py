@@ -36,7 +36,7 @@ QUICK = {
     "narrow": ("slice", "matcher", "tracker", "trigger", "registers"),
     "protected": ("slice", "matcher", "tracker"),
 }
-"""Sizes and parts compared in the default run: what has tables of odd sizes, what has check bits."""
+"""Sizes and parts compared in ``make test`` (small) and ``make test-long``: tables of odd sizes, check bits."""
 
 FAULTS = {"corrected", "uncorrectable", "poison_valid", "poison_slot"}
 """Outputs that stay 0 without faults."""
@@ -72,7 +72,7 @@ def check(config: T3Config, name: str, cycles: int, size: str) -> None:
 
 
 @pytest.mark.parametrize(("size", "name"), [
-    pytest.param(size, name, marks=[pytest.mark.long] if size == "protected" else [])
+    pytest.param(size, name, marks=[] if size == "small" else [pytest.mark.long])
     for size, names in QUICK.items() for name in names
 ])  # fmt: skip
 def test_backends_agree(size, name):

@@ -148,7 +148,9 @@ def workers_of(process: int) -> list[int]:
     return [int(text) for text in children.read_text().split()]
 
 
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "killed"])
+@pytest.mark.parametrize("sign", [
+    pytest.param(signal.SIGINT, id="ctrl-c"), pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.long),
+])  # fmt: skip
 def test_an_end_in_the_middle_leaves_no_worker_behind(tmp_path, sign):
     (tmp_path / "many.py").write_text(SCRIPT)
     command = [sys.executable, str(tmp_path / "many.py"), str(tmp_path / "results")]

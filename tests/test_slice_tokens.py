@@ -73,7 +73,11 @@ def _field(word: int, name: str) -> int:
 
 @pytest.mark.parametrize(
     "size",
-    ["small", "protected", *(pytest.param(size, marks=pytest.mark.slow) for size in ("performed", "paper", "wide"))],
+    [
+        "small",
+        pytest.param("protected", marks=pytest.mark.long),
+        *(pytest.param(size, marks=pytest.mark.slow) for size in ("performed", "paper", "wide")),
+    ],
 )
 def test_tokens_of_tiles_in_turns(size: str) -> None:
     config = CONFIGS[size]

@@ -54,7 +54,10 @@ def test_overlap_is_faster_and_moves_less(policy):
 
 @NEEDS_COMPILER
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("size", [BASE, ODD, EIGHT], ids=["even", "uneven", "tp8"])
+@pytest.mark.parametrize("size", [
+    pytest.param(BASE, id="even"), pytest.param(ODD, id="uneven"),
+    pytest.param(EIGHT, id="tp8", marks=pytest.mark.long),
+])  # fmt: skip
 def test_compiled_rtl_and_golden_model_are_the_same_machine(size, policy):
     """Records are equal field by field (contention and times too) but for the backend's name and its work."""
     records = [run(size, policy, hardware=hardware).record.model_dump() for hardware in ("golden", "rtl")]
@@ -149,7 +152,7 @@ VARIATIONS = {
 
 
 @pytest.mark.parametrize("policy", [
-    policy if policy in ("sequential", "t3-mca") else pytest.param(policy, marks=pytest.mark.long)
+    policy if policy == "t3-mca" else pytest.param(policy, marks=pytest.mark.long)
     for policy in POLICIES
 ])  # fmt: skip
 @pytest.mark.parametrize("overrides", VARIATIONS.values(), ids=VARIATIONS)

@@ -150,7 +150,12 @@ def test_a_missing_simulator_is_named_with_its_remedy(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "chosen", [QUICK, pytest.param(sorted({*BENCHES} - {*QUICK}), marks=pytest.mark.slow)], ids=["small", "large"]
+    "chosen",
+    [
+        pytest.param(QUICK, marks=pytest.mark.long),
+        pytest.param(sorted({*BENCHES} - {*QUICK}), marks=pytest.mark.slow),
+    ],
+    ids=["small", "large"],
 )
 def test_every_testbench_passes_for_a_short_time(tmp_path, chosen):
     needs("icarus")

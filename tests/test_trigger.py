@@ -57,7 +57,7 @@ def test_a_command_says_what_descriptor_and_block_say() -> None:
     Chunk(rows=8, cols=9, row_shift=3, col_shift=1), Chunk(rows=2, cols=3, row_shift=2, col_shift=2),
     Chunk(rows=5, cols=6, row_shift=15, col_shift=15),
 ])  # fmt: skip
-@pytest.mark.parametrize("order", ["forward", "backward"])
+@pytest.mark.parametrize("order", ["forward", pytest.param("backward", marks=pytest.mark.long)])
 def test_block_shapes_from_one_tile_to_the_chunk(chunk: Chunk, order: str) -> None:
     async def scenario(d: Driver) -> None:
         await d.arm([chunk])
