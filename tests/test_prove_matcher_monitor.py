@@ -1,6 +1,9 @@
 """The proofs of the egress matcher and of the occupancy monitor find seeded mistakes."""
 
+import pytest
 from seeded_mistakes import expect_violated, in_cell
+
+pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
 
 
 def test_a_range_that_is_one_line_too_long_is_found():

@@ -1,10 +1,13 @@
 """Proofs of the registers find a seeded mistake."""
 
+import pytest
 from seeded_mistakes import expect_violated, in_cell
 from t3hdl.blocks import broadcast
 from t3hdl.formal.catalogue import chosen_proofs
 from t3hdl.formal.check import check
 from t3hdl.formal.proof import Task
+
+pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
 
 
 def test_a_first_descriptor_that_is_not_locked_is_found():

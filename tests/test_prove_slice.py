@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from seeded_mistakes import expect_violated, in_cell
+
+pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
 
 
 def test_a_token_queue_that_is_full_by_one_is_found():

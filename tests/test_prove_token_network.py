@@ -2,7 +2,10 @@
 
 import re
 
+import pytest
 from seeded_mistakes import expect_violated, in_cell
+
+pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
 
 
 def test_a_merge_that_ignores_a_large_count_is_found():

@@ -43,6 +43,7 @@ def test_every_closed_form_of_the_page_holds():
     assert all(row.endswith("| 0 |") for row in rows)
 
 
+@pytest.mark.long
 def test_closed_forms_hold_now():
     wrong = [row for row in closed_form_rows() if row.measured != row.expected]
     assert not wrong

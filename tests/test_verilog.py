@@ -48,6 +48,7 @@ def test_same_bytes_again(small, tmp_path):
     assert run.stdout == (small / "t3_unit.v").read_bytes()
 
 
+@pytest.mark.long
 def test_text(small):
     """No processes that Icarus misses, no initial values, nothing of the machine that wrote it; a reason per waiver."""
     for path in small.glob("*.v"):
@@ -95,6 +96,7 @@ def test_sharing_tells_modules_apart():
     assert "attribute" not in shared
 
 
+@pytest.mark.long
 def test_sidecar(small):
     """The description matches the files: hashes, ports of the top module, word map, latencies."""
     sidecar = json.loads((small / "t3.json").read_text())
@@ -139,6 +141,7 @@ def lint(folder: Path, module: str, *others: str) -> str:
     return "\n".join(complaints) or ("" if run.returncode == 0 else f"exit status {run.returncode}")
 
 
+@pytest.mark.long
 @NO_VERILATOR
 @pytest.mark.parametrize("name", PARTS)
 def test_lint_small(small, name):
@@ -154,6 +157,7 @@ def test_lint_assertions(tmp_path, name):
     assert lint(tmp_path, f"t3_{name}", "t3_assertions.sv") == ""
 
 
+@pytest.mark.long
 @NO_VERILATOR
 def test_lint_finds_faults(small, tmp_path):
     """The waivers leave it eyes: a missing driver is seen."""
