@@ -9,7 +9,7 @@ from t3hdl.formal.catalogue import chosen_proofs
 from t3hdl.formal.check import check
 from t3hdl.formal.proof import Task
 
-pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
+pytestmark = pytest.mark.long  # seconds for each mistake
 
 
 def broken_claims(name: str, patch: Callable[[str], str], **changes: object) -> tuple[str, ...]:

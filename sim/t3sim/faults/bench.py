@@ -55,7 +55,7 @@ class Bench:
         rng = random.Random(f"{seed} {kind} {number}")
         drawn = DRAWS[kind](rng, self.scene, self.ground)
         seen = self.observe(drawn.strike)
-        outcome = judge(seen, self.right, drawn.strike.retimes)
+        outcome = judge(seen, self.right, drawn.strike.retimed)
         return Verdict(kind, number, drawn.label, drawn.text, outcome, tuple(sorted(seen.named)))
 
     def observe(self, strike: Strike) -> Observation:

@@ -84,7 +84,7 @@ def draw_link(kind: str, rng: random.Random, scene: Scene, ground: Ground) -> Dr
     """A packet is lost, arrives twice, or behind the one after it."""
     gpu = rng.randrange(GPUS)
     packet, watch = link_fault(kind, rng, gpu, ground.windows[gpu])
-    return Drawn(f"{kind} packet", f"GPU {gpu}, packet {packet}", Strike(watch=watch, retimes=True))
+    return Drawn(f"{kind} packet", f"GPU {gpu}, packet {packet}", Strike(watch=watch))
 
 
 def draw_dma(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
@@ -101,8 +101,7 @@ def draw_dma(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
 
     limit = scene.plan.request.machine.dma.buffer_kib * 32
     events = ((cycle, stall), *(((cycle + length, partial(resume, limit)),) if length else ()))
-    text = f"GPU {gpu}, cycle {cycle}, for {length or 'ever'}"
-    return Drawn("stalled DMA engine", text, Strike(events=events, retimes=True))
+    return Drawn("stalled DMA engine", f"GPU {gpu}, cycle {cycle}, for {length or 'ever'}", Strike(events=events))
 
 
 def draw_straggler(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
@@ -121,7 +120,7 @@ def draw_straggler(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
             p["start"] = FAR if how == "dead" else p["start"] + later
 
     amount = {"start": f"{later} cycles late", "dead": "never starts"}.get(how, f"{how} x {factor:.2f}")
-    return Drawn("straggling GPU", f"GPU {gpu}, {amount}", Strike(prepare=prepare, retimes=True))
+    return Drawn("straggling GPU", f"GPU {gpu}, {amount}", Strike(prepare=prepare, retimed=True))
 
 
 def draw_program(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:

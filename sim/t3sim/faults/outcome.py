@@ -35,8 +35,8 @@ _COUNTS = (regs.UPDATES, regs.DONE_MASK, regs.CONTEXT)
 """Registers that do not depend on time."""
 _STATISTICS = (regs.STATUS, regs.TILES, regs.TRIGGERS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.PEAK_READY,
                regs.COMMAND_STALL)  # fmt: skip
-"""Registers that repeat if everything happens at the same time: how full a table gets, and with it which chunks
-overflow, and whose tiles are then counted one by one, depends on the order of the stores."""
+"""Registers that repeat if everything happens at the same time: how full a table gets, which chunks overflow, and
+with that how many tiles are counted (none of a chunk that overflowed), depends on the order of the stores."""
 _NAMED = ("unmatched", "over_count", "over_total", "locked_write", "violation", "uncorrectable")
 _ERRORS = {name: 1 << regs.Errors[name].offset for name in (*_NAMED, "corrected")}
 _COMMAND = ("row0", "row1", "col0", "col1", "source", "target", "pitch", "op")
@@ -69,8 +69,8 @@ class Observation:
 def judge(seen: Observation, right: Observation, retimed: bool = False) -> Outcome:
     """The outcome of a run; ``right`` is the run without a fault.
 
-    ``retimed``: the fault alters when stores and packets come, so statistics say nothing even where the GPUs happen to
-    end in the same cycles.
+    ``retimed``: the fault alters only when stores come, so statistics say nothing even where the GPUs happen to end
+    in the same cycles.
     """
     if seen.named:
         return Outcome.DETECTED

@@ -60,9 +60,9 @@ One fault per run; GPU, place and cycle are drawn from the seed, the kind and th
 Against the same run without the fault: every bit of every GPU's output, the DMA commands given, and the registers
 UPDATES, DONE_MASK and CONTEXT; and where the time is the same also STATUS, TILES, TRIGGERS, PEAK_ENTRIES, OVERFLOWED,
 PEAK_READY and COMMAND_STALL. A chunk that is reported complete before its last update is counted, and a block that is
-read too early, are wrong, too. A run that only takes another time is right. Packets that are lost or come in another
-order, a stalled engine and a straggler change no stored bit, but the order of stores, and with it how full the tables
-get: those seven registers are not compared there, as they may differ in a right run that ends in the same cycle.
+read too early, are wrong, too. A run that only takes another time is right. A straggler alters the order of stores, and
+with it how full the tables get: there those seven registers are not compared, as they may differ in a right run that
+happens to end in the same cycles.
 
 | outcome | |
 |---|---|

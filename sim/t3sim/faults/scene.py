@@ -85,15 +85,15 @@ class FaultSystem(System):
 class Strike:
     """What a fault does to a run: ``prepare`` changes the system before its first cycle, ``alter`` a GPU's program.
 
-    ``events``: (cycle, change), in the order of their cycles. ``watch`` is called after every window. ``retimes``: it
-    alters no stored bit, but when stores and packets come, and so how full the tables get.
+    ``events``: (cycle, change), in the order of their cycles. ``watch`` is called after every window. ``retimed``: all
+    that it alters is when stores come, and so how full the tables get.
     """
 
     prepare: Callable[[FaultSystem], None] | None = None
     alter: Callable[[int, Driver], None] | None = None
     events: tuple[tuple[int, Callable[[FaultSystem], None]], ...] = ()
     watch: Callable[[FaultSystem], None] | None = None
-    retimes: bool = False
+    retimed: bool = False
 
 
 def upsettable_hardware(config: T3Config) -> Hardware:
