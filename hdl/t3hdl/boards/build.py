@@ -33,6 +33,9 @@ MEMORIES = {
 what is only read becomes logic. iCE40 has no other memory: a wide table of few rows would become flip-flops, of which
 there are fewer to spare."""
 
+Record = dict[str, Any]
+"""The contents of ``fpga.json``: of the fastest seed, whose bitstream is kept, and Fmax of all of them."""
+
 Show = Callable[[str, str], None]
 """Told which step (``synthesis``, ``seed 1``) a build is in, and how far it is; nothing when the step is over."""
 
@@ -64,8 +67,14 @@ class Build:
     config: T3Config
     seeds: Sequence[int]
 
-    def run(self, folder: Path, tools: Tools, show: Show, jobs: int = 1) -> dict[str, Any]:
+    def run(
+        self, folder: Path, tools: Tools, show: Show, jobs: int = 1,
+        begun: Record | None = None, keep: Callable[[Record], None] = lambda record: None,
+    ) -> Record:  # fmt: skip
         """Fills ``folder`` and returns the record of ``fpga.json``; ``jobs`` seeds at a time.
+
+        ``begun`` is a record of earlier: its seeds are not placed again if it is of this very build. ``keep`` is told
+        the record of all seeds so far whenever there is one more.
 
         Raises DoesNotFitError, ToolError (also for an environment that would change the build), and ValueError if the
         board's test cannot run on this configuration.
@@ -79,17 +88,24 @@ class Build:
         show("synthesis", "begins")
         tools.run(commands[0], folder, partial(show, "synthesis"))
         show("synthesis", "")
+        netlist = folder / f"{name}.json"
+        build = self._inputs(board, platform, tool_versions, netlist)
+        record = begun if begun and _of(begun, build) else None
+        seeds = [seed for seed in self.seeds if not record or str(seed) not in record["fmax_mhz"]]
         place = partial(self._place, commands[1:], name, folder, platform, tools, show)
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                placements = list(pool.map(place, self.seeds))
+                for placement in pool.map(place, seeds):
+                    result = build | _result(placement, _family(platform), build["area"])
+                    record = combined(record, result) if record else result
+                    if record["seed"] == placement.seed:
+                        shutil.copyfile(placement.bitstream, folder / placement.bitstream.name)
+                    keep(record)
             except BaseException:
                 tools.stop()
                 raise
-        areas = area(folder / f"{name}.json")
-        best = max(placements, key=lambda placement: placement.fmax)
-        shutil.copyfile(best.bitstream, folder / best.bitstream.name)
-        return self._record(board, platform, tool_versions, areas, placements, best)
+        assert record, "at least one seed"
+        return record
 
     def _prepare(self, board: Board, platform: Any, name: str, folder: Path) -> list[list[str]]:
         """Writes the design, its constraints and scripts; returns the commands: synthesis, placement, packing."""
@@ -139,11 +155,8 @@ class Build:
         (bitstream,) = (path for path in (own / f"{name}.bit", own / f"{name}.bin") if path.exists())
         return Placement(seed=seed, report=json.loads((own / "report.json").read_text()), bitstream=bitstream)
 
-    def _record(
-        self, board: Board, platform: Any, tool_versions: dict[str, str], areas: dict[str, dict[str, int]],
-        placements: Sequence[Placement], best: Placement,
-    ) -> dict[str, Any]:  # fmt: skip
-        """The contents of ``fpga.json``: of the fastest seed, whose bitstream is kept, and Fmax of all of them."""
+    def _inputs(self, board: Board, platform: Any, tool_versions: dict[str, str], netlist: Path) -> Record:
+        """What of a record does not depend on the seeds; two builds in which it is the same place the same netlist."""
         return {
             "board": self.board,
             "title": board.title,
@@ -156,18 +169,42 @@ class Build:
             "oscillator_mhz": platform.default_clk_frequency / 1e6,
             "target_mhz": board.target_mhz,
             "constraint_mhz": board.target_mhz * CONSTRAINT,
-            "fmax_mhz": {str(placement.seed): placement.fmax for placement in placements},
-            "median_fmax_mhz": statistics.median(placement.fmax for placement in placements),
-            "seed": best.seed,
-            "bitstream": {
-                "file": best.bitstream.name,
-                "sha256": hashlib.sha256(best.bitstream.read_bytes()).hexdigest(),
-            },
-            "used": used(best.report, _family(platform), areas),
-            "area": areas,
-            "critical_path": critical_path(best.report),
+            "timing_weight": TIMING_WEIGHT,
+            "netlist_sha256": _sha256(netlist),
+            "area": area(netlist),
             "tools": tool_versions,
         }
+
+
+def _result(placement: Placement, family: str, areas: Record) -> Record:
+    """What of a record depends on the seed, for one seed."""
+    return {
+        "fmax_mhz": {str(placement.seed): placement.fmax},
+        "median_fmax_mhz": placement.fmax,
+        "seed": placement.seed,
+        "bitstream": {"file": placement.bitstream.name, "sha256": _sha256(placement.bitstream)},
+        "used": used(placement.report, family, areas),
+        "critical_path": critical_path(placement.report),
+    }
+
+
+def combined(record: Record, other: Record) -> Record:
+    """One record of two of the same build: Fmax of the seeds of both, all else of the fastest; the first, if equal."""
+    best = max(record, other, key=lambda one: one["fmax_mhz"][str(one["seed"])])
+    fmax = record["fmax_mhz"] | other["fmax_mhz"]
+    return best | {
+        "fmax_mhz": {seed: fmax[seed] for seed in sorted(fmax, key=int)},
+        "median_fmax_mhz": statistics.median(fmax.values()),
+    }
+
+
+def _of(record: Record, build: Record) -> bool:
+    """Whether a record that was read from its file is of this build."""
+    return all(record.get(name) == value for name, value in json.loads(json.dumps(build)).items())
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _check_environment() -> None:

@@ -1,5 +1,6 @@
-"""The page of what boards came to: ``python -m t3sim.reports.boards_page`` builds them all, which takes an hour or
-more of every core, keeps each record as ``docs/fpga/BOARD-PRESET.json`` and writes ``docs/boards-results.md``.
+"""The page of what boards came to: ``python -m t3sim.reports.boards_page`` builds them all, which takes hours of
+every core, keeps each record as ``docs/fpga/BOARD-PRESET.json`` and writes ``docs/boards-results.md``. A record is kept
+after every seed, and seeds that it has are not placed again, unless the design or a tool has changed.
 
 ``--page`` only writes the page again from the records.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from t3hdl.boards.build import Build
+from t3hdl.boards.build import Build, Record
 from t3hdl.boards.platforms import BOARDS
 from t3hdl.boards.tools import ToolError, Tools
 from t3hdl.config import PRESETS
@@ -57,15 +58,25 @@ def names() -> list[tuple[str, str]]:
     return [(board, preset) for board in BOARDS for preset in BOARDS[board].presets]
 
 
-def kept(board: str, preset: str) -> dict[str, Any]:
-    """The record of a build. Raises Failure if it was not built yet."""
-    path = _record(board, preset)
-    if not path.exists():
-        raise Failure(f"{path} is missing: make fpga builds every board and keeps its record")
-    return json.loads(path.read_text(encoding="utf-8"))
+def kept(board: str, preset: str) -> Record:
+    """The record of a build. Raises Failure if it is not there or lacks a seed."""
+    record = _begun(board, preset)
+    missing = [seed for seed in SEEDS if not record or str(seed) not in record["fmax_mhz"]]
+    if not record or missing:
+        raise Failure(
+            f"{_path(board, preset)} lacks seed {', '.join(map(str, missing))}: make fpga builds every board and keeps "
+            "its record"
+        )
+    return record
 
 
-def _record(board: str, preset: str) -> Path:
+def _begun(board: str, preset: str) -> Record | None:
+    """The record of a build as far as it got."""
+    path = _path(board, preset)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _path(board: str, preset: str) -> Path:
     return KEPT / f"{board}-{preset}.json"
 
 
@@ -169,9 +180,12 @@ def _build(board: str, preset: str, tools: Tools, begin: float) -> None:
             click.echo(f"{time.monotonic() - begin:6.0f} s  {board} {preset}: {step} {state}")
 
     build = Build(board=board, preset=preset, config=PRESETS[preset], seeds=SEEDS)
+
+    def keep(record: Record) -> None:
+        write_atomically(_path(board, preset), json_text(record))
+
     with tempfile.TemporaryDirectory(prefix="t3-fpga-") as folder:
-        record = build.run(Path(folder), tools, show)
-    write_atomically(_record(board, preset), json_text(record))
+        build.run(Path(folder), tools, show, begun=_begun(board, preset), keep=keep)
 
 
 @click.command()
