@@ -11,7 +11,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 
-from .request import Progress
+from .request import CAUSE_TITLES, Progress
 from .result import GemmRecord, Result
 
 if TYPE_CHECKING:  # they take seconds to import
@@ -26,16 +26,6 @@ LINE_SECONDS = 10.0
 """Least time between progress lines where there is no terminal."""
 RUNS_SECONDS = 30.0
 """The same, for many runs that take minutes each."""
-
-CAUSE_TITLES = {
-    "gemm_read": "GEMM reads",
-    "gemm_write": "GEMM writes",
-    "rs_read": "RS reads",
-    "rs_write": "RS writes",
-    "ag_read": "AG reads",
-    "ag_write": "AG writes",
-}
-"""Traffic causes as people read them."""
 
 
 @contextmanager

@@ -30,6 +30,15 @@ HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
 Cause = Literal["gemm_read", "gemm_write", "rs_read", "rs_write", "ag_read", "ag_write"]
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 """Why a byte moves between a GPU and its DRAM."""
+CAUSE_TITLES: dict[Cause, str] = {
+    "gemm_read": "GEMM reads",
+    "gemm_write": "GEMM writes",
+    "rs_read": "RS reads",
+    "rs_write": "RS writes",
+    "ag_read": "AG reads",
+    "ag_write": "AG writes",
+}
+"""The causes as people read them."""
 
 IntervalKind = Literal["gemm", "stage", "reduce_scatter", "all_gather", "exposed"]
 

@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from .console import CAUSE_TITLES
-from .request import CAUSES, IntervalKind, Timeline
+from .request import CAUSE_TITLES, CAUSES, IntervalKind, Timeline
 from .result import Result
 
 # Okabe and Ito's colours, distinct for colour-blind readers; writes are the lighter shade of their reads.

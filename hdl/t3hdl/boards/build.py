@@ -23,8 +23,8 @@ CONSTRAINT = 1.25
 TIMING_WEIGHTS = {"ecp5": 400, "ice40": 100}
 """Of critical wires in nextpnr's placer, which has 10 by default and with that pulls apart what wide enables connect:
 wires are then most of the longest paths. Tried on ULX3S, preset ``fpga``, seed 1: 60 gives 64.8 MHz, 200 78.5, 400 82.5
-in a quarter of an hour each; with 100 the router was not through after 35 minutes. No optimum was sought, and nothing tried
-for iCE40, which is far from its limit."""
+in a quarter of an hour each; with 100 the router was not through after 35 minutes. No optimum was sought, and nothing
+tried for iCE40, which is far from its limit."""
 
 _COLLECT = "proc\nmemory_collect\nsetattr -set ram_style "
 MEMORIES = {

@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..console import CAUSE_TITLES
-from ..request import CAUSES, Policy
+from ..request import CAUSE_TITLES, CAUSES, Policy
 from ..timeline import COLOURS
 from .drawing import (
     POLICY_COLOURS,
