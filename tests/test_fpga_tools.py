@@ -24,6 +24,7 @@ REPORT = json.loads((Path(__file__).parent / "fpga" / "report.json").read_text()
         ("test.trigger.core.lists.behind.rows.0.1_RDATA_6_SB_LUT4_I3_O[2]", "trigger.core.lists.behind.rows"),
         ("test.tracker.a_b__0__payload[13]", "tracker.a_b__0__payload"),
         ("tx$SB_IO_OUT", "tx"),
+        ("test.trigger.core.blocks.$signal$17_TRELLIS_FF_Q_8_DI[1]", "trigger.core.blocks"),
         ("$abc$123$auto$blifparse.cc:1", ""),
     ],
 )

@@ -48,8 +48,8 @@ TEST = "self-test"
 """Cells of the design around the unit."""
 
 # Yosys names what it makes after the nearest named wire, and appends cell types and ports in capitals. Bits, parts of a
-# memory and nextpnr's own additions are left out, too.
-_MADE = re.compile(r"_[A-Z].*|\$.*|\[\d+\]$|(?:\.\d+)+$")
+# memory and nextpnr's own additions are left out, too; of a signal without a name its module stays.
+_MADE = re.compile(r"_[A-Z].*|\.?\$.*|\[\d+\]$|(?:\.\d+)+$")
 
 
 def design_name(name: str) -> str:
