@@ -353,7 +353,6 @@ def test_page():
     assert "iCEBreaker 5,000 (95%)" in text and "`tracker.a` 47.0" in text
 
 
-@pytest.mark.skipif(not boards_page.PAGE.exists(), reason="the page is not made yet: make fpga")
 def test_the_page_is_up_to_date():
     records = [boards_page.kept(*name) for name in boards_page.names()]
     assert boards_page.PAGE.read_text(encoding="utf-8") == boards_page.page(records), "boards_page --page"
