@@ -284,6 +284,15 @@ def test_an_interrupted_build_goes_on_with_the_next_seed(seeds):
     assert rest.placed == [3] and as_read(records) == as_read([whole])
 
 
+def test_a_record_with_other_seeds_is_placed_anew(seeds):
+    """Else they would have a say in the median."""
+    _, (*_, begun) = seeds(SeedTools())
+    again = SeedTools()
+    begun["fmax_mhz"]["7"] = 90.0
+    _, (*_, record) = seeds(again, as_read(begun))
+    assert again.placed == [1, 2, 3] and list(record["fmax_mhz"]) == ["1", "2", "3"]
+
+
 def test_another_netlist_is_placed_anew(seeds):
     _, (*_, begun) = seeds(SeedTools())
     other = SeedTools()

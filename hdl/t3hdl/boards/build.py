@@ -92,7 +92,7 @@ class Build:
         show("synthesis", "")
         netlist = folder / f"{name}.json"
         build = self._inputs(board, platform, tool_versions, netlist)
-        record = begun if begun and _of(begun, build) else None
+        record = begun if begun and _of(begun, build, self.seeds) else None
         seeds = [seed for seed in self.seeds if not record or str(seed) not in record["fmax_mhz"]]
         place = partial(self._place, commands[1:], name, folder, platform, tools, show)
         with ThreadPoolExecutor(jobs) as pool:
@@ -201,9 +201,10 @@ def combined(record: Record, other: Record) -> Record:
     }
 
 
-def _of(record: Record, build: Record) -> bool:
-    """Whether a record that was read from its file is of this build."""
-    return all(record.get(name) == value for name, value in json.loads(json.dumps(build)).items())
+def _of(record: Record, build: Record, seeds: Sequence[int]) -> bool:
+    """Whether a record that was read from its file is of this build, and of no other seeds."""
+    same = all(record.get(name) == value for name, value in json.loads(json.dumps(build)).items())
+    return same and set(record["fmax_mhz"]) <= set(map(str, seeds))
 
 
 def _sha256(path: Path) -> str:
