@@ -7,9 +7,13 @@ from t3hdl.formal.netlist import package_folder
 _SYNTHESIS = {
     "iCE40HX": ("synth_ice40 -top {top}", "-D ICE40_HX", "ice40/cells_sim.v"),
     "iCE40UP": ("synth_ice40 -top {top}", "-D ICE40_U", "ice40/cells_sim.v"),
-    # Yosys ships no model of the ECP5's block RAM, so memories become distributed RAM and LUTs there. Its models would
-    # include those of flip-flops and pins a second time without this name.
-    "ECP5": ("setattr -unset ram_style */m:*\nsynth_ecp5 -nobram -top {top}", "-D NO_INCLUDES", "ecp5/cells_sim.v"),
+    # Yosys ships no models of the ECP5's block RAM and multipliers: LUTs and distributed RAM do their work there. Its
+    # models would include those of flip-flops and pins a second time without this name.
+    "ECP5": (
+        "setattr -unset ram_style */m:*\nsynth_ecp5 -nobram -nodsp -top {top}",
+        "-D NO_INCLUDES",
+        "ecp5/cells_sim.v",
+    ),
 }
 
 

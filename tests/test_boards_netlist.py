@@ -2,8 +2,8 @@
 
 Every lookup table, carry, flip-flop and memory is the vendor's cell, simulated by the model that Yosys ships. The
 iCE40 boards' designs are those that are built, at another clock. For ECP5 the smallest unit stands for the boards'
-larger ones, and its memories are distributed RAM and LUTs: block RAM is left out. The board's pins, clock and reset are
-in none of them.
+larger ones, without block RAM and multipliers, of which Yosys ships no models: LUTs and distributed RAM do their work.
+The board's pins, clock and reset are in none of them.
 """
 
 from itertools import islice
