@@ -53,3 +53,14 @@ def test_progress_of_cases_has_their_number_rate_and_time_to_go():
     with console.case_progress(Console(file=output, force_terminal=True, width=120), "fp16 add", None) as show:
         show(1_000_000, 10.0)
     assert "1.0 million cases, 0.1 million/s" in output.getvalue() and "left" not in output.getvalue()
+
+
+def test_progress_of_a_build_says_what_runs_or_how_much_is_done(monkeypatch):
+    monkeypatch.setattr(console, "RUNS_SECONDS", 0.0)
+    output = io.StringIO()
+    with console.fpga_progress(Console(file=output, width=120), "ulx3s", 2) as show:
+        for step in ("synthesis", "seed 1"):
+            show(step, "begins")
+            show(step, "")
+    lines = [line.split(", ")[-1] for line in output.getvalue().splitlines()[1:]]
+    assert lines == ["synthesis: begins", "1 of 2 steps", "seed 1: begins", "2 of 2 steps"]

@@ -89,7 +89,7 @@ def fpga_progress(console: Console, label: str, steps: int) -> Iterator[Callable
             if not phase:
                 done += 1
                 del running[step]
-            latest = "; ".join(f"{name}: {now}" for name, now in list(running.items()))
+            latest = "; ".join(f"{name}: {now}" for name, now in list(running.items())) or f"{done} of {steps} steps"
             show(done, steps, f"{_clock(time.monotonic() - begin)}, {latest}")
 
         yield tell
