@@ -27,7 +27,7 @@ from t3hdl.formal.catalogue import all_proofs
 from t3hdl.formal.equivalence import Comparison
 from t3hdl.formal.mutant_proofs import noticed
 from t3hdl.formal.mutation import Netlist
-from t3sim.output import check_file, write_atomically
+from t3sim.output import write_atomically
 from t3sim.result import json_text
 
 SHARES = {
@@ -142,9 +142,10 @@ def main(
 ) -> None:
     """Examine, report."""
     plan, started, console = Plan(seed=seed, limit_s=limit_s, proofs=proofs), time.monotonic(), Console(stderr=True)
-    if out is not None:
-        check_file(out)
-    before = known(out)
+    try:
+        before = known(out)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
     todo = [name for name in SHARES if name in components or not components]
     fates = [fate for name, part in before.items() if name not in todo for fate in part]
     explain(fates)

@@ -88,11 +88,14 @@ def record(fates: Iterable[Fate], **parameters: Any) -> dict[str, Any]:
 
 
 def known(path: Path | None) -> dict[str, list[Fate]]:
-    """What a file of an earlier campaign already has, by part."""
+    """What a file of an earlier campaign already has, by part. Raises ValueError if it holds anything else."""
     parts: dict[str, list[Fate]] = {}
     if path is not None and path.exists():
-        for row in json.loads(path.read_text())["mutants"]:
-            parts.setdefault(row["component"], []).append(Fate(**row))
+        try:
+            for row in json.loads(path.read_text())["mutants"]:
+                parts.setdefault(row["component"], []).append(Fate(**row))
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{path} is no record of a campaign, and stays as it is: choose another --out") from error
     return parts
 
 

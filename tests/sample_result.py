@@ -1,6 +1,7 @@
 """Made-up results, shaped like the engine's, for tests of what reads and shows them."""
 
 import numpy as np
+from t3sim.provenance import Provenance
 from t3sim.request import CAUSES, Interval, Policy, RunResult, Timeline, TriggerEvent
 from t3sim.result import (
     BlocksRecord,
@@ -19,6 +20,7 @@ from t3sim.result import (
 )
 from t3sim.workload import Workload, model_workload
 
+PROVENANCE = Provenance(settings={"link.gb_s": 100.0}, machine="0" * 32, hardware="1" * 32, sources="2" * 32)
 T_NLG = model_workload("t-nlg", "fc2", 8)
 TOTAL_US = {
     "sequential": 2250.0, "sequential-pipelined": 2230.0, "sequential-nmc": 2220.0, "t3": 1800.0, "t3-mca": 1650.0,
@@ -36,7 +38,8 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
     )  # fmt: skip
     dram = DramUse(bus_use=0.31, row_hits=900, row_misses=10, row_conflicts=90, turnarounds=40)
     return Result(
-        policy=policy, hardware="rtl", machine="paper", mirror=False, seed=0, gpus_simulated=workload.tp,
+        policy=policy, hardware="rtl", machine="paper", provenance=PROVENANCE, mirror=False, seed=0,
+        gpus_simulated=workload.tp,
         workload=WorkloadRecord.of(workload),
         gemm=GemmRecord(tile_rows=128, tile_cols=128, workgroups=2176, waves=28, predicted_ns=1.39e6),
         time_ns=TimeNs(
@@ -56,8 +59,8 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
         ) if policy != "ideal-overlap" else None,
         data_check=DataCheck(elements=1 << 20, mismatches=0) if tracked else None,
         contention=Contention(
-            compute=stream, communication=stream, dram=dram, cu_stall_ns={"reads": 1e4}, link_busy_ns=4e5,
-            link_idle_ns=1.2e6, window_stall_ns=0.0,
+            compute=stream, communication=stream, dram=dram, cu_stall_ns={"loads": 1e4, "stores": 2e4},
+            link_busy_ns=4e5, link_idle_ns=1.2e6, window_stall_ns=0.0,
         ) if policy != "ideal-overlap" else None,
         identities={"traffic_closed_forms": True, "updates_counted_equal_sent": True},
     )  # fmt: skip

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from t3sim.cache import BuildError
 from t3sim.machine import load_machine
 from t3sim.request import RunRequest, RunResult
 from t3sim.simulate import simulate
-from t3sim.toolchain import BuildError, find_toolchain
+from t3sim.toolchain import find_toolchain
 from t3sim.workload import custom_workload
 
 Size = tuple[int, int, int, int]
@@ -25,7 +26,9 @@ EIGHT: Size = (256, 200, 512, 8)
 
 def request(size: Size, policy: str, overrides: dict[str, Any] | None = None, **choices: Any) -> RunRequest:
     """A run of the golden model (unless ``hardware`` says otherwise) that carries data in every line."""
-    choices = {"hardware": "golden", "data_lines": 1 << 30} | choices
+    choices = {"hardware": "golden"} | choices
+    if not choices.get("mirror"):
+        choices = {"data_lines": 1 << 30} | choices
     m, n, k, tp = size
     return RunRequest(
         workload=custom_workload(m, n, k, tp), machine=load_machine("toy", overrides), policy=policy, **choices
@@ -54,7 +57,6 @@ def check(result: RunResult) -> None:
         assert record.data_check is None
         return
     workload = record.workload
-    lines = workload.m * -(-workload.n // 16)
     assert record.data_check is not None
-    assert record.data_check.elements == 16 * lines * workload.tp
+    assert record.data_check.elements == workload.m * workload.n * workload.tp
     assert record.data_check.mismatches == 0

@@ -40,7 +40,7 @@ def t3_bench(*arguments: str):
 
 
 def test_record(requests, tmp_path: Path):
-    result = t3_bench("--threads", "2", "--out", str(tmp_path / "out"))
+    result = t3_bench("--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     warm, *asked = requests
     assert warm.machine.name == "toy"
@@ -83,9 +83,21 @@ def test_target(ceiling, measured, ok):
 def test_quick_is_a_toy(requests):
     assert t3_bench("--quick").exit_code == 0
     assert {(request.machine.name, request.workload.m) for request in requests} == {("toy", 256)}
-    result = t3_bench("--quick", "--model", "palm")
-    assert result.exit_code == 2
-    assert "--quick chooses the GEMM itself" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--quick", "--model", "palm"), "--quick chooses machine and GEMM itself: leave out --model"),
+        (("--quick", "--machine", "nope"), "--quick chooses machine and GEMM itself: leave out --machine"),
+        (("--quick", "--tp", "4", "--k", "96"), "--quick chooses machine and GEMM itself: leave out --k, --tp"),
+        (("--threads", "2"), "bench measures on one thread: leave out --threads"),
+    ],
+)
+def test_an_option_that_would_have_no_effect_is_refused(requests, arguments, message):
+    result = t3_bench(*arguments)
+    assert (result.exit_code, result.stderr) == (2, f"Error: {message}\n")
+    assert not requests
 
 
 def test_every_gpu_on_request(requests):

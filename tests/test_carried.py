@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from t3sim.carried import (
     Carried,
+    carried_elements,
     choose_lines,
     no_lines,
     owners,
@@ -136,6 +137,18 @@ def test_none_and_all_lines():
         assert len(nothing.lines) == 0 and not (nothing.number_of >= 0).any()
     assert len(choose_lines(grid, partition, 0, grid.lines).lines) == grid.lines
     assert len(choose_lines(grid, partition, 0, None).lines) == grid.lines
+
+
+@pytest.mark.parametrize("wanted", [None, 300])
+@pytest.mark.parametrize(("m", "n"), [(64, 64), (200, 136), (70, 100), (33, 33)])
+def test_padding_is_no_element(m, n, wanted):
+    grid = grid_of(m, n)
+    carried = choose_lines(grid, Partition(grid=grid, count=2, swizzle_rows=8), 0, wanted)
+    columns = [range(16 * (line % grid.pitch), 16 * (line % grid.pitch) + 16) for line in carried.lines]
+    assert carried_elements(carried, grid) == sum(column < n for line in columns for column in line)
+    if wanted is None:
+        assert carried_elements(carried, grid) == m * n
+    assert carried_elements(no_lines(), grid) == 0
 
 
 def test_owners_are_the_chunks_that_hold_the_lines():

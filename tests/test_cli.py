@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 from sample_result import sample_run
 from t3sim import __version__, cli, doctor
+from t3sim.cache import BuildError
 from t3sim.machine import load_machine
+from t3sim.manifest import MANIFEST
 from t3sim.request import COMPARED, Progress, RunRequest, RunResult
 from t3sim.result import read_result
-from t3sim.toolchain import BuildError
 
 T3 = [sys.executable, "-m", "t3sim.cli"]
 
@@ -27,7 +28,7 @@ def engine(monkeypatch):
 
     def simulate(request, on_progress) -> RunResult:
         requests.append(request)
-        on_progress(Progress(simulated_ns=5e4, estimated_total_ns=1e6, phase="GEMM", wall_seconds=2.0))
+        on_progress(Progress(simulated_ns=5e4, work_done=0.05, phase="GEMM", wall_seconds=2.0))
         return sample_run(request.policy, request.workload)
 
     monkeypatch.setitem(sys.modules, "t3sim.simulate", types.SimpleNamespace(simulate=simulate))
@@ -60,16 +61,24 @@ def test_run_prints_a_table_and_writes_a_folder(engine, tmp_path: Path):
     for text in (
         "t-nlg fc2 TP=8 (8192 x 4256 x 17024)",
         "time (us)",
-        "1800.0",
+        "1800",
         "RS reads",
         "mismatches",
         "skipped, idle",
     ):
         assert text in result.stdout
-    assert sorted(os.listdir(out)) == ["config.toml", "result.json", "timeline.png", "timing.json"]
+    assert sorted(os.listdir(out)) == ["config.toml", "result.json", MANIFEST, "timeline.png", "timing.json"]
     assert read_result(out / "result.json").policy == "t3"
     assert load_machine(out / "config.toml") == load_machine("paper").model_copy(update={"name": "config"})
     assert json.loads((out / "timing.json").read_text()) == {"wall_seconds": {"build": 12.0, "simulate": 40.0}}
+
+
+def test_names_with_brackets_are_no_markup(engine, tmp_path: Path):
+    (tmp_path / "[red]mine :warning:.toml").write_text('base = "paper"\n')
+    result = t3("run", "--machine", str(tmp_path / "[red]mine :warning:.toml"), "--out", str(tmp_path / "[bold]out"))
+    assert result.exit_code == 0, result.output
+    assert "on machine [red]mine :warning:, rtl hardware" in result.stdout
+    assert f"written to {tmp_path / '[bold]out'}\n" in result.stdout
 
 
 def test_run_without_out_writes_nothing(engine, tmp_path: Path, monkeypatch):
@@ -81,14 +90,14 @@ def test_run_without_out_writes_nothing(engine, tmp_path: Path, monkeypatch):
 def test_options_reach_the_engine(engine):
     result = t3(
         "run", "--m", "256", "--n", "512", "--k", "96", "--tp", "4", "--machine", "toy", "--set", "link.gb_s=33",
-        "--set", "gpu.dispatch=stage", "--hardware", "golden", "--mirror", "--threads", "3", "--seed", "7",
+        "--set", "gpu.dispatch=stage", "--hardware", "golden", "--no-mirror", "--threads", "3", "--seed", "7",
         "--data-lines", "50", "--policy", "t3",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     (request,) = engine
     assert (request.workload.m, request.workload.n, request.workload.k, request.workload.tp) == (256, 512, 96, 4)
     assert (request.machine.link.gb_s, request.machine.gpu.dispatch) == (33.0, "stage")
-    assert (request.hardware, request.mirror, request.threads, request.seed) == ("golden", True, 3, 7)
+    assert (request.hardware, request.mirror, request.threads, request.seed) == ("golden", False, 3, 7)
     assert (request.policy, request.data_lines) == ("t3", 50)
 
 
@@ -109,7 +118,7 @@ def test_compare_prints_and_writes_every_policy(engine, tmp_path: Path):
     content = json.loads((out / "compare.json").read_text())
     assert content["speedup_over_sequential"]["t3"] == 1.25
     assert list(content["runs"]) == list(COMPARED)
-    assert sorted(os.listdir(out)) == sorted(["compare.json", "comparison.png", *COMPARED])
+    assert sorted(os.listdir(out)) == sorted(["compare.json", "comparison.png", MANIFEST, *COMPARED])
     assert sorted(os.listdir(out / "ideal-overlap")) == ["config.toml", "result.json", "timing.json"]
     assert json.loads((out / "t3" / "result.json").read_text()) == content["runs"]["t3"]
 
@@ -273,6 +282,11 @@ def test_doctor_reports_this_machine():
     assert result.exit_code == 0, result.output
     for name in ("Python", "C++ compiler", "Verilator", "numba", "cache folder", "disk", "cores", "memory"):
         assert name in result.stdout
+
+
+def test_doctor_names_the_extra_of_the_package(monkeypatch):
+    monkeypatch.setattr(doctor, "FPGA_PACKAGES", ("no-such-package",))
+    assert "pip install 'opent3[fpga]'" in t3("doctor").stdout
 
 
 def test_doctor_fails_with_a_remedy(monkeypatch, tmp_path: Path):

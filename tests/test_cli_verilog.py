@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from t3hdl.emit import verilog
+from t3sim.manifest import MANIFEST
 from test_cli import fails, t3
 
 PRODUCTS = ["t3.core", "t3.f", "t3.json", "t3.rdl", "t3.sdc", "t3_assertions.sv", "t3_registers.h"]
@@ -29,7 +30,7 @@ def test_written_with_its_parameters(tmp_path: Path):
         assert result.exit_code == 0, result.output
         assert os.listdir(tmp_path) == ["rtl"]
         results.append(contents(out))
-    assert sorted(results[0]) == sorted([*PRODUCTS, "t3_leaf.v"])
+    assert sorted(results[0]) == sorted([*PRODUCTS, "t3_leaf.v", MANIFEST])
     assert results[0] == results[1]
     parameters = json.loads(results[0]["t3.json"])["parameters"]
     expected = {"tracker_sets": 8, "protect": True, "count_on": "performed", "dtypes": ["fp16", "int32"], "slices": 4}
@@ -50,7 +51,7 @@ def test_written_with_its_parameters(tmp_path: Path):
         (("--set", "nmc_lanes=1"), "nmc_lanes must be in 2 to 16, not 1"),
         (("--set", "tracker_sets"), "section.key=value"),
         (("--set", 'dtypes=["fp8"]'), "dtypes must be among fp16, bf16, fp32, int32"),
-        (("--part", "tracer"), "components must be among slice, matcher"),
+        (("--part", "tracer"), "--part must be of slice, matcher"),
     ],
 )
 def test_illegal_hardware_is_refused(tmp_path: Path, arguments, message):

@@ -1,34 +1,96 @@
 """Progress on a terminal and without one."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 from t3sim import console
+from t3sim.reports.runner import Status
 from t3sim.request import Progress
 
 
-def at(simulated_us: float, wall: float, total_us: float | None = 1000.0) -> Progress:
-    total = None if total_us is None else total_us * 1e3
-    return Progress(simulated_ns=simulated_us * 1e3, estimated_total_ns=total, phase="GEMM", wall_seconds=wall)
+def test_without_a_terminal_lines_are_as_long_as_they_need_to_be(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    console.plain_console().print("word " * 100)
+    console.plain_console(stderr=True).print("[b]x[/b] :warning:")
+    found = capsys.readouterr()
+    assert found.out.count("\n") == 1
+    assert found.err == "[b]x[/b] :warning:\n"
 
 
-@pytest.mark.parametrize(
-    ("now", "text"),
-    [
-        (at(0, 0), "GEMM, 0.0 us simulated"),
-        (at(100, 4), "GEMM, 100.0 us simulated, 25.0 us/s, about 0:36 left"),
-        (at(10, 4), "GEMM, 10.0 us simulated, 2.5 us/s\n"),  # compilation may be in it, so no estimate yet
-        (at(1100, 4), "GEMM, 1100.0 us simulated, 275.0 us/s, about 0:00 left"),
-        (at(100, 4, None), "GEMM, 100.0 us simulated, 25.0 us/s"),
-    ],
-)
-def test_status_has_simulated_time_rate_and_time_to_go(now, text):
+def test_a_terminal_has_its_own_width(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    assert console.plain_console().width == 60
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_labels_are_no_markup(terminal, monkeypatch):
+    monkeypatch.setattr(console, "RUNS_SECONDS", 0.0)
+    output = io.StringIO()
+    plain = Console(file=output, force_terminal=terminal, color_system=None, width=100)
+    with console.runs_progress(plain, "[/b] t3") as show:
+        show(Status(done=1, total=2, cost_done=1, cost_total=9, running=("[red]run",), failed=0, wall_seconds=5))
+    assert "[/b] t3" in output.getvalue() and "[red]run" in output.getvalue()
+
+
+@pytest.mark.parametrize("width", range(40, 121, 8))
+def test_progress_on_a_narrow_terminal_loses_no_number(width):
+    output = io.StringIO()
+    with console.progress(Console(file=output, force_terminal=True, color_system=None, width=width), "t3-mca") as show:
+        show(at(757.5, 4))
+    frame = re.sub(r"\x1b\[[?\d;]*[a-zA-Z]", "\n", output.getvalue())
+    assert {"t3-mca", "GEMM,", "757.5", "simulated"} <= set(frame.split())
+
+
+def at(simulated_us: float, wall: float, done: float = 0.0) -> Progress:
+    return Progress(simulated_ns=simulated_us * 1e3, work_done=done, phase="GEMM", wall_seconds=wall)
+
+
+def statuses(*reports: Progress) -> list[str]:
+    """What is said of each report, without a terminal."""
+    output = io.StringIO()
+    with console.progress(Console(file=output, width=200), "t3") as show:
+        for report in reports:
+            show(report)
+    return [line.removeprefix("t3: ") for line in output.getvalue().splitlines()[1:]]
+
+
+def test_status_has_simulated_time_rate_and_time_to_go(monkeypatch):
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    assert statuses(at(0, 50), at(1, 51, 0.001), at(100, 54, 0.1), at(1100, 60, 0.99), at(1110, 61, 1.0)) == [
+        "GEMM, 0 ns simulated",
+        "GEMM, 1000 ns simulated, 1.000 us/s",
+        "GEMM, 100.0 us simulated, 25.00 us/s, about 0:36 left",
+        "GEMM, 1100 us simulated, 110.0 us/s, about 0:01 left",
+        "GEMM, 1110 us simulated, 100.9 us/s",
+    ]
+
+
+@pytest.mark.parametrize("compiling", [0.0, 100.0])
+def test_the_time_left_does_not_count_compiling(monkeypatch, compiling):
+    """A run of 80 s at an even rate, whose hardware and kernels took any time before."""
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    said = statuses(*(at(10.0 * second, compiling + second, second / 80) for second in range(80)))
+    left = [int(minutes) * 60 + int(seconds) for minutes, seconds in re.findall(r"about (\d+):(\d\d) left", str(said))]
+    assert left == pytest.approx(range(78, 0, -1), abs=1), "from 2 % of the work on"
+
+
+def test_the_time_left_follows_the_work_and_never_ends_before_it(monkeypatch):
+    """However long simulated time stretches in the second half: the work goes on at its rate."""
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    said = statuses(*(at(1000 + second**3, second, second / 100) for second in range(100)))
+    left = [int(re.findall(r"about 0:(\d\d) left", line)[0]) for line in said[50::10]]
+    assert left == pytest.approx([50, 40, 30, 20, 10], abs=1)
+    assert not any("0:00" in line for line in said)
+
+
+def test_a_bar_is_gone_at_the_end():
     output = io.StringIO()
     with console.progress(Console(file=output, force_terminal=True, width=120), "t3") as show:
-        show(now)
-    assert text in output.getvalue()
-    assert output.getvalue().rstrip("\x1b[?25h").endswith("\x1b[2K"), "the bar is gone at the end"
+        show(at(100, 4, 0.1))
+    assert output.getvalue().rstrip("\x1b[?25h").endswith("\x1b[2K")
 
 
 def test_without_a_terminal_a_line_is_printed_now_and_then(monkeypatch):
@@ -41,7 +103,9 @@ def test_without_a_terminal_a_line_is_printed_now_and_then(monkeypatch):
             show(at(second, second))
     lines = output.getvalue().splitlines()
     assert lines[0].startswith("t3: started")
-    assert [line.split(",")[1].strip() for line in lines[1:]] == [f"{second}.0 us simulated" for second in (10, 20, 30)]
+    assert [line.split(",")[1].strip() for line in lines[1:]] == [
+        f"{second}.00 us simulated" for second in (10, 20, 30)
+    ]
 
 
 def test_progress_of_cases_has_their_number_rate_and_time_to_go():

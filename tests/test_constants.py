@@ -20,7 +20,7 @@ SIM = Path(t3sim.__file__).parent
 SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 COMMANDS = {"cli.py", "cli_model.py", "cli_reports.py", "cli_sweep.py"}
 """Files of the command line, where people name a model."""
-NAMERS = COMMANDS | {"workload.py", "result.py", "timeline.py", "console.py", "runs.py"}
+NAMERS = COMMANDS | {"workload.py", "result.py", "timeline.py", "tables.py", "runs.py"}
 """Files (and those of reports/) that may know a workload's name: they make workloads, or name them for people."""
 OF_THE_SHAPE = {
     "m", "n", "k", "rows", "cols", "pitch", "slack", "slabs", "last_slab_clocks", "tiles", "gpus", "jobs",

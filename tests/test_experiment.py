@@ -95,7 +95,7 @@ def test_values_that_do_not_count_for_a_policy_do_not_change_its_result(policy):
     ]
     assert runs[0].key == runs[1].key
     assert runs[0].machine != runs[1].machine
-    records = [simulate(run.request()).record for run in runs]
+    records = [simulate(run.request()).record.model_copy(update={"provenance": None}) for run in runs]
     assert records[0] == records[1]
 
 

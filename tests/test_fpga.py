@@ -74,6 +74,7 @@ def built(monkeypatch):
         (folder / record["bitstream"]["file"]).write_bytes(b"x")
         return record
 
+    monkeypatch.setattr(Build, "check", lambda self: None)
     monkeypatch.setattr(Build, "run", run)
     return record
 
@@ -166,7 +167,7 @@ def test_an_oscillator_that_is_too_fast_is_exit_code_1(built, tmp_path):
         (("--board", "hx8k", "--out", "/etc"), "--out must be a new folder"),
     ],
 )
-def test_errors(arguments, message, monkeypatch):
+def test_errors(arguments, message, built, monkeypatch):
     monkeypatch.setenv("ICEPROG", "no-such")
     result = t3("fpga", *arguments)
     assert result.exit_code == 2 and re.search(message, result.stderr), result.output
@@ -177,8 +178,10 @@ def test_a_missing_extra_is_named(monkeypatch, tmp_path):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", missing)
-    result = t3("fpga", "--board", "hx8k", "--out", str(tmp_path / "out"))
-    assert result.exit_code == 2 and "pip install 'opent3[fpga]'" in result.stderr and not (tmp_path / "out").exists()
+    result = t3("fpga", "--board", "hx8k", "--out", str(tmp_path / "deep" / "out"))
+    assert result.exit_code == 2 and "pip install 'opent3[fpga]'" in result.stderr
+    assert "started" not in result.stderr, "it is said before the work begins"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_programming(built, tmp_path, monkeypatch):

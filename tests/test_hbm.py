@@ -280,8 +280,8 @@ def test_dram_address_is_a_bijection(order):
 @pytest.mark.parametrize(
     ("field", "value", "rule"),
     [
-        ("nCL", 0, "positive integer"),
-        ("nBL", 2.0, "positive integer"),
+        ("nCL", 0, "an integer of 1 to"),
+        ("nBL", 2.0, "an integer of 1 to"),
         ("refresh", 1, "true or false"),
         ("queue", "both", "'shared' or 'split'"),
         ("line_order", "bank_local", "'rotate' or 'bank-local'"),
@@ -297,8 +297,8 @@ def test_dram_address_is_a_bijection(order):
         ("nREFI", 200, "above nRFC"),
         ("nRP", 1, "above 1"),
         ("nCWL", 18, "below nCL"),
-        ("age_limit_cycles", 0, "positive integer"),
-        ("nmc_update_cycles", -1, "positive integer"),
+        ("age_limit_cycles", 0, "an integer of 1 to"),
+        ("nmc_update_cycles", -1, "an integer of 1 to"),
     ],
 )
 def test_illegal_parameters_are_refused(field, value, rule):

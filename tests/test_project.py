@@ -38,6 +38,20 @@ def test_commands_in_the_readme_have_their_options():
             assert option in usage, f"t3 {command} {option}"
 
 
+def test_readme_says_how_to_get_t3_before_it_uses_it():
+    first = re.search(r"^t3 ", README, re.MULTILINE)
+    assert first is not None
+    for step in ("python3 -m venv ", "pip install .", "/bin/activate"):
+        assert README.index(step) < first.start(), step
+
+
+def test_what_the_commands_of_the_readme_write_is_not_for_git():
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    folders = set(re.findall(r"--out ([a-z]+)", README))
+    assert folders == {"rtl", "out"}
+    assert {f"{folder}/" for folder in folders} <= set(ignored)
+
+
 def test_the_hardware_does_not_know_the_simulator():
     for path in sorted((ROOT / "hdl").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

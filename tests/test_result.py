@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from sample_result import sample_result
-from t3sim.output import output_folder, write_atomically
+from t3sim.output import write_atomically
 from t3sim.result import read_result, write_result
 
 
@@ -20,8 +20,9 @@ def test_record_has_the_documented_fields(tmp_path: Path):
         "k_total": 17024, "dtype": "fp16",
     }  # fmt: skip
     assert set(record) == {
-        "schema", "opent3", "policy", "hardware", "machine", "mirror", "seed", "gpus_simulated", "workload", "gemm",
-        "time_ns", "traffic_bytes_per_gpu", "tracker", "blocks", "rtl", "data_check", "contention", "identities",
+        "schema", "opent3", "policy", "hardware", "machine", "provenance", "mirror", "seed", "gpus_simulated",
+        "workload", "gemm", "time_ns", "traffic_bytes_per_gpu", "tracker", "blocks", "rtl", "data_check",
+        "contention", "identities",
     }  # fmt: skip
     assert set(record["time_ns"]) == {
         "total",
@@ -69,41 +70,3 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkey
         write_atomically(path, "new")
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["result.json"]
-
-
-def test_an_output_folder_appears_only_when_it_is_whole(tmp_path: Path):
-    target = tmp_path / "deep" / "out"
-    with output_folder(target) as folder:
-        (folder / "result.json").write_text("1")
-        assert not target.exists()
-    assert os.listdir(target) == ["result.json"]
-    assert os.listdir(target.parent) == ["out"]
-
-
-def test_an_interrupted_output_leaves_the_earlier_one(tmp_path: Path):
-    target = tmp_path / "out"
-    with output_folder(target) as folder:
-        (folder / "result.json").write_text("1")
-    with pytest.raises(KeyboardInterrupt), output_folder(target) as folder:
-        (folder / "result.json").write_text("2")
-        raise KeyboardInterrupt
-    assert (target / "result.json").read_text() == "1"
-    assert os.listdir(tmp_path) == ["out"]
-
-
-def test_an_earlier_output_is_replaced_whole(tmp_path: Path):
-    target = tmp_path / "out"
-    for name in ("compare.json", "result.json"):
-        with output_folder(target) as folder:
-            (folder / name).write_text(name)
-    assert os.listdir(target) == ["result.json"]
-    assert os.listdir(tmp_path) == ["out"]
-
-
-def test_a_folder_with_other_files_is_never_replaced(tmp_path: Path):
-    (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(ValueError, match="--out must be a new folder"), output_folder(tmp_path):
-        pass
-    with pytest.raises(ValueError, match="--out must be a new folder"), output_folder(tmp_path / "thesis.tex"):
-        pass
-    assert os.listdir(tmp_path) == ["thesis.tex"]

@@ -18,11 +18,11 @@ from amaranth.lib.wiring import In, Out
 from t3hdl.config import preset
 from t3hdl.emit.verilog import write_verilog
 from t3hdl.signatures import word_map
-from t3sim import cache_folder
 from t3sim.abi import Instance
+from t3sim.cache import BuildError, cache_folder
 from t3sim.rtl import CompiledPart, compiled_part
 from t3sim.rtl_build import library
-from t3sim.toolchain import BuildError, Toolchain, find_toolchain
+from t3sim.toolchain import Toolchain, find_toolchain
 
 WIDTHS = (1, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 96, 100, 128, 256)
 

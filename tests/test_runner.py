@@ -129,8 +129,8 @@ from pathlib import Path
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a test in the background would ignore it
     runs = [Experiment(workload=custom_workload(128, 128, 256, 4), machine=load_machine("toy"), policy="t3"),
-            *(Experiment(workload=custom_workload(2048, 2048, k, 4), machine=load_machine("toy"), policy="t3-mca")
-              for k in (1 << 16, 1 << 17))]
+            *(Experiment(workload=custom_workload(512, 512, k, 4), machine=load_machine("toy"), policy="t3-mca")
+              for k in (1 << 20, 1 << 21))]
     store = Store(Path(sys.argv[1]))
     try:
         run_missing(sorted(runs, key=lambda run: run.cost), store, 2, lambda now: print(len(now.running), flush=True))

@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner
 from t3sim import cli, cli_sweep
 from t3sim.machine import load_machine
+from t3sim.manifest import MANIFEST
 from t3sim.reports.suite import Suite, sweep_points
 from t3sim.reports.sweep import BASE, Sweep, SweepRecord, Variant, assumptions, chosen_assumptions, product_of
 from toy_evaluation import toy_suite
@@ -25,7 +26,7 @@ def test_a_sweep_writes_every_combination(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--vary", "link.gb_s=10,20", "--vary", "hbm.refresh=true,false", "--out", str(out))
     assert result.exit_code == 0, result.output
-    assert {path.name for path in out.iterdir()} == {"sweep.json", "sweep.png", "sweep.svg"}
+    assert {path.name for path in out.iterdir()} == {"sweep.json", "sweep.png", "sweep.svg", MANIFEST}
     record = SweepRecord.model_validate_json((out / "sweep.json").read_bytes())
     assert [item.settings for item in record.variants] == [
         {"link.gb_s": gb_s, "hbm.refresh": refresh} for gb_s in (10, 20) for refresh in (True, False)
@@ -46,7 +47,7 @@ def test_assumptions_are_held_against_the_base(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--assumptions", "--variants", "link-75,block-tile", "--out", str(out))
     assert result.exit_code == 0, result.output
-    assert {path.name for path in out.iterdir()} == {"sensitivity.json", "sensitivity.png", "sensitivity.svg"}
+    assert {path.name for path in out.iterdir()} == {"sensitivity.json", "sensitivity.png", "sensitivity.svg", MANIFEST}
     record = SweepRecord.model_validate_json((out / "sensitivity.json").read_bytes())
     assert [item.name for item in record.variants] == [BASE, "link-75", "block-tile"]
     assert set(record.variants[1].changes) == {"ideal-overlap", "t3", "t3-mca", "gemm_reads", "data_movement"}

@@ -6,9 +6,12 @@ from pathlib import Path
 import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sample_result import sample_result, sample_timeline
-from t3sim.request import COMPARED
-from t3sim.timeline import EXPOSED, MAX_BINS, _coarse, draw_comparison, draw_timeline
+from t3sim import timeline as pictures
+from t3sim.request import COMPARED, Interval, Timeline
+from t3sim.result import Result
+from t3sim.timeline import COLOURS, EXPOSED, GEMM, MAX_BINS, _coarse, draw_comparison, draw_timeline
 
 PNG = b"\x89PNG"
 
@@ -69,6 +72,86 @@ def test_a_run_without_any_traffic_is_drawn(tmp_path: Path):
     )  # fmt: skip
     draw_timeline(sample_result("t3"), empty, tmp_path / "empty.png")
     assert (tmp_path / "empty.png").read_bytes().startswith(PNG)
+
+
+def staged(stages: int, overlap: float) -> Timeline:
+    """A GEMM of many stages, each of which ends when a part of the next one has passed."""
+    timeline = sample_timeline("t3-mca", gpus=1)
+    length = 1.3e6 / stages
+    bars = [
+        Interval(gpu=0, kind="stage", start_ns=i * length, end_ns=min(1.3e6, (i + 1 + overlap) * length))
+        for i in range(stages)
+    ]
+    return replace(timeline, intervals=[item for item in timeline.intervals if item.kind != "stage"] + bars)
+
+
+@pytest.mark.parametrize(("stages", "overlap"), [(28, 0.3), (66, 0.0), (66, 0.5), (66, 1.1)])
+def test_each_stage_of_a_run_of_paper_size_is_a_bar_of_its_own(tmp_path: Path, stages, overlap):
+    draw_timeline(sample_result("t3-mca"), staged(stages, overlap), tmp_path / "a.png")
+    seen = 0
+    for colour in (GEMM, COLOURS["gemm_write"]):
+        wanted = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255
+        bars = np.abs(pixels(tmp_path / "a.png")[:75] - wanted).max(axis=-1) < 0.01  # the uppermost lane
+        line = bars[np.argmax(bars.sum(axis=1))]
+        seen += int(np.count_nonzero(line[1:] & ~line[:-1]))
+    assert seen == stages
+
+
+def scaled(timeline: Timeline, factor: float) -> Timeline:
+    """The same at another pace: as many bytes in a bin of another length."""
+    bars = [replace(item, start_ns=factor * item.start_ns, end_ns=factor * item.end_ns) for item in timeline.intervals]
+    return replace(timeline, bin_ns=factor * timeline.bin_ns, intervals=bars, triggers=[])
+
+
+def result_of_time(factor: float) -> Result:
+    result = sample_result("t3")
+    times = {name: factor * getattr(result.time_ns, name) for name in ("total", "gemm", "exposed_communication")}
+    traffic = result.traffic_bytes_per_gpu
+    return result.model_copy(update={
+        "time_ns": result.time_ns.model_copy(update=times),
+        "traffic_bytes_per_gpu": traffic.model_copy(update={
+            name: factor * getattr(traffic, name) for name in (*COLOURS, "total")
+        }),
+    })  # fmt: skip
+
+
+def texts(figure: Figure) -> set[str]:
+    """All that is written in a picture, but for numbers at its axes."""
+    notes = {text.get_text() for axes in figure.axes for text in axes.texts}
+    return notes | {axes.get_xlabel() for axes in figure.axes} | {axes.get_ylabel() for axes in figure.axes}
+
+
+@pytest.mark.parametrize(
+    ("factor", "time", "title", "rate", "peak"),
+    [
+        (1.0, "us", "1800 us, of which 500.0 us exposed", "GB/s", "peak 120.0 GB/s"),
+        (1e-3, "ns", "1800 ns, of which 500.0 ns exposed", "TB/s", "peak 120.0 TB/s"),
+        (100.0, "ms", "180.0 ms, of which 50.00 ms exposed", "MB/s", "peak 1200 MB/s"),
+    ],
+)
+def test_axes_and_notes_have_units_that_fit(monkeypatch, factor, time, title, rate, peak):
+    figures: list[Figure] = []
+    monkeypatch.setattr(pictures, "_save", lambda figure, path: figures.append(figure))
+    timeline = sample_timeline("t3")
+    timeline = replace(timeline, link_bytes=timeline.link_bytes * 0 + timeline.bin_ns * 120)
+    draw_timeline(result_of_time(factor), scaled(timeline, factor), Path())
+    assert title in figures[0].get_suptitle()
+    assert {f"time since GEMM launch ({time})", f"DRAM traffic ({rate})", peak, "27 stages"} <= texts(figures[0])
+
+
+def test_the_comparison_has_units_that_fit(monkeypatch):
+    figures: list[Figure] = []
+    monkeypatch.setattr(pictures, "_save", lambda figure, path: figures.append(figure))
+    for factor in (1.0, 1e-3):
+        draw_comparison([result_of_time(factor)], [1.25], Path())
+    draw_comparison([result_of_time(1.0)], [None], Path())
+    assert {"time (us), and speedup over sequential", "1800 us  (1.25x)", "DRAM traffic per GPU (MB)"} <= texts(
+        figures[0]
+    )
+    assert {"time (ns), and speedup over sequential", "1800 ns  (1.25x)", "DRAM traffic per GPU (kB)"} <= texts(
+        figures[1]
+    )
+    assert {"time (us)", "1800 us"} <= texts(figures[2])
 
 
 @pytest.mark.parametrize("bins", [1, 7, MAX_BINS, MAX_BINS + 1, 10 * MAX_BINS + 3])

@@ -196,11 +196,11 @@ def t3(monkeypatch, *arguments: str, text: str = ""):
 
 
 def test_the_command_prints_a_table_and_writes_a_file(monkeypatch, tmp_path):
-    out = tmp_path / "alu.json"
+    out = tmp_path / "alu"
     result = t3(monkeypatch, "--dtype", "fp16", "--op", "add", "--out", str(out), text="\n".join(SUMS))
     assert result.exit_code == 0, result.output
     assert "fp16 add" in result.stdout
-    record = json.loads(out.read_text())
+    record = json.loads((out / "validate.json").read_text())
     assert record["parameters"]["nmc_latency"] == preset("paper").nmc_latency
     (check,) = record["checks"]
     assert (check["op"], check["cases"], check["differences"], check["first"]) == ("add", 5, 0, [])
@@ -215,13 +215,14 @@ def test_the_command_checks_all_dtypes_and_operations(monkeypatch):
 
 
 def test_the_command_fails_on_a_difference(monkeypatch, tmp_path):
+    (tmp_path / "thesis.tex").write_text("precious")
     result = t3(monkeypatch, "--dtype", "fp16", "--op", "min", text=SUMS[0])
     assert result.exit_code == 1 and "1 of 1 cases came out wrong" in result.stderr
     assert "fp16 min of 3C00 (1) and 3C00 (1): 3C00 (1)" in result.stdout
     for arguments, message in (
         (("--exhaustive", "--random", "1"), "either --exhaustive or --random"),
         (("--exhaustive", "--dtype", "fp32"), "needs a dtype of 16 bits"),
-        (("--random", "1", "--out", str(tmp_path)), "--out must be a file"),
+        (("--random", "1", "--out", str(tmp_path)), "--out must be a new folder"),
         (("--random", "1", "--preset", "none"), "preset must be one of"),
         (("--random", "1", "--set", "nmc_lanes=3"), "nmc_lanes must be a power of two, not 3"),
     ):

@@ -100,7 +100,7 @@ def test_wrong_timings_show(files):
         (lambda c: c.pop("results"), "no table 'results'"),
         (lambda c: c.pop("timings_in_clock_cycles"), "no table 'timings_in_clock_cycles'"),
         (lambda c: c["timings_in_clock_cycles"].pop("nRP"), "nRP missing"),
-        (lambda c: c["timings_in_clock_cycles"].update(nRP="14"), "hbm.nRP must be a positive integer"),
+        (lambda c: c["timings_in_clock_cycles"].update(nRP="14"), "hbm.nRP must be an integer of 1 to 4096 clocks"),
         (lambda c: c["results"].pop("stream"), "trace 'stream' is in .*traces.npz but not in .*reference.json"),
         (lambda c: c["results"].update(more={}), "trace 'more' is in .*reference.json but not in .*traces.npz"),
         (lambda c: c["results"]["stream"].pop("cycles"), "'stream': 'cycles' must be a count, not None"),

@@ -54,7 +54,7 @@ def test_bad_names_and_degrees_are_refused(arguments, message):
 
 
 def test_bad_sizes_are_refused():
-    with pytest.raises(ValueError, match="n must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="n must be in 1 to 4194304 elements, not 0"):
         custom_workload(64, 0, 64, 4)
     with pytest.raises(ValueError, match="the smallest legal k is 8, not 7"):
         custom_workload(64, 64, 7, 8)

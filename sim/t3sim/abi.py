@@ -19,7 +19,7 @@ from typing import Any
 
 import numba.experimental.function_type  # noqa: F401  Numba does not know WrapperAddressProtocol before
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, types
 from numba.core import cgutils
 from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, typeof_impl
@@ -37,6 +37,8 @@ from t3hdl.signatures import (
     trigger_signature,
     word_map,
 )
+
+from .compiled import njit
 
 # Part functions are first-class functions by design, and the warning tells a user nothing that he can act on.
 warnings.filterwarnings("ignore", "First-class function type", NumbaExperimentalFeatureWarning)

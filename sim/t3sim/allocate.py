@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from t3hdl.layouts import LINE_BYTES
 
 from .abi import Hardware
 from .carried import tile_map, to_words
@@ -13,6 +12,7 @@ from .engine.words import place
 from .geometry import ceil_div
 from .hbm import new_hbm
 from .kernels import moves
+from .limits import check_memory
 from .plan import Plan, constants
 from .sizes import SLACK, Sizes
 
@@ -28,6 +28,8 @@ def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float1
     steps = moves(plan, gpu)
     p = _record(state.PLAN, constants(plan, gpu, hardware) | {"jobs": len(steps)})
     sizes = Sizes(plan, hardware.config, p[0])
+    if gpu == 0:
+        check_memory(sizes.memory, plan.simulated)
     return state.Gpu(
         p=p,
         s=_scalars(sizes),
@@ -131,8 +133,8 @@ def _link_arrays(sizes: Sizes, steps: list[dict[str, int]]) -> Arrays:
     movers = _zeros(2, dtype=state.MOVER)
     movers["wake"] = state.FAR
     movers["limit"] = sizes.dma_lines, sizes.kernel_lines
-    movers["rate"] = machine.dma.lines_per_cycle, sizes.kernel_rate
-    movers["line_cost"] = 1, LINE_BYTES * int(sizes.p["memory_mhz"]) * 1000
+    movers["rate"] = machine.dma.lines_per_cycle, sizes.kernel_rate.numerator
+    movers["line_cost"] = 1, sizes.kernel_rate.denominator
     return {
         "movers": movers,
         "current": _zeros(2, dtype=state.MOVE),

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from .collective import ring_order
+from .compiled import njit
 from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition
 
 ALL_BELOW_ELEMENTS = 1 << 20
@@ -103,6 +103,12 @@ def owners(carried: Carried, grid: Grid, partition: Partition) -> NDArray[np.int
     tile_row = carried.lines // grid.pitch // grid.tile_rows
     tile_col = carried.lines % grid.pitch // grid.tile_lines
     return tile_map(grid, partition.chunks)[tile_row, tile_col]
+
+
+def carried_elements(carried: Carried, grid: Grid) -> int:
+    """Elements of the output in the carried lines: a row may end within its last line, whose rest is padding."""
+    last_lines = int(np.count_nonzero(carried.lines % grid.pitch == grid.pitch - 1))
+    return LINE_ELEMENTS * len(carried.lines) - last_lines * (grid.slack_bytes // ELEMENT_BYTES)
 
 
 def tile_map(grid: Grid, rectangles: Sequence[Chunk]) -> NDArray[np.int64]:

@@ -10,24 +10,24 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 from t3hdl.config import PRESETS
 
 from . import __version__
-from .cli_errors import Failure, Interrupted, Mismatch
+from .cache import BuildError
+from .cli_errors import Failure, Interrupted, Mismatch, refuse_given
 from .cli_faults import faults
 from .cli_fpga import fpga
 from .cli_model import model
 from .cli_prove import prove
-from .cli_reports import reproduce
+from .cli_reports import reproduce, say_where
 from .cli_sweep import sweep
 from .cli_validate import validate
-from .console import bench_tables, progress, result_table, tiling_text
+from .console import plain_console, progress, step_progress
 from .machine import hardware_with, load_machine, parse_setting, preset_names
-from .output import check_replaceable, output_folder, write_atomically
+from .output import output_folder, write_atomically
 from .request import COMPARED, HARDWARE, POLICIES, Policy, RunRequest, SimulationError
 from .result import Result, json_text
-from .toolchain import BuildError
+from .tables import bench_tables, result_table, tiling_text
 from .workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
 
 
@@ -68,7 +68,8 @@ def _simulation_options(command: Callable) -> Callable:
     options = (
         click.option("--model", help=f"Model: {', '.join(MODELS)}. [default: t-nlg]"),
         click.option("--sublayer", help=f"Sublayer: {', '.join(INNER_MULTIPLE)}. [default: fc2]"),
-        click.option("--tp", type=int, default=8, help=f"Tensor-parallel GPUs, 2 to {MAX_TP}."),
+        click.option("--tp", type=int, default=8,
+                     help=f"Tensor-parallel GPUs, 2 to {MAX_TP}; machine toy has T3 hardware for 8."),
         click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
         click.option("--n", type=int, help="Columns of its output."),
         click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
@@ -95,8 +96,6 @@ def _request(policy: Policy, options: dict[str, Any]) -> RunRequest:
     settings = dict(parse_setting(text) for text in options["settings"])
     if options["hardware_preset"] is not None:
         settings["hardware.preset"] = options["hardware_preset"]
-    if options["out"] is not None:
-        check_replaceable(options["out"])
     passed = {name: options[name] for name in ("hardware", "threads", "seed", "data_lines")}
     return RunRequest(
         workload=_workload(options),
@@ -127,9 +126,9 @@ def run(policy: Policy, **options: Any) -> None:
     from . import runs  # here and below, because it takes seconds to import
 
     request = _request(policy, options)
-    result = runs.run(request, _watch)
-    if options["out"] is not None:
-        with output_folder(options["out"]) as folder:
+    with output_folder(options["out"]) as folder:
+        result = runs.run(request, _watch)
+        if folder is not None:
             runs.write_run(request, result, folder)
     _show(request, [result.record], options["out"])
 
@@ -145,9 +144,9 @@ def compare(policies: str, **options: Any) -> None:
     if len(set(chosen)) != len(chosen):
         raise ValueError(f"--policies must name each policy once, not {policies!r}")
     requests = [_request(policy, options) for policy in chosen]
-    results = runs.run_policies(requests[0], chosen, _watch)
-    if options["out"] is not None:
-        with output_folder(options["out"]) as folder:
+    with output_folder(options["out"]) as folder:
+        results = runs.run_policies(requests[0], chosen, _watch)
+        if folder is not None:
             runs.write_comparison(requests[0], results, folder)
     _show(requests[0], [result.record for result in results.values()], options["out"])
 
@@ -160,13 +159,12 @@ def _show(request: RunRequest, records: list[Result], out: Path | None) -> None:
     """Prints the table; then fails (exit code 1) if a result does not add up."""
     from . import runs
 
-    console = Console()
+    console = plain_console()
     machine, config = request.machine, request.machine.hardware.preset
     console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
     console.print(tiling_text(records[0].gemm))
     console.print(result_table(records, runs.speedups(records)))
-    if out is not None:
-        console.print(f"written to {out}", soft_wrap=True)
+    say_where(out)
     wrong = [text for record in records for text in runs.failures(record)]
     if wrong:
         raise Mismatch("; ".join(wrong))
@@ -189,19 +187,20 @@ def bench(quick: bool, **options: Any) -> None:
     if options["mirror"] is None:
         options["mirror"] = True
     if quick:
-        if any(options[name] is not None for name in ("model", "sublayer", "m", "n", "k")):
-            raise ValueError("--quick chooses the GEMM itself: leave out --model, --sublayer, --m, --n and --k")
+        refuse_given((*QUICK, "model", "sublayer"), "--quick chooses machine and GEMM itself")
         options |= QUICK
+    refuse_given(("threads",), "bench measures on one thread")
     request = _request("t3-mca", options)
-    result = benches.bench(request, _watch)
-    if options["out"] is not None:
-        with output_folder(options["out"]) as folder:
+    with output_folder(options["out"]) as folder:
+        result = benches.bench(request, _watch)
+        if folder is not None:
             write_atomically(folder / "bench.json", json_text(result.to_record()))
-    console = Console()
+    console = plain_console()
     console.print(f"{request.workload.title}, t3-mca{', one GPU mirrored' if request.mirror else ''}")
     for table in bench_tables(result):
         console.print()
         console.print(table)
+    say_where(options["out"])
 
 
 @main.command()
@@ -215,15 +214,19 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     Beside them: t3.f (file list), t3.json (parameters, ports, latencies, registers), t3_assertions.sv (to be bound),
     t3.sdc (constraints), t3.core (FuseSoC), t3.rdl and t3_registers.h (registers).
     """
-    from t3hdl.emit.verilog import VerilogError, generate
+    from t3hdl.emit.verilog import PARTS, STEPS, VerilogError, generate
 
     config = hardware_with(preset, settings)
+    parts = tuple(dict.fromkeys(parts)) or ("unit", "nmc")
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise ValueError(f"--part must be of {', '.join(PARTS)}, not {', '.join(unknown)}")
+    console = Console(stderr=True)
     try:
-        with output_folder(out) as folder:
-            generate(config, folder, parts or ("unit", "nmc"))
+        with output_folder(out) as folder, step_progress(console, "verilog", len(parts) * len(STEPS)) as show:
+            generate(config, folder, parts, show)
     except VerilogError as error:
         raise Failure(str(error)) from error
-    click.echo(f"written to {out}")
+    say_where(out)
 
 
 main.add_command(faults)
@@ -238,15 +241,10 @@ main.add_command(validate)
 @main.command()
 def doctor() -> None:
     """Check that everything a simulation needs is here; exit code 1 if not."""
-    from .doctor import check_all
+    from .doctor import check_all, doctor_table
 
     checks = check_all()
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "what", "found", "remedy"):
-        table.add_column(title, overflow="fold")
-    for check in checks:
-        table.add_row("ok" if check.ok else "FAIL", check.name, check.found, check.remedy)
-    Console().print(table)
+    plain_console().print(doctor_table(checks))
     if not all(check.ok for check in checks):
         sys.exit(1)
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from .cli_errors import Interrupted, Mismatch
-from .cli_reports import jobs_option, wide_console
+from .cli_errors import Interrupted, Mismatch, refuse_given
+from .cli_reports import jobs_option, say_where, wide_console
 from .console import fault_progress
 from .faults.classes import CLASSES, KINDS
 from .faults.classes import jobs as jobs_of
-from .output import check_replaceable, output_folder, write_atomically
+from .output import output_folder, write_atomically
 from .result import json_text
 
 
@@ -52,25 +52,22 @@ def faults(
 
     variants = (True, False) if protect is None else (protect,)
     if repeat is not None:
+        refuse_given(("count", "classes", "jobs", "out"), "--repeat runs one fault and writes nothing")
         _repeat(repeat, variants, seed)
         return
-    if out is not None:
-        check_replaceable(out)
     todo = jobs_of(count, classes, variants)
-    try:
-        with fault_progress(Console(stderr=True), len(todo)) as show:
-            found = run_campaign(todo, seed, jobs, show)
-    except KeyboardInterrupt as error:
-        raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
-    record = record_of(seed, found)
-    if out is not None:
-        with output_folder(out) as folder:
+    with output_folder(out) as folder:
+        try:
+            with fault_progress(Console(stderr=True), len(todo)) as show:
+                found = run_campaign(todo, seed, jobs, show)
+        except KeyboardInterrupt as error:
+            raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
+        record = record_of(seed, found)
+        if folder is not None:
             write_atomically(folder / "faults.json", json_text(record.model_dump(by_alias=True)))
             draw(record, folder / "faults")
-    console = wide_console()
-    console.print(fault_table(record))
-    if out is not None:
-        console.print(f"written to {out}", soft_wrap=True)
+    wide_console().print(fault_table(record))
+    say_where(out)
     if record.broken:
         first = "; ".join(f"{item.kind} {item.number} ({item.text}): {item.outcome}" for item in record.broken[:5])
         raise Mismatch(f"{len(record.broken)} of {record.model_faults} faults did silent harm with protection: {first}")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 from t3hdl.config import preset as hardware_preset
 
 from .cli_errors import Failure, Interrupted, Mismatch
-from .cli_reports import jobs_option
-from .console import fpga_progress
-from .output import check_replaceable, output_folder, write_atomically
+from .cli_reports import jobs_option, say_where
+from .console import fpga_progress, plain_console
+from .fitted_table import FittedTable
+from .output import output_folder, write_atomically
 from .result import json_text
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ def fpga(
     preset = preset or board.presets[0]
     config = hardware_preset(preset)
     out = out or Path("out") / f"{name}-{preset}"
-    check_replaceable(out)
     if program:
         _check_programmer(board)
     build = Build(board=name, preset=preset, config=config, seeds=range(seed, seed + number))
     try:
+        build.check()
         with (
             output_folder(out) as folder,
             tempfile.TemporaryDirectory(prefix="t3-fpga-") as work,
@@ -87,14 +87,12 @@ def _keep(work: Path, folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def _print(record: Mapping[str, Any], board: "Board", out: Path) -> None:
-    console = Console()
+    console = plain_console()
     device = f"{record['device']}, speed grade {record['speed_grade']}"
     console.print(
         f"{record['title']} ({device}), preset {record['preset']}: {record['design']}", soft_wrap=True, highlight=False
     )
-    table = Table(box=None, pad_edge=False)
-    for title in ("", "used", "there", ""):
-        table.add_column(title, justify="right" if title else "left")
+    table = FittedTable("", "used", "there", "share")
     for resource, number in record["used"].items():
         share = f"{number['used'] / number['available']:.0%}" if number["available"] else ""
         table.add_row(resource.replace("_", " "), f"{number['used']:,}", f"{number['available']:,}", share)
@@ -108,7 +106,7 @@ def _print(record: Mapping[str, Any], board: "Board", out: Path) -> None:
     console.print(f"its longest path, {length}: {path['from']} to {path['to']}", soft_wrap=True, highlight=False)
     lamps = ", ".join(f"{name}: {_words(getattr(board, name))}" for name in ("running", "passed", "failed"))
     console.print(f"{lamps}; button: {board.button_text}; 115200 baud, 8N1", soft_wrap=True, highlight=False)
-    console.print(f"written to {out}", soft_wrap=True, highlight=False)
+    say_where(out)
 
 
 def _words(pin: "Pin") -> str:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.markup import escape
 
-from .cli_errors import Failure, Mismatch
+from .cli_errors import Failure, Mismatch, refuse_given
 from .cli_reports import wide_console
 from .console import proof_progress
 from .output import output_folder, write_atomically
@@ -51,6 +50,7 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
     if not todo:
         raise ValueError(f"none of {', '.join(names)} is a quick proof: leave out --quick")
     if listed:
+        refuse_given(("workers", "out"), "--list proves nothing")
         wide_console().print(proof_list(todo))
         return
     started = time.monotonic()
@@ -93,14 +93,14 @@ def _report_failures(verdicts: "dict[Task, Verdict]", place: Path, console: Cons
     for task, verdict in verdicts.items():
         found = verdict.counterexample
         if found is not None:
-            console.print(f"\n{escape(task.title)}: {verdict.outcome} in cycle {verdict.frames - 1}", style="bold")
+            console.print(f"\n{task.title}: {verdict.outcome} in cycle {verdict.frames - 1}", style="bold")
             for claim in found.claims:
-                console.print(f"  does not hold: {escape(claim)}")
+                console.print(f"  does not hold: {claim}")
             console.print("  cycle  port                     what goes through it")
             if len(found.events) > EVENTS:
                 console.print(f"  ({len(found.events) - EVENTS} earlier lines are left out)")
             for event in found.events[-EVENTS:]:
-                console.print(f"  {escape(event)}", highlight=False, soft_wrap=True)
+                console.print(f"  {event}", highlight=False, soft_wrap=True)
             if found.waves is not None:
                 console.print(f"  waveforms: gtkwave {place / found.waves.name}", soft_wrap=True, highlight=False)
     unproven = [task.title for task, verdict in verdicts.items() if verdict.outcome != "proven"]

@@ -9,19 +9,18 @@ import click
 from rich.console import Console
 
 from .cli_errors import Failure, Interrupted, Mismatch
-from .console import runs_progress
+from .console import plain_console, runs_progress
 from .machine import parse_setting, preset_names
-from .output import check_replaceable, output_folder, write_atomically
+from .output import output_folder, write_atomically
 from .reports.suite import QUICK_TABLES, TABLES, Suite
 from .request import HARDWARE, Hardware
 from .result import json_text
 
 if TYPE_CHECKING:
+    from .reports.evaluation import Evaluation
     from .reports.experiment import Experiment
+    from .reports.reproduction import Reproduction
     from .reports.store import Store
-
-REPORT_COLUMNS = 180
-"""Width of tables that are not printed to a terminal."""
 
 
 def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
@@ -70,40 +69,44 @@ def reproduce(
     unknown = [name for name in only if name not in known]
     if unknown:
         raise ValueError(f"--only must name tables of {', '.join(known)}, not {', '.join(unknown)}")
-    if out is not None:
-        check_replaceable(out)
     suite = Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=quick)
     tables = [name for name in known if not only or name in only]
-    store = run_all(suite.experiments(tables), jobs, "reproduce")
-    _report(suite, store, tables, out)
+    with output_folder(out) as folder:
+        store = run_all(suite.experiments(tables), jobs, "reproduce")
 
+        from .reports.evaluation import Evaluation
+        from .reports.reproduction import reproduction
 
-def _report(suite: Suite, store: "Store", tables: Sequence[str], out: Path | None) -> None:
-    """Writes and prints; then fails (exit code 1) if a result does not add up."""
-    from .reports.evaluation import Evaluation
-    from .reports.reproduction import reproduction
-    from .reports.tables import TABLE_MAKERS, figures_table
+        evaluation = Evaluation(suite, store)
+        record = reproduction(evaluation, tables)
+        if folder is not None:
+            from .reports.charts import draw_charts
 
-    evaluation = Evaluation(suite, store)
-    record = reproduction(evaluation, tables)
-    if out is not None:
-        from .reports.charts import draw_charts
-
-        with output_folder(out) as folder:
             write_atomically(folder / "reproduce.json", json_text(record.model_dump(by_alias=True)))
             draw_charts(evaluation, tables, folder)
+    _print(evaluation, record, tables)
+    say_where(out)
+    if record.failures:
+        raise Mismatch("; ".join(record.failures))
+
+
+def _print(evaluation: "Evaluation", record: "Reproduction", tables: Sequence[str]) -> None:
+    """The tables that were asked for, and every published figure beside ours."""
+    from .reports.tables import TABLE_MAKERS, figures_table
+
     console = wide_console()
     for name in tables:
         if name in TABLE_MAKERS:
             console.print(TABLE_MAKERS[name](evaluation), end="\n\n")
     console.print(figures_table(record.figures))
+
+
+def say_where(out: Path | None) -> None:
+    """Says where results were written, if they were."""
     if out is not None:
-        console.print(f"written to {out}", soft_wrap=True)
-    if record.failures:
-        raise Mismatch("; ".join(record.failures))
+        click.echo(f"written to {click.format_filename(out)}")
 
 
 def wide_console() -> Console:
-    """A console that does not fold wide tables when its output goes to a file."""
-    console = Console()
-    return console if console.is_terminal else Console(width=REPORT_COLUMNS)
+    """The console for tables (:func:`t3sim.console.plain_console`)."""
+    return plain_console()

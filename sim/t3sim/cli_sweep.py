@@ -1,22 +1,18 @@
 """``t3 sweep``: the same sublayers on many machines."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from .cli_errors import Mismatch
-from .cli_reports import jobs_option, run_all, wide_console
+from .cli_reports import jobs_option, run_all, say_where, wide_console
 from .machine import parse_setting, preset_names
-from .output import check_replaceable, output_folder, write_atomically
+from .output import output_folder, write_atomically
 from .reports.suite import Suite, sweep_points
 from .request import HARDWARE, POLICIES, Hardware
 from .result import json_text
 from .workload import MODELS
-
-if TYPE_CHECKING:
-    from .reports.store import Store
-    from .reports.sweep import Sweep
 
 
 def _names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -50,35 +46,25 @@ def sweep(
     Either --vary, for every combination of values, or --assumptions, for the named changes of the machine's
     assumptions. Finished runs are kept, as with reproduce.
     """
-    from .reports.sweep import Sweep, chosen_assumptions, product_of
+    from .reports.sweep import Sweep, chosen_assumptions, product_of, sweep_record
+    from .reports.sweep_output import draw_sensitivity, draw_sweep, sweep_table
 
     if bool(vary) == (assumptions or bool(variants)):
         raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
-    if out is not None:
-        check_replaceable(out)
     work = Sweep(
         suite=Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=True),
         variants=product_of(vary) if vary else chosen_assumptions(variants),
         points=sweep_points(models, degrees, sublayers),
         policies=policies,
     )
-    store = run_all(work.experiments(), jobs, "sweep")
-    _report_sweep(work, store, "sweep" if vary else "sensitivity", out)
-
-
-def _report_sweep(work: "Sweep", store: "Store", name: str, out: Path | None) -> None:
-    """Writes and prints; then fails (exit code 1) if a result does not add up."""
-    from .reports.sweep import sweep_record
-    from .reports.sweep_output import draw_sensitivity, draw_sweep, sweep_table
-
-    record = sweep_record(work, store)
-    if out is not None:
-        with output_folder(out) as folder:
+    name, draw = ("sweep", draw_sweep) if vary else ("sensitivity", draw_sensitivity)
+    with output_folder(out) as folder:
+        store = run_all(work.experiments(), jobs, "sweep")
+        record = sweep_record(work, store)
+        if folder is not None:
             write_atomically(folder / f"{name}.json", json_text(record.model_dump(by_alias=True)))
-            (draw_sweep if name == "sweep" else draw_sensitivity)(record, folder / name)
-    console = wide_console()
-    console.print(sweep_table(record))
-    if out is not None:
-        console.print(f"written to {out}", soft_wrap=True)
+            draw(record, folder / name)
+    wide_console().print(sweep_table(record))
+    say_where(out)
     if record.failures:
         raise Mismatch("; ".join(record.failures))

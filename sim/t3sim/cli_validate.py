@@ -9,10 +9,12 @@ from rich.console import Console
 from t3hdl.config import PRESETS
 
 from .cli_errors import Mismatch
-from .console import alu_table, case_progress, validation_table
+from .cli_reports import say_where
+from .console import case_progress, plain_console
 from .machine import hardware_with
-from .output import check_file, write_atomically
+from .output import output_folder, write_atomically
 from .result import json_text
+from .tables import alu_table, validation_table
 
 
 @click.group()
@@ -35,7 +37,7 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
     rows = replay_all(
         traces or folder / "hbm2_traces.npz", reference or folder / "hbm2_reference.json", tolerance, refresh
     )
-    Console().print(validation_table(rows))
+    plain_console().print(validation_table(rows))
     off = [row.name for row in rows if not row.within]
     if off:
         raise Mismatch(f"off by more than {tolerance:g}: {', '.join(off)}")
@@ -58,7 +60,7 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
 @click.option(
     "--threads", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores"
 )
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="File for the result, as JSON.")
+@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results; none are written without it.")
 def validate_alu(
     dtype: str | None, op: str | None, exhaustive: bool, random: int | None, seed: int, alone_every: int | None,
     preset: str, settings: tuple[str, ...], threads: int, out: Path | None,
@@ -81,18 +83,18 @@ def validate_alu(
         if sys.stdin.isatty():
             raise ValueError("give cases on standard input, or --exhaustive, or --random")
         checks = alus.text_check(config, op, dtype, sys.stdin, alone_every)
-    if out is not None:
-        check_file(out)
     rows: list[alus.Row] = []
-    for check in checks:
-        with case_progress(Console(stderr=True), check.title, check.cases) as watch, alus.open_alu(config) as part:
-            rows.append(alus.run(part, check, threads=threads, watch=watch))
-    if out is not None:
-        write_atomically(out, json_text(alus.record(config, preset, rows)))
-    console = Console()
+    with output_folder(out) as folder:
+        for check in checks:
+            with case_progress(Console(stderr=True), check.title, check.cases) as watch, alus.open_alu(config) as part:
+                rows.append(alus.run(part, check, threads=threads, watch=watch))
+        if folder is not None:
+            write_atomically(folder / "validate.json", json_text(alus.record(config, preset, rows)))
+    console = plain_console()
     console.print(alu_table(rows))
     for text in (text for row in rows for text in row.texts()):
         console.print(text, soft_wrap=True, highlight=False)
+    say_where(out)
     wrong = sum(row.differences for row in rows)
     if wrong:
         raise Mismatch(f"{wrong} of {sum(row.cases for row in rows)} cases came out wrong")

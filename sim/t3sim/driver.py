@@ -9,6 +9,7 @@ from t3hdl.control import register_map as regs
 from t3hdl.layouts import ChunkKind, Dtype, Op
 
 from .geometry import Blocks, Chunk, Grid
+from .limits import check_count
 from .machine import Machine
 
 RANGE_OP = Op.ADD
@@ -79,13 +80,9 @@ class Driver:
             )
         last = (blocks.row_blocks - 1, blocks.col_blocks - 1)
         expected = self.grid.chunk_lines(chunk) * addends
-        self._check(expected, self.config.chunk_count_bits, "chunk", "chunk_count_bits")
-        self._check(
-            self.grid.profile(False, False, 0) * addends,
-            self.config.tile_count_bits,
-            "wavefront tile",
-            "tile_count_bits",
-        )
+        check_count(expected, self.config.chunk_count_bits, "chunk", "chunk_count_bits")
+        per_tile = self.grid.profile(False, False, 0) * addends
+        check_count(per_tile, self.config.tile_count_bits, "wavefront tile", "tile_count_bits")
 
         def tiles(block_row: int, block_col: int) -> int:
             return self.grid.block_tiles(chunk, blocks, block_row, block_col)
@@ -106,13 +103,6 @@ class Driver:
         for i, (layout, values) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, words, strict=True)):
             self.writes.append((address + 8 * i, pack(layout, **values)))
         self.mapped += 1
-
-    def _check(self, updates: int, bits: int, what: str, parameter: str) -> None:
-        if updates >= 1 << bits:
-            raise ValueError(
-                f"a {what} of this output takes {updates} updates, but the hardware's {parameter} counts to "
-                f"{(1 << bits) - 1}: set hardware.overrides.{parameter} to at least {updates.bit_length()}"
-            )
 
     def set_arbiter(self, mca: bool) -> None:
         """Communication-aware arbitration with the machine's limits, or round-robin.

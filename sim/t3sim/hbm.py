@@ -26,14 +26,15 @@ it returned as ``wake`` and at every cycle of an enqueue (after the enqueue), in
 no call.
 """
 
-from numba import njit
 from t3hdl import layouts
 
 from t3sim.hbm_commands import column_ready, issue_column, issue_pause, issue_row, pause_ready, row_ready
 from t3sim.hbm_modes import next_switch, overdue, serves, wants_switch
 from t3sim.hbm_queue import has_room, insert, offer, take_matured
 from t3sim.hbm_state import (
+    COMPUTE,
     FOREVER,
+    MEMORY,
     NONE,
     READ,
     UPDATE,
@@ -46,6 +47,8 @@ from t3sim.hbm_state import (
 )
 from t3sim.hbm_timing import HbmParameters
 
+from .compiled import njit
+
 __all__ = [
     "FOREVER",
     "READ",
@@ -57,6 +60,7 @@ __all__ = [
     "dram_address",
     "enqueue",
     "enqueue_address",
+    "is_empty",
     "new_hbm",
     "occupancy",
     "statistics",
@@ -72,6 +76,13 @@ def occupancy(hbm, c):
     """Lines of all kinds in the queue of channel ``c`` (active lines have left it, except updates by atomics)."""
     held = hbm.channel[c].held
     return held[READ] + held[WRITE]
+
+
+@njit(cache=True, nogil=True)
+def is_empty(hbm, c):
+    """Whether channel ``c`` holds no access: then :func:`tick` can only refresh, until something is enqueued."""
+    oldest = hbm.channel[c].oldest
+    return oldest[MEMORY] == NONE and oldest[COMPUTE] == NONE
 
 
 @njit(cache=True, nogil=True)

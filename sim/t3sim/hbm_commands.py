@@ -1,6 +1,5 @@
 """The DRAM commands of one pseudo-channel: from when timing allows each, and what it does to the state."""
 
-from numba import njit
 from t3hdl.layouts import BANKS_PER_GROUP
 
 from t3sim.hbm_queue import find_candidates, leave_queue, mature, release
@@ -20,6 +19,8 @@ from t3sim.hbm_state import (
     WRITE,
     command_of,
 )
+
+from .compiled import njit
 
 
 @njit(cache=True, nogil=True)

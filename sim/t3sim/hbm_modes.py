@@ -7,9 +7,9 @@ With PIM, updates are served in compute mode only, all else in memory mode only.
 - when it has lasted for the age limit and the other mode's oldest line has waited for it.
 """
 
-from numba import njit
-
 from t3sim.hbm_state import CLASSES, COMPUTE, FOREVER, NONE, READ, UPDATE, WRITE
+
+from .compiled import njit
 
 
 @njit(cache=True, nogil=True)

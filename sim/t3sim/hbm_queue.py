@@ -5,9 +5,9 @@ reordered. An update that is done by atomics keeps its place in the queue until 
 column commands it is in the controller's ALU (*maturing*), a first-in-first-out list.
 """
 
-from numba import njit
-
 from t3sim.hbm_state import COMPUTE, FOREVER, MEMORY, NONE, READ, UPDATE, WRITE, command_of
+
+from .compiled import njit
 
 
 @njit(cache=True, nogil=True)

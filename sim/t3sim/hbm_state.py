@@ -14,11 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP
 
 from t3sim.hbm_timing import DISTANCES, FOREVER, MAX_QUEUE_LINES, READ, UPDATE, WRITE, HbmParameters, distances
+
+from .compiled import njit
 
 BANKS = BANK_GROUPS * BANKS_PER_GROUP
 NONE = -1

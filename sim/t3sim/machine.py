@@ -15,9 +15,14 @@ from pydantic import ValidationError
 from t3hdl.config import T3Config
 
 from .machine_models import SECTIONS, Machine, hardware_config, unit_of
+from .user_input import read_file, readable, shortened
 
 __all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "preset_names"]
 
+MOST_BASES = 32
+"""Files that a machine may be put together from."""
+MOST_BYTES = 1 << 20
+"""Size of a machine file."""
 Values = dict[str, dict[str, Any]]
 """section -> key -> plain value."""
 
@@ -34,13 +39,17 @@ def load_machine(name_or_path: str | Path = "paper", overrides: Mapping[str, Any
     Raises ValueError for an unknown name, an unreadable file, an unknown key, a wrong unit or an illegal value; the
     message names the key, the rule and the value.
     """
-    values, sources = _read(str(name_or_path), None, ())
+    values, sources = _read(str(name_or_path))
     for dotted, value in (overrides or {}).items():
         section, _, key = dotted.partition(".")
         _put(values, sources, section, key, value, "set for this run", "setting")
-    name = Path(name_or_path).stem
+    named = {
+        "name": readable(Path(name_or_path).stem),
+        "sources": dict(sorted(sources.items())),
+        "settings": dict(overrides or {}),
+    }
     try:
-        return Machine.model_validate({"name": name, "sources": dict(sorted(sources.items())), **values})
+        return Machine.model_validate(named | values)
     except ValidationError as error:
         raise ValueError(_one_line(f"machine {str(name_or_path)!r}", error)) from error
 
@@ -52,11 +61,15 @@ def parse_setting(text: str) -> tuple[str, Any]:
     """
     name, equals, value = text.partition("=")
     if not equals or "." not in name:
-        raise ValueError(f"a setting must have the form section.key=value, not {text!r}")
+        raise ValueError(f"a setting must have the form section.key=value, not {shortened(text)}")
+    if not text.isprintable():  # also bytes that are no UTF-8
+        raise ValueError(f"a setting must be one line of printable text, not {shortened(text)}")
     try:
         return name.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return name.strip(), value.strip()
+    except RecursionError as error:
+        raise ValueError(f"a setting must not nest lists so deeply: {shortened(text)}") from error
 
 
 def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
@@ -68,44 +81,67 @@ def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
     return hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
 
 
-def _read(name: str, relative_to: Path | None, seen: tuple[str, ...]) -> tuple[Values, dict[str, str]]:
-    """Values and sources of one file on top of its base."""
-    label, text = _text(name, relative_to)
-    if label in seen:
-        raise ValueError(f"machine file {label} is its own base: {' -> '.join((*seen, label))}")
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"machine file {label} is not TOML: {error}") from error
-    base = content.pop("base", None)
+def _read(name: str) -> tuple[Values, dict[str, str]]:
+    """Values and sources of one file on top of its bases."""
     values: Values = {}
     sources: dict[str, str] = {}
-    if base is not None:
-        if not isinstance(base, str):
-            raise ValueError(f"machine file {label}: base must be the name of a preset or file, not {base!r}")
-        values, sources = _read(base, Path(label).parent, (*seen, label))
-    for section, table in content.items():
-        if not isinstance(table, dict):
-            raise ValueError(f"machine file {label}: {section!r} must be a section like [gpu], not {table!r}")
-        for key, item in table.items():
-            _put(values, sources, section, key, item, f"machine file {Path(label).name}", f"machine file {label}")
+    for label, content in reversed(_chain(name)):
+        where = f"machine file {label}"
+        for section, table in content.items():
+            if not isinstance(table, dict):
+                raise ValueError(f"{where}: {section!r} must be a section like [gpu], not {shortened(table)}")
+            for key, item in table.items():
+                _put(values, sources, section, key, item, f"machine file {readable(Path(label).name)}", where)
     return values, sources
 
 
-def _text(name: str, relative_to: Path | None) -> tuple[str, str]:
-    """Label and content of a preset or file."""
+def _chain(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """A machine file and its bases: label and content without ``base``, the file first."""
+    chain: list[tuple[str, dict[str, Any]]] = []
+    folder = Path()
+    while True:
+        label, text = _text(name, folder)
+        content = _toml(text, f"machine file {label}")
+        labels = [seen for seen, _ in chain]
+        if label in labels:
+            raise ValueError(f"machine file {label} is its own base: {' -> '.join((*labels, label))}")
+        base = content.pop("base", None)
+        chain.append((label, content))
+        if base is None:
+            return chain
+        if not isinstance(base, str):
+            raise ValueError(f"machine file {label}: base must be the name of a preset or file, not {shortened(base)}")
+        if len(chain) == MOST_BASES:
+            raise ValueError(
+                f"machine file {name}: a chain of base files may have {MOST_BASES}, and {label} has a base"
+            )
+        name, folder = base, Path(label).parent
+
+
+def _text(name: str, folder: Path) -> tuple[str, str]:
+    """Label and content of a preset, or of a file in ``folder``."""
     if name in preset_names():
         return name, (resources.files(__package__) / "machines" / f"{name}.toml").read_text(encoding="utf-8")
-    path = (relative_to or Path()) / name
+    path = folder / name
+    rule = f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r}"
     try:
-        return str(path), path.read_text(encoding="utf-8")
+        return str(path), read_file(path, MOST_BYTES).decode("utf-8-sig")
     except OSError as error:
-        raise ValueError(
-            f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r} "
-            f"({error.strerror})"
-        ) from error
+        raise ValueError(f"{rule} ({error.strerror})") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"machine file {path} is not UTF-8 text ({error.reason})") from error
+    except ValueError as error:
+        raise ValueError(f"{rule} ({error})") from error
+
+
+def _toml(text: str, where: str) -> dict[str, Any]:
+    """The content of a TOML text. Raises ValueError if it is none, or too deep for the parser."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{where} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{where} nests lists or tables too deeply") from error
 
 
 def _put(values: Values, sources: dict[str, str], section: str, key: str, item: Any, source: str, where: str) -> None:
@@ -141,9 +177,9 @@ def _unwrap(item: Any, unit: str | None, source: str, where: str) -> tuple[Any, 
         return item, source
     unknown = set(item) - {"value", "unit", "source"}
     if unknown or "value" not in item:
-        raise ValueError(f"{where} must be a plain value or {{ value, unit, source }}, not {item!r}")
+        raise ValueError(f"{where} must be a plain value or {{ value, unit, source }}, not {shortened(item)}")
     if "unit" in item and item["unit"] != unit:
-        raise ValueError(f"{where} is in {unit or 'no unit'}, not {item['unit']!r}")
+        raise ValueError(f"{where} is in {unit or 'no unit'}, not {shortened(item['unit'])}")
     return item["value"], str(item.get("source", source))
 
 
@@ -160,6 +196,6 @@ def _one_line(where: str, error: ValidationError) -> str:
             problems.append(str(problem["ctx"]["error"]))
         else:
             name = ".".join(str(part) for part in problem["loc"])
-            given = "" if problem["type"] == "missing" else f" (given: {problem['input']!r})"
+            given = "" if problem["type"] == "missing" else f" (given: {shortened(problem['input'])})"
             problems.append(f"{name}: {problem['msg'][0].lower()}{problem['msg'][1:]}{given}")
     return f"{where}: {'; '.join(problems)}"

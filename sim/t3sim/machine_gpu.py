@@ -7,12 +7,17 @@ from pydantic import field_validator, model_validator
 from t3hdl.layouts import LINE_BYTES
 
 from .geometry import ELEMENT_BYTES
-from .machine_section import Section, quantity
+from .machine_section import MOST_KIB, MOST_MHZ, MOST_NS, Section, quantity
 
 STORE_ROW_BYTES = 256
 """Bytes of the widest store row that the GPU's egress matches at once (docs/hardware.md, RangeMatcher)."""
 Tile = tuple[int, int]
 """Rows and columns of a workgroup's part of the output."""
+
+
+def _text(menu: object) -> str:
+    """A menu as it stands in a machine file."""
+    return json.dumps(menu, default=str)
 
 
 def _is_tile(tile: object) -> bool:
@@ -28,19 +33,19 @@ class Gpu(Section):
     """Compute units and how the GEMM kernel uses them."""
 
     cus: int = quantity("CUs", ge=1, le=1024)
-    clock_mhz: int = quantity("MHz", ge=1)
-    flop_per_clock_per_cu: int = quantity("FLOP/clock/CU", ge=1)
+    clock_mhz: int = quantity("MHz", ge=1, le=MOST_MHZ)
+    flop_per_clock_per_cu: int = quantity("FLOP/clock/CU", ge=1, le=1 << 20)
     workgroups_per_cu: int = quantity("workgroups/CU", ge=1, le=8)
     tiles: tuple[Tile, ...] = quantity("elements")
     tile_margin: float = quantity("fraction", ge=0, le=1)
-    slab_k: int = quantity("elements", ge=1)
+    slab_k: int = quantity("elements", ge=1, le=1 << 20)
     wavefronts: int = quantity("wavefronts/workgroup", ge=1, le=16)
     prefetch_slabs: int = quantity("slabs", ge=0, le=16)
     dispatch: Literal["free", "stage"]
     store_release: Literal["accepted", "performed"]
-    store_bytes_per_clock: int = quantity("bytes/clock/CU", ge=LINE_BYTES, multiple_of=LINE_BYTES)
-    swizzle_rows: int = quantity("tile rows", ge=1)
-    kernel_launch_ns: int = quantity("ns", ge=0)
+    store_bytes_per_clock: int = quantity("bytes/clock/CU", ge=LINE_BYTES, le=1 << 16, multiple_of=LINE_BYTES)
+    swizzle_rows: int = quantity("tile rows", ge=1, le=1 << 20)
+    kernel_launch_ns: int = quantity("ns", ge=0, le=MOST_NS)
 
     @field_validator("tiles", mode="before")
     @classmethod
@@ -49,10 +54,10 @@ class Gpu(Section):
             raise ValueError(
                 "gpu.tiles must be a list of one or more [rows, cols] with rows of 1 to 1024 and cols a multiple of "
                 f"{LINE_BYTES // ELEMENT_BYTES} (whole 32-byte lines of FP16) up to {STORE_ROW_BYTES // ELEMENT_BYTES} "
-                f"(a store row), as in [[128, 64]], not {json.dumps(menu)}"
+                f"(a store row), as in [[128, 64]], not {_text(menu)}"
             )
         if len(set(menu)) < len(menu):
-            raise ValueError(f"gpu.tiles must name each tile once, not {json.dumps(menu)}")
+            raise ValueError(f"gpu.tiles must name each tile once, not {_text(menu)}")
         return menu
 
     @model_validator(mode="after")
@@ -69,11 +74,11 @@ class Gpu(Section):
 class Llc(Section):
     """Last-level cache of one GPU."""
 
-    capacity_kib: int = quantity("KiB", ge=1)
+    capacity_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
     ways: int = quantity("ways", ge=1, le=64)
     line_bytes: int = quantity("bytes", ge=LINE_BYTES, le=1024, multiple_of=LINE_BYTES)
-    latency_ns: int = quantity("ns", ge=0)
-    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", ge=1)
+    latency_ns: int = quantity("ns", ge=0, le=MOST_NS)
+    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", ge=1, le=1 << 16)
     replacement: Literal["lru", "random"]
 
     @model_validator(mode="after")

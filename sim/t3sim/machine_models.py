@@ -8,13 +8,22 @@ import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.layouts import LINE_BYTES
 
-from .hbm_timing import HbmParameters
+from .hbm_timing import MOST_CLOCKS, MOST_INTERVAL, HbmParameters
 from .machine_gpu import STORE_ROW_BYTES, Gpu, Llc
-from .machine_section import Section, quantity
+from .machine_section import (
+    CLOCK_SCALE,
+    GB_S,
+    MOST_KIB,
+    MOST_MHZ,
+    MOST_NS,
+    MOST_SKEW_NS,
+    Section,
+    quantity,
+)
 
 Threshold = Annotated[int, Field(json_schema_extra={"unit": "lines"}, ge=0, le=NO_LIMIT)]
 
@@ -22,34 +31,34 @@ Threshold = Annotated[int, Field(json_schema_extra={"unit": "lines"}, ge=0, le=N
 class Fabric(Section):
     """Crossbar between the CUs with their LLC and the memory controllers."""
 
-    request_ns: int = quantity("ns", ge=0)
-    response_ns: int = quantity("ns", ge=0)
+    request_ns: int = quantity("ns", ge=0, le=MOST_NS)
+    response_ns: int = quantity("ns", ge=0, le=MOST_NS)
 
 
 class Hbm(Section):
     """DRAM of one GPU: pseudo-channels, their timings in memory clocks, the controller's queues and NMC timing."""
 
     channels: int = quantity("pseudo-channels", ge=1, le=64)
-    clock_mhz: int = quantity("MHz", ge=1)
-    nBL: int = quantity("clocks", ge=1)
-    nCL: int = quantity("clocks", ge=1)
-    nRCDRD: int = quantity("clocks", ge=1)
-    nRCDWR: int = quantity("clocks", ge=1)
-    nRP: int = quantity("clocks", ge=1)
-    nRAS: int = quantity("clocks", ge=1)
-    nRC: int = quantity("clocks", ge=1)
-    nWR: int = quantity("clocks", ge=1)
-    nRTPL: int = quantity("clocks", ge=1)
-    nCWL: int = quantity("clocks", ge=1)
-    nCCDS: int = quantity("clocks", ge=1)
-    nCCDL: int = quantity("clocks", ge=1)
-    nRRDS: int = quantity("clocks", ge=1)
-    nRRDL: int = quantity("clocks", ge=1)
-    nWTRS: int = quantity("clocks", ge=1)
-    nWTRL: int = quantity("clocks", ge=1)
-    nFAW: int = quantity("clocks", ge=1)
-    nRFC: int = quantity("clocks", ge=1)
-    nREFI: int = quantity("clocks", ge=1)
+    clock_mhz: int = quantity("MHz", ge=1, le=MOST_MHZ)
+    nBL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nCL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRCDRD: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRCDWR: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRP: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRAS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRC: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nWR: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRTPL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nCWL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nCCDS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nCCDL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRRDS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRRDL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nWTRS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nWTRL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nFAW: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nRFC: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    nREFI: int = quantity("clocks", ge=1, le=MOST_INTERVAL)
     refresh: bool
     queue: Literal["shared", "split"]
     queue_lines: int = quantity("lines", ge=4, le=NO_LIMIT - 1)
@@ -57,12 +66,12 @@ class Hbm(Section):
     write_lines: int = quantity("lines", ge=2, le=NO_LIMIT - 1)
     drain_high: float = quantity("fraction", gt=0, le=1)
     drain_low: float = quantity("fraction", ge=0, lt=1)
-    age_limit_cycles: int = quantity("clocks", ge=1)
+    age_limit_cycles: int = quantity("clocks", ge=1, le=MOST_INTERVAL)
     row_policy: Literal["oldest", "hits-first"]
     substrate: Literal["nmc", "pim", "atomics"]
-    nmc_update_cycles: int = quantity("clocks", ge=1)
-    pim_switch_cycles: int = quantity("clocks", ge=2)
-    atomic_cycles: int = quantity("clocks", ge=1)
+    nmc_update_cycles: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
+    pim_switch_cycles: int = quantity("clocks", ge=2, le=MOST_CLOCKS)
+    atomic_cycles: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
     line_order: Literal["rotate", "bank-local"]
 
     @model_validator(mode="after")
@@ -80,13 +89,13 @@ class Hbm(Section):
 class Link(Section):
     """One direction of the ring link between neighbours; bandwidth is per direction, in 10^9 bytes per second."""
 
-    gb_s: float = quantity("GB/s", gt=0)
-    latency_ns: int = quantity("ns", ge=1)
-    header_bytes: int = quantity("bytes/packet", ge=0)
-    egress_buffer_kib: int = quantity("KiB", ge=1)
-    rx_buffer_kib: int = quantity("KiB", ge=1)
+    gb_s: float = quantity("GB/s", ge=GB_S[0], le=GB_S[1])
+    latency_ns: int = quantity("ns", ge=1, le=MOST_NS)
+    header_bytes: int = quantity("bytes/packet", ge=0, le=1 << 16)
+    egress_buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
+    rx_buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
     retry: bool
-    retry_timeout_ns: int = quantity("ns", ge=1)
+    retry_timeout_ns: int = quantity("ns", ge=1, le=4 * MOST_NS)
 
     @model_validator(mode="after")
     def _timeout_is_long_enough(self) -> Self:
@@ -101,8 +110,8 @@ class Link(Section):
 class Dma(Section):
     """The DMA engine that the trigger commands; rates are per memory clock."""
 
-    buffer_kib: int = quantity("KiB", ge=1)
-    lines_per_cycle: int = quantity("lines/clock", ge=1)
+    buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
+    lines_per_cycle: int = quantity("lines/clock", ge=1, le=1024)
     block: Literal["tile", "column", "chunk"]
 
 
@@ -112,11 +121,11 @@ class Kernel(Section):
     ``bytes_per_clock_per_cu``: reads, per CU clock.
     """
 
-    cus: int = quantity("CUs", ge=1)
-    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", ge=1)
-    outstanding_lines_per_cu: int = quantity("lines/CU", ge=STORE_ROW_BYTES // LINE_BYTES)
-    step_overhead_ns: int = quantity("ns", ge=0)
-    slice_kib: int = quantity("KiB", ge=1)
+    cus: int = quantity("CUs", ge=1, le=1024)
+    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", ge=1, le=1 << 16)
+    outstanding_lines_per_cu: int = quantity("lines/CU", ge=STORE_ROW_BYTES // LINE_BYTES, le=1 << 16)
+    step_overhead_ns: int = quantity("ns", ge=0, le=MOST_NS)
+    slice_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
 
 
 class Arbiter(Section):
@@ -157,24 +166,14 @@ class Hardware(Section):
 class Variation(Section):
     """Differences between GPUs, one value per GPU; an empty list means that all are alike."""
 
-    start_skew_ns: tuple[float, ...] = quantity("ns")
-    clock_scale: tuple[float, ...] = quantity("factor")
-    link_gb_s: tuple[float, ...] = quantity("GB/s")
-
-    @field_validator("start_skew_ns", "clock_scale", "link_gb_s")
-    @classmethod
-    def _physical(cls, values: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
-        may_be_zero = info.field_name == "start_skew_ns"
-        for value in values:
-            if value < 0 or (value == 0 and not may_be_zero):
-                raise ValueError(
-                    f"variation.{info.field_name} must be {'at least' if may_be_zero else 'above'} 0, not {value}"
-                )
-        return values
+    start_skew_ns: tuple[Annotated[float, Field(ge=0, le=MOST_SKEW_NS)], ...] = quantity("ns")
+    clock_scale: tuple[Annotated[float, Field(ge=CLOCK_SCALE[0], le=CLOCK_SCALE[1])], ...] = quantity("factor")
+    link_gb_s: tuple[Annotated[float, Field(ge=GB_S[0], le=GB_S[1])], ...] = quantity("GB/s")
 
 
 class Machine(Section):
-    """One simulated machine. ``sources`` says for each ``section.key`` where its value comes from."""
+    """One simulated machine. ``sources`` says for each ``section.key`` where its value comes from; ``settings`` holds
+    what was changed for this run, "section.key" -> value."""
 
     name: str
     gpu: Gpu
@@ -188,6 +187,7 @@ class Machine(Section):
     hardware: Hardware
     variation: Variation
     sources: dict[str, str]
+    settings: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _hardware_fits(self) -> Self:
@@ -256,5 +256,9 @@ def unit_of(section: str, key: str) -> str | None:
 
 def _toml_line(key: str, value: Any, unit: str | None, source: str) -> str:
     fields = {"value": value} | ({"unit": unit} if unit else {}) | {"source": source}
-    # JSON's scalars, strings and arrays are also TOML's
-    return f"{key} = {{ {', '.join(f'{name} = {json.dumps(item)}' for name, item in fields.items())} }}"
+    return f"{key} = {{ {', '.join(f'{name} = {_toml(item)}' for name, item in fields.items())} }}"
+
+
+def _toml(value: Any) -> str:
+    """JSON's scalars, strings and arrays are also TOML's, but for surrogates and DEL in strings."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

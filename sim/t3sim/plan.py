@@ -2,15 +2,16 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import ceil
 
-import numpy as np
 from t3hdl.layouts import LINE_BYTES
 
 from .abi import Hardware
 from .carried import Carried, choose_lines, no_lines
 from .engine import state
 from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition, ceil_div
-from .request import RunRequest
+from .ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
+from .request import TRACKED, RunRequest
 from .tiling import slab_clocks
 
 ALIGNMENT = (1 << 20) // LINE_BYTES
@@ -40,7 +41,7 @@ class Plan:
     @property
     def sequential(self) -> bool:
         """Whether the collectives are kernels after the GEMM, and the T3 hardware stays out of use."""
-        return self.request.policy not in ("t3", "t3-mca")
+        return self.request.policy not in TRACKED
 
     @property
     def pipelined(self) -> bool:
@@ -62,13 +63,10 @@ class Plan:
         """GPUs that are simulated: one in mirror mode."""
         return 1 if self.request.mirror else self.gpus
 
-    @cached_property
+    @property
     def grid(self) -> Grid:
-        tiling, workload = self.request.tiling, self.request.workload
-        return Grid(
-            m=workload.m, n=workload.n, tile_rows=tiling.rows, tile_cols=tiling.cols,
-            wavefronts=self.request.machine.gpu.wavefronts,
-        )  # fmt: skip
+        """The output in workgroup tiles."""
+        return self.request.grid
 
     @cached_property
     def partition(self) -> Partition:
@@ -112,11 +110,11 @@ class Plan:
 
     def cycles(self, nanoseconds: float) -> int:
         """Memory cycles of a time, rounded up."""
-        return int(np.ceil(nanoseconds * self.request.machine.hbm.clock_mhz / 1000))
+        return ceil(decimal(nanoseconds) * self.request.machine.hbm.clock_mhz / 1000)
 
     @cached_property
     def estimated_cycles(self) -> int:
-        """What the run would take without contention, for the progress bar and the timeline's bins."""
+        """What the run would take without contention, for the timeline's bins."""
         machine, workload = self.request.machine, self.request.workload
         flop = 2 * workload.m * workload.n * workload.k_range[1]
         gemm = flop / (machine.gpu.cus * machine.gpu.flop_per_clock_per_cu * machine.gpu.clock_mhz) * 1000
@@ -130,22 +128,24 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
     machine, workload, config = request.machine, request.workload, hardware.config
     variation = machine.variation
     k = workload.k_of(gpu)
-    slabs, tile = ceil_div(k, machine.gpu.slab_k), (grid.tile_rows, grid.tile_cols)
+    slab_k, tile = min(machine.gpu.slab_k, k), (grid.tile_rows, grid.tile_cols)
+    slabs = ceil_div(k, slab_k)
     own = plan.partition.chunks[gpu]
     llc_sets = machine.llc.capacity_kib * 1024 // (machine.llc.ways * machine.llc.line_bytes)
     scale = variation.clock_scale[gpu] if variation.clock_scale else 1.0
     link = variation.link_gb_s[gpu] if variation.link_gb_s else machine.link.gb_s
     skew = variation.start_skew_ns[gpu] if variation.start_skew_ns else 0.0
+    clock = ratio(decimal(scale) * machine.gpu.clock_mhz / machine.hbm.clock_mhz, CLOCK_LARGEST)
+    byte_ps = ratio(1000 / decimal(link), LINK_LARGEST)
     return {
         "gpu": gpu, "gpus": plan.gpus, "channels": config.slices, "cus": machine.gpu.cus,
         "workgroups": machine.gpu.cus * machine.gpu.workgroups_per_cu,
-        "clock_khz": round(machine.gpu.clock_mhz * 1000 * scale), "memory_mhz": machine.hbm.clock_mhz,
+        "memory_mhz": machine.hbm.clock_mhz, "clock_num": clock.numerator, "clock_den": clock.denominator,
         "m": grid.m, "n": grid.n, "k": k, "tile_rows": grid.tile_rows, "tile_cols": grid.tile_cols,
         "wavefront_rows": grid.wavefront_rows, "rows": grid.rows, "cols": grid.cols, "pitch": grid.pitch,
         "tile_lines": grid.tile_lines, "slack": grid.slack_bytes,
-        "slab_k": machine.gpu.slab_k, "slabs": slabs,
-        "slab_clocks": slab_clocks(machine.gpu, tile, machine.gpu.slab_k),
-        "last_slab_clocks": slab_clocks(machine.gpu, tile, k - (slabs - 1) * machine.gpu.slab_k),
+        "slab_k": slab_k, "slabs": slabs, "slab_clocks": slab_clocks(machine.gpu, tile, slab_k),
+        "last_slab_clocks": slab_clocks(machine.gpu, tile, k - (slabs - 1) * slab_k),
         "prefetch": machine.gpu.prefetch_slabs, "stage_barrier": machine.gpu.dispatch == "stage",
         "hold_store": machine.gpu.store_release == "performed",
         "store_bytes_per_clock": machine.gpu.store_bytes_per_clock,
@@ -158,8 +158,9 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "llc_latency": plan.cycles(machine.llc.latency_ns), "llc_random": machine.llc.replacement == "random",
         "llc_bytes_per_clock": machine.llc.bytes_per_clock_per_cu, "request": plan.cycles(machine.fabric.request_ns),
         "response": plan.cycles(machine.fabric.response_ns),
-        "link_mb_s": round(link * 1000), "link_latency": plan.cycles(machine.link.latency_ns),
-        "header_bytes": machine.link.header_bytes, "mirror": request.mirror, "retry": machine.link.retry,
+        "link_num": byte_ps.numerator, "link_den": byte_ps.denominator,
+        "link_latency": plan.cycles(machine.link.latency_ns), "header_bytes": machine.link.header_bytes,
+        "mirror": request.mirror, "retry": machine.link.retry,
         "retry_timeout": plan.cycles(machine.link.retry_timeout_ns),
         "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "contexts": config.contexts,
         "leaf_bits": config.node_inputs.bit_length() - 1, "banks": config.tracker_banks,

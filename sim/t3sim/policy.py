@@ -8,6 +8,8 @@ COMPUTED: dict[Policy, tuple[Policy, Policy]] = {
     "ideal-overlap-nmc": ("sequential", "sequential-nmc"),
 }
 """Computed policy -> the simulated ones that it takes GEMM and all-gather from, and the reduce-scatter."""
+COMMON = ("machine", "provenance", "mirror", "seed", "gpus_simulated", "workload", "gemm")
+"""Fields of the record that a computed policy has from the one with its GEMM."""
 
 
 def ideal_overlap(policy: Policy, base: RunResult, reduction: RunResult) -> RunResult:
@@ -21,7 +23,7 @@ def ideal_overlap(policy: Policy, base: RunResult, reduction: RunResult) -> RunR
     bytes_of = gemm.traffic_bytes_per_gpu.model_dump(exclude={"total", "init_write"})
     bytes_of |= scatter.traffic_bytes_per_gpu.model_dump(include={"rs_read", "rs_write"})
     record = Result(
-        **{name: getattr(gemm, name) for name in ("machine", "mirror", "seed", "gpus_simulated", "workload", "gemm")},
+        **{name: getattr(gemm, name) for name in COMMON},
         policy=policy,
         hardware=gemm.hardware,
         time_ns=time.model_copy(update={"total": total, "exposed_communication": total - time.gemm}),

@@ -7,6 +7,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from .geometry import Grid
+from .limits import check_hardware, check_size, grid_of
 from .machine import Machine
 from .result import Result, WallSeconds
 from .tiling import Tiling, choose_tiling
@@ -20,6 +22,8 @@ POLICIES: tuple[Policy, ...] = get_args(Policy)
 the same with a reduction near memory. T3 with alternating streams; T3 with the communication-aware arbiter.
 max(GEMM, reduce-scatter) + all-gather without contention, with the reduce-scatter of ``sequential`` or of
 ``sequential-nmc``."""
+TRACKED: tuple[Policy, ...] = ("t3", "t3-mca")
+"""The policies in which the T3 hardware works; in the others it only passes requests on."""
 COMPARED: tuple[Policy, ...] = ("sequential", "t3", "t3-mca", "ideal-overlap")
 """What a comparison shows if nobody chooses."""
 
@@ -73,21 +77,32 @@ class RunRequest:
             raise ValueError(f"seed must be in 0 to 2**64 - 1, not {self.seed}")
         if self.data_lines is not None and self.data_lines < 0:
             raise ValueError(f"data_lines must be at least 0, not {self.data_lines}")
+        if self.mirror and self.data_lines is not None:
+            raise ValueError("a mirrored neighbour has no data: leave out --data-lines, or use --no-mirror")
         self.workload.check_tiles(self.machine.gpu.tiles)
         self.machine.check_gpus(self.workload.tp)
+        check_size(self.workload, self.grid)
+        if self.policy in TRACKED:
+            check_hardware(self.workload, self.machine, self.grid)
 
     @cached_property
     def tiling(self) -> Tiling:
         """The workgroup tile of the GEMM."""
         return choose_tiling(self.workload, self.machine)
 
+    @cached_property
+    def grid(self) -> Grid:
+        """The output in workgroup tiles."""
+        return grid_of(self.workload, self.machine, self.tiling)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a simulation is. ``estimated_total_ns`` is None until the engine has an estimate."""
+    """How far a simulation is. ``work_done``: the part of its work, 0 to 1, to which real time is nearly proportional
+    from the first report on; ``wall_seconds``: real time since the hardware is built."""
 
     simulated_ns: float
-    estimated_total_ns: float | None
+    work_done: float
     phase: str
     wall_seconds: float
 

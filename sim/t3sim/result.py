@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from . import __version__
 from .output import write_atomically
+from .provenance import Provenance
 from .tiling import Tiling
 from .workload import Workload
 
@@ -118,7 +119,8 @@ class RtlRecord(_Record):
 
 
 class DataCheck(_Record):
-    """Output elements compared bit by bit with the reference reduction, and how many differed."""
+    """Output elements compared bit by bit with the reference reduction, without the padding behind rows that end within
+    a line; and how many differed, padding included, which must stay as it was."""
 
     elements: int
     mismatches: int
@@ -165,13 +167,15 @@ class Contention(_Record):
 
 
 class Result(_Record):
-    """One simulation's result. ``identities``: accounting identity -> it held."""
+    """One simulation's result. ``identities``: accounting identity -> it held. ``machine`` is a name, which two machine
+    files may share; ``provenance`` says what was simulated."""
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
     policy: str
     hardware: str
     machine: str
+    provenance: Provenance | None = None
     mirror: bool
     seed: int
     gpus_simulated: int

@@ -16,8 +16,9 @@ from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.signatures import WordMap, tracker_signature, trigger_signature, word_map
 
 from .abi import Hardware, NativeFunction, PartType, part_words
-from .rtl_build import cached, library
-from .toolchain import digest, find_toolchain
+from .cache import cached, digest
+from .rtl_build import library
+from .toolchain import find_toolchain
 
 _JOBS = 2
 """Parts compiled at the same time."""

@@ -1,21 +1,13 @@
-"""From a part's Verilog to a shared library: Verilator, then one C++ file, kept in the cache folder.
-
-Every file of the cache is named by the hash of all that it depends on. Several processes may build at the same time:
-a lock guards each file, which is made in a folder of its own and appears by an atomic rename.
-"""
+"""From a part's Verilog to a shared library: Verilator, then one C++ file, kept in the cache folder."""
 
 import logging
-import os
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
-from filelock import FileLock
 from t3hdl.signatures import WordMap
 
-from . import cache_folder
+from .cache import cached, digest
 from .rtl_wrapper import simulated_copy, wrapper
-from .toolchain import Toolchain, cache_errors, digest, find_toolchain
+from .toolchain import Toolchain, find_toolchain
 
 _log = logging.getLogger(__name__)
 
@@ -57,24 +49,6 @@ def library(name: str, verilog: str, words: WordMap, select: str = "", optimise:
         return folder / "part.so"
 
     return cached(f"{name}-{key}.so", build)
-
-
-def cached(name: str, build: Callable[[Path], Path]) -> Path:
-    """The file ``name`` of the cache folder; if it is not there, ``build(folder)`` makes it in a new empty folder.
-
-    Raises BuildError if the disk is full, or if the cache folder cannot be used.
-    """
-    folder = cache_folder()
-    path = folder / name
-    with cache_errors(folder):
-        if path.exists():
-            return path
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / f"{name}.lock"):
-            if not path.exists():
-                with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as temporary:
-                    os.replace(build(Path(temporary)), path)
-    return path
 
 
 def _runtime(tools: Toolchain) -> Path:

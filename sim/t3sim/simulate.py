@@ -10,7 +10,7 @@ from t3hdl.control import register_map as regs
 
 from .abi import Hardware
 from .allocate import new_gpu
-from .carried import owners, partial_products, ring_reference, to_words
+from .carried import carried_elements, owners, partial_products, ring_reference, to_words
 from .collective import closed_forms
 from .engine import state
 from .engine.state import Gpu
@@ -19,6 +19,7 @@ from .hardware import open_hardware
 from .observe import contention, dram_totals, timeline
 from .plan import Plan
 from .policy import COMPUTED
+from .provenance import Provenance
 from .request import CAUSES, Progress, RunRequest, RunResult
 from .result import (
     BlocksRecord,
@@ -33,6 +34,7 @@ from .result import (
     WorkloadRecord,
 )
 from .system import System
+from .work import work_done
 
 REPORT_SECONDS = 0.2
 """Real time between two reports of progress."""
@@ -83,7 +85,7 @@ def _run(system: System, threads: int, on_progress: Callable[[Progress], None] |
             on_progress(
                 Progress(
                     simulated_ns=_ns(plan, cycle),
-                    estimated_total_ns=_ns(plan, max(plan.estimated_cycles, cycle)),
+                    work_done=work_done(system),
                     phase=_phase(system),
                     wall_seconds=now - start,
                 )
@@ -112,6 +114,7 @@ def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float1
         policy=request.policy,
         hardware=request.hardware,
         machine=request.machine.name,
+        provenance=Provenance.of(request.machine),
         mirror=request.mirror,
         seed=request.seed,
         gpus_simulated=plan.simulated,
@@ -191,14 +194,18 @@ def _evaluations(system: System, hardware: Hardware) -> RtlRecord:
 
 
 def _check_data(system: System, partials: list[NDArray[np.float16]]) -> DataCheck:
-    """Every carried line, on every GPU after the all-gather, against the ring's reduction in NumPy."""
+    """Every carried line, on every GPU after the all-gather, against the ring's reduction in NumPy.
+
+    Padding behind a row counts as a mismatch if something was written there, but not as elements that were checked.
+    """
     plan = system.plan
     expected = to_words(ring_reference(partials, owners(plan.carried, plan.grid, plan.partition)))
     mismatches = 0
     for gpu in system.gpus:
         got = np.ascontiguousarray(gpu.memory).view(np.uint16)
         mismatches += int(np.count_nonzero(got != np.ascontiguousarray(expected).view(np.uint16)))
-    return DataCheck(elements=16 * len(plan.carried.lines) * len(system.gpus), mismatches=mismatches)
+    elements = carried_elements(plan.carried, plan.grid)
+    return DataCheck(elements=elements * len(system.gpus), mismatches=mismatches)
 
 
 def _identities(system: System, tracker: TrackerRecord | None) -> dict[str, bool]:

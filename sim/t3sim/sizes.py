@@ -1,11 +1,13 @@
 """How many records of everything one simulated GPU needs at most, so that no legal machine can exhaust a pool."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.layouts import LINE_BYTES
 
+from .engine import state
 from .geometry import ceil_div
 from .plan import Plan
 
@@ -33,10 +35,11 @@ class Sizes:
         return kernel.cus * kernel.outstanding_lines_per_cu
 
     @property
-    def kernel_rate(self) -> int:
-        """What the kernels' CUs read, in bytes x kHz."""
+    def kernel_rate(self) -> Fraction:
+        """Lines in a memory clock that the kernels' CUs read."""
         kernel = self.plan.request.machine.kernel
-        return kernel.cus * kernel.bytes_per_clock_per_cu * int(self.p["clock_khz"])
+        clock = Fraction(int(self.p["clock_num"]), int(self.p["clock_den"]))
+        return kernel.cus * kernel.bytes_per_clock_per_cu * clock / LINE_BYTES
 
     @property
     def egress_lines(self) -> int:
@@ -71,9 +74,17 @@ class Sizes:
     def nodes(self) -> int:
         tile_lines = int(self.p["tile_rows"] * self.p["tile_lines"])
         reads, stores = self.misses * int(self.p["llc_line"]), int(self.p["workgroups"]) * tile_lines
-        flushed = self.llc_entries * int(self.p["llc_line"]) if self.plan.sequential else 0
-        moved = self.dma_lines + 2 * self.kernel_lines + 2 * self.rx_lines
-        return reads + stores + flushed + moved + self.in_memory + SLACK
+        return reads + stores + self.flushed + self.moved + self.in_memory + SLACK
+
+    @property
+    def flushed(self) -> int:
+        """Lines that the cache writes back at once at the end of a kernel."""
+        return self.llc_entries * int(self.p["llc_line"]) if self.plan.sequential else 0
+
+    @property
+    def moved(self) -> int:
+        """Lines of communication that are read, or wait at the memory."""
+        return self.dma_lines + 2 * self.kernel_lines + 2 * self.rx_lines
 
     @property
     def rows(self) -> int:
@@ -82,11 +93,31 @@ class Sizes:
 
     @property
     def packets(self) -> int:
-        """Four windows' worth of packets of one line."""
-        lines = 4 * int(self.p["link_latency"]) * int(self.p["link_mb_s"]) // (int(self.p["memory_mhz"]) * LINE_BYTES)
+        """Packets that may be under way: four windows' worth of one line each. Unless some are sent again, no more than
+        the receiver has room for."""
+        window_ps = int(self.p["link_latency"]) * 1_000_000 // int(self.p["memory_mhz"])
+        lines = 4 * window_ps * int(self.p["link_den"]) // (int(self.p["link_num"]) * LINE_BYTES)
+        if not self.p["retry"]:
+            lines = min(lines, self.rx_lines)
         return 1 << (lines + SLACK).bit_length()
 
     @property
     def credits(self) -> int:
         """Four windows' worth of one credit message per cycle."""
         return 1 << int(4 * self.p["link_latency"] + 64).bit_length()
+
+    @property
+    def memory(self) -> dict[str, int]:
+        """Bytes of the arrays that can be large, by the keys of the machine that they grow with."""
+        node, row = state.NODE.itemsize, state.ROW.itemsize
+        if len(self.plan.carried.lines):
+            row += state.SEGMENT * LINE_BYTES
+        requests = self.nodes - self.flushed - self.moved
+        sent = state.PACKET.itemsize * self.packets * (1 + int(self.p["retry"]))
+        return {
+            "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * node + 60 * self.misses,
+            "llc.capacity_kib / llc.line_bytes": 40 * self.llc_entries + self.flushed * node,
+            "link.gb_s x link.latency_ns": sent + state.CREDIT.itemsize * self.credits,
+            "kernel.cus x kernel.outstanding_lines_per_cu, dma.buffer_kib, link.egress_buffer_kib, link.rx_buffer_kib":
+                self.moved * node + self.rows * row,
+        }  # fmt: skip

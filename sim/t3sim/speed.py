@@ -12,11 +12,11 @@ import numpy as np
 from amaranth.hdl import Value
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.unit import T3Unit
 
 from .abi import Instance, PartType, address_of
+from .compiled import njit
 from .hbm_timing import from_timings
 from .rtl import compiled_part
 from .validate_hbm import replay

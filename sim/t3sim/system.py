@@ -11,9 +11,9 @@ from t3hdl.layouts import ChunkKind
 
 from .abi import Hardware, PartFunctions
 from .collective import ring_maps, ring_next
+from .compiled import compile_once
 from .driver import Driver
 from .engine.gpu import advance, close_state
-from .engine.jit import compile_once
 from .engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
 from .engine.state import BINS, FAR, Gpu
 from .engine.words import PART_NAMES
@@ -21,7 +21,10 @@ from .plan import Plan
 from .request import SimulationError
 
 PATIENCE = 100_000
-"""Memory cycles without any progress after which a run is given up: longer than DRAM ever keeps a line waiting."""
+"""Memory cycles in which something happens but DRAM moves no line and nothing is on its way, after which a run is given
+up: longer than DRAM ever keeps a line waiting."""
+LONGEST_CYCLES = 1 << 40
+"""Memory cycles that a run may take: compiled code multiplies times by rates in 64 bits."""
 
 
 class System:
@@ -91,23 +94,29 @@ class System:
     def run(self, threads: int) -> Iterator[int]:
         """Simulate until every GPU has finished; yields the cycle reached after each window.
 
-        Raises SimulationError when nothing happens any more although work is left (DRAM's refreshes go on for ever).
+        A window begins at the next cycle in which something happens anywhere, and is as long as the link's latency.
+        Raises SimulationError when nothing can happen any more although work is left.
         """
         window = int(self.gpus[0].p["link_latency"][0])
         until = window
         progress, progress_at = -1, 0
         compile_once(advance, self.gpus[0], self.steps, until, 0, 0)
         with ThreadPoolExecutor(threads) as pool:
-            while not all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
+            while True:
                 self._fold_bins(until)
-                list(pool.map(lambda job: job(), self._window(until)))
+                wakes = list(pool.map(lambda job: job(), self._window(until)))
                 yield until
                 self._check()
-                if self._progress() != progress or self._timed() or self._in_flight():
-                    progress, progress_at = self._progress(), until
-                elif until - progress_at > PATIENCE:
+                if all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
+                    break
+                begin = max(until, min(*wakes, self._next_arrival()))
+                if self._progress() != progress or begin > until or self._timed() or self._on_its_way(until):
+                    progress, progress_at = self._progress(), begin
+                if begin >= FAR or begin - progress_at > PATIENCE:
                     raise SimulationError(f"deadlock at cycle {until}: {self._stuck()}")
-                until += window
+                if begin > LONGEST_CYCLES:
+                    raise SimulationError(self._too_long())
+                until = begin + window
         for gpu in self.gpus:
             close_state(gpu, int(gpu.s["finish"][0]))
 
@@ -151,13 +160,29 @@ class System:
             for gpu in self.gpus
         )
 
-    def _in_flight(self) -> bool:
-        """Whether a packet or credit is still on its way."""
-        count = len(self.gpus)
-        return any(
-            gpu.s["rx_tail"][0] < self.gpus[(i + 1) % count].s["out_head"][0]
-            or gpu.s["credit_tail"][0] < self.gpus[ring_next(i, count)].s["credit_head"][0]
-            for i, gpu in enumerate(self.gpus)
+    def _next_arrival(self) -> int:
+        """The cycle at which the next packet or credit arrives anywhere; FAR if none is on its way."""
+        count, arrival = len(self.gpus), FAR
+        for i, gpu in enumerate(self.gpus):
+            rings = (
+                (gpu.rx, gpu.s["rx_tail"][0], self.gpus[(i + 1) % count].s["out_head"][0]),
+                (gpu.grants, gpu.s["credit_tail"][0], self.gpus[ring_next(i, count)].s["credit_head"][0]),
+            )
+            for ring, tail, head in rings:
+                if tail < head:
+                    arrival = min(arrival, int(ring["arrival"][tail % len(ring)]))
+        return arrival
+
+    def _on_its_way(self, cycle: int) -> bool:
+        """Whether a packet, a credit or a request in the fabric has yet to arrive."""
+        heads = ((gpu, gpu.head[gpu.head >= 0]) for gpu in self.gpus)
+        return self._next_arrival() < FAR or any((gpu.nodes["available"][head] > cycle).any() for gpu, head in heads)
+
+    def _too_long(self) -> str:
+        seconds = LONGEST_CYCLES / (self.plan.request.machine.hbm.clock_mhz * 1e6)
+        return (
+            f"the run takes more than {seconds:.0f} s of simulated time (2**40 memory clocks), as far as it can be "
+            "simulated: see which rate of the machine is so low, or which latency so high"
         )
 
     def _stuck(self) -> str:

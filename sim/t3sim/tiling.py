@@ -9,6 +9,8 @@ for DRAM, and the overlap of waves.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
 
 from .geometry import ELEMENT_BYTES, ceil_div
 from .machine_gpu import Gpu, Tile
@@ -72,9 +74,10 @@ def predict(shape: Shape, machine: Machine, tile: Tile, count: int = 1) -> Tilin
 def _wave_clocks(k: int, machine: Machine, tile: Tile, sharing: int) -> int:
     """CU clocks of a wave in which ``sharing`` workgroups share the busiest CU."""
     gpu, (rows, cols) = machine.gpu, tile
-    slabs = ceil_div(k, gpu.slab_k)
-    matrix = slab_clocks(gpu, tile, gpu.slab_k)
-    load = ceil_div(ELEMENT_BYTES * (rows + cols) * gpu.slab_k, machine.llc.bytes_per_clock_per_cu)
+    depth = min(gpu.slab_k, k)
+    slabs = ceil_div(k, depth)
+    matrix = slab_clocks(gpu, tile, depth)
+    load = ceil_div(ELEMENT_BYTES * (rows + cols) * depth, machine.llc.bytes_per_clock_per_cu)
     first = _load_latency(machine) + load
     alone = ceil_div(first, gpu.prefetch_slabs) if gpu.prefetch_slabs else first + matrix
     store = ceil_div(rows * cols * ELEMENT_BYTES, gpu.store_bytes_per_clock)
@@ -84,6 +87,6 @@ def _wave_clocks(k: int, machine: Machine, tile: Tile, sharing: int) -> int:
 def _load_latency(machine: Machine) -> int:
     """CU clocks of a load that misses the cache and opens a row of an idle DRAM."""
     hbm = machine.hbm
-    dram_ns = (hbm.nRCDRD + hbm.nCL + hbm.nBL) * 1000 / hbm.clock_mhz
+    dram_ns = Fraction((hbm.nRCDRD + hbm.nCL + hbm.nBL) * 1000, hbm.clock_mhz)
     total_ns = machine.fabric.request_ns + machine.llc.latency_ns + dram_ns + machine.fabric.response_ns
-    return ceil_div(round(total_ns * machine.gpu.clock_mhz), 1000)
+    return ceil(total_ns * machine.gpu.clock_mhz / 1000)

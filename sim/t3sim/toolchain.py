@@ -1,22 +1,16 @@
-"""The programs that turn Verilog into machine code, and the cache folder that keeps the result."""
+"""The programs that turn Verilog into machine code, found and run."""
 
 import errno
-import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from . import CACHE_VARIABLE
-
-
-class BuildError(Exception):
-    """Something outside OpenT3 keeps the hardware from being compiled; the message says what, and the remedy."""
+from .cache import BuildError, no_space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,32 +91,6 @@ def _run(command: list[str], folder: Path, **variables: str) -> None:
         return
     output = (result.stdout + result.stderr).strip()
     if os.strerror(errno.ENOSPC) in output:
-        raise BuildError(_no_space(folder))
+        raise BuildError(no_space(folder))
     tail = "\n".join(output.splitlines()[-20:])
     raise BuildError(f"{os.path.basename(command[0])} failed with status {result.returncode}:\n{tail}")
-
-
-def _no_space(folder: Path) -> str:
-    return f"no space left on the disk of {folder}: free some, or set {CACHE_VARIABLE} to a folder on another disk"
-
-
-@contextmanager
-def cache_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of the file system in the cache ``folder`` into BuildError."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            raise BuildError(_no_space(folder)) from error
-        raise BuildError(
-            f"the cache folder {folder} cannot be used ({error}): set {CACHE_VARIABLE} to a folder that can"
-        ) from error
-
-
-def digest(*texts: str) -> str:
-    """A name for exactly these texts (32 hexadecimal digits)."""
-    state = hashlib.sha256()
-    for text in texts:
-        data = text.encode()
-        state.update(len(data).to_bytes(8, "little") + data)
-    return state.hexdigest()[:32]

@@ -6,9 +6,9 @@ from functools import partial
 from itertools import islice
 
 import numpy as np
-from numba import njit
 from t3hdl.layouts import Dtype, Op
 
+from .compiled import njit
 from .golden.arithmetic import FORMATS, LANE_BITS, lane
 
 BLOCK = 1 << 20

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import LINE_BYTES, Dtype, Op
 from t3hdl.signatures import alu_signature
 
 from .abi import PartType, address_of
+from .compiled import njit
 from .golden.words import ports_of
 from .request import SimulationError
 from .validate_alu_cases import Cases, lane_type

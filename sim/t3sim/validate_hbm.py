@@ -3,15 +3,21 @@
 import json
 import zipfile
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.hbm import FOREVER, Hbm, HbmParameters, accepts, enqueue_address, new_hbm, statistics, tick
 from t3sim.hbm_timing import from_timings
+from t3sim.user_input import read_file, shortened
+
+from .compiled import njit
+
+MOST_BYTES = 1 << 30
+"""Size of a file of traces or of cycles."""
 
 COLUMNS = {"write": 2, "bank_group": BANK_GROUPS, "bank": BANKS_PER_GROUP, "row": 1 << 24, "column": ROW_LINES}
 """Columns of a trace, and the number of values that each may have."""
@@ -80,8 +86,8 @@ def validate(traces_npz: Path, reference_json: Path, tolerance: float, refresh: 
     ``tolerance`` is relative (0.05 is 5 %). ValueError if a file is missing or not what it should be, if a trace has no
     reference, or a reference no trace.
     """
-    if not tolerance > 0:
-        raise ValueError(f"tolerance must be above 0 (0.05 is 5 %), not {tolerance}")
+    if not 0 < tolerance <= 1:
+        raise ValueError(f"tolerance must be above 0 and at most 1 (0.05 is 5 %), not {tolerance}")
     traces = _load_traces(traces_npz)
     reference = _load_reference(reference_json)
     timings, results = reference["timings_in_clock_cycles"], reference["results"]
@@ -96,7 +102,9 @@ def _compare(name: str, trace: np.ndarray, result: dict[str, Any], parameters: H
     key = "cycles_with_refresh" if parameters.refresh else "cycles"
     for needed in ("requests", key, "row_hits"):
         if not isinstance(result.get(needed), int) or result[needed] < 0:
-            raise ValueError(f"reference of trace {name!r}: {needed!r} must be a count, not {result.get(needed)!r}")
+            raise ValueError(
+                f"reference of trace {name!r}: {needed!r} must be a count, not {shortened(result.get(needed))}"
+            )
     if result["requests"] != len(trace) or result[key] < 1:
         raise ValueError(
             f"reference of trace {name!r} is for {result['requests']} requests in {result[key]} cycles, but the trace "
@@ -118,7 +126,7 @@ def _compare(name: str, trace: np.ndarray, result: dict[str, Any], parameters: H
 
 def _load_traces(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(BytesIO(read_file(path, MOST_BYTES)), allow_pickle=False) as archive:
             traces = {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
         raise ValueError(f"traces: no file {path}; give an .npz file of traces") from error
@@ -147,15 +155,15 @@ def _check_trace(what: str, trace: np.ndarray) -> None:
 
 def _load_reference(path: Path) -> dict[str, Any]:
     try:
-        reference = json.loads(Path(path).read_text(encoding="utf-8"))
+        reference = json.loads(read_file(path, MOST_BYTES))
     except FileNotFoundError as error:
         raise ValueError(f"reference: no file {path}; give the .json file that belongs to the traces") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"reference: {path} is not a JSON file ({error})") from error
     for key in ("timings_in_clock_cycles", "results"):
         if not isinstance(reference, dict) or not isinstance(reference.get(key), dict):
             raise ValueError(f"reference: {path} has no table {key!r}; give timings and results as measured")
     for name, result in reference["results"].items():
         if not isinstance(result, dict):
-            raise ValueError(f"reference: result {name!r} of {path} must be a table, not {result!r}")
+            raise ValueError(f"reference: result {name!r} of {path} must be a table, not {shortened(result)}")
     return reference

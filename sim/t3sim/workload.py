@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 MAX_TP = 64
 """Most GPUs of one ring: a GPU's output has one chunk per GPU, and the hardware tracks up to 64 chunks."""
+MAX_SIZE = 1 << 22
+"""Most elements of a GEMM along each of its three dimensions."""
 CUSTOM = "custom"
 """Model and sublayer of a GEMM that is given by its sizes."""
 
@@ -77,8 +79,8 @@ class Workload:
         if not 2 <= self.tp <= MAX_TP:
             raise ValueError(f"tp must be in 2 to {MAX_TP} GPUs, not {self.tp}")
         for name in ("m", "n", "k"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if not 1 <= getattr(self, name) <= MAX_SIZE:
+                raise ValueError(f"{name} must be in 1 to {MAX_SIZE} elements, not {getattr(self, name)}")
         if self.k < self.tp:
             raise ValueError(
                 f"k must be at least tp, one column of the weights for each GPU: the smallest legal k is {self.tp}, "

@@ -69,6 +69,11 @@ class Build:
     config: T3Config
     seeds: Sequence[int]
 
+    def check(self) -> None:
+        """Raises ToolError if a program is missing, or if the environment would change the build."""
+        _check_environment()
+        versions(_family(_platform(BOARDS[self.board])))
+
     def run(
         self, folder: Path, tools: Tools, show: Show, jobs: int = 1,
         begun: Record | None = None, keep: Callable[[Record], None] = lambda record: None,
@@ -81,7 +86,7 @@ class Build:
         Raises DoesNotFitError, ToolError (also for an environment that would change the build), and ValueError if the
         board's test cannot run on this configuration.
         """
-        _check_environment()
+        self.check()
         board = BOARDS[self.board]
         platform = _platform(board)
         tool_versions = versions(_family(platform))

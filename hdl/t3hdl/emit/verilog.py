@@ -68,23 +68,39 @@ _WAIVERS = {
 """Lint warnings that the way in which Yosys writes Verilog brings about, and why each is harmless."""
 
 
+STEPS = (
+    "Amaranth elaborates it (most of the time; a minute or more with 64 slices)",
+    "identical modules are shared",
+    "Yosys writes the Verilog",
+)
+"""What is done for each module, in order."""
+
+
 class VerilogError(Exception):
     """Yosys, which writes the Verilog, is missing or fails; the message says what to do."""
 
 
-def write_verilog(component: Component, name: str, *, roms: bool = False) -> str:
+def write_verilog(
+    component: Component, name: str, *, roms: bool = False, show: Callable[[str], None] = lambda step: None
+) -> str:
     """The Verilog of ``component`` as module ``name``, with the modules that it is made of.
 
     With ``roms`` memories begin with what they hold, else with nothing: the hardware writes them before it reads them.
 
     The same component gives the same bytes everywhere, for one version of Amaranth and its Yosys. Identical parts
-    share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``.
+    share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``. ``show`` is
+    told each of the :data:`STEPS` when it begins.
 
     Raises ValueError if ``name`` is not a Verilog identifier; VerilogError if Yosys is missing or fails.
     """
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError(f"a module name must be letters, digits and underscores, not {name!r}: choose another name")
-    netlist = share_modules(rtlil.convert(component, name=name, emit_src=False))
+    elaborate, share, write = STEPS
+    show(f"{name}: {elaborate}")
+    netlist = rtlil.convert(component, name=name, emit_src=False)
+    show(f"{name}: {share}")
+    netlist = share_modules(netlist)
+    show(f"{name}: {write}")
     script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{'' if roms else _WITHOUT_CONTENT}{_SCRIPT}"
     waivers = "".join(f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items())
     try:
@@ -96,12 +112,15 @@ def write_verilog(component: Component, name: str, *, roms: bool = False) -> str
         ) from error
 
 
-def generate(config: T3Config, out_dir: Path, components: Iterable[str] | None = None) -> list[Path]:
+def generate(
+    config: T3Config, out_dir: Path, components: Iterable[str] | None = None,
+    show: Callable[[str], None] = lambda step: None,
+) -> list[Path]:  # fmt: skip
     """Writes the parts named in ``components`` (default: all of :data:`PARTS`) into the folder ``out_dir``.
 
     Per part ``t3_<part>.v``, then what :mod:`~t3hdl.emit.products` adds, the description ``t3.json`` last. Files
     are made elsewhere and moved when all are complete; files of the same name are replaced. Returns the paths in that
-    order.
+    order. ``show`` is told each step of each part when it begins.
 
     Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file; VerilogError as
     :func:`write_verilog` does.
@@ -117,7 +136,7 @@ def generate(config: T3Config, out_dir: Path, components: Iterable[str] | None =
     for name in names:
         module = f"t3_{name}"
         modules[module] = PARTS[name](config)
-        texts[module] = write_verilog(modules[module], module)
+        texts[module] = write_verilog(modules[module], module, show=show)
     files = {f"{module}.v": text for module, text in texts.items()}
     return _move_into(out_dir, {**files, **products(config, modules, texts)})
 

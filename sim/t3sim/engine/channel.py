@@ -11,9 +11,9 @@ from t3hdl.layouts import NEVER, OCCUPANCY_BITS
 from t3hdl.signatures import slice_signature, word_map
 
 from ..abi import address_of
-from ..hbm import accepts, enqueue, occupancy, tick
+from ..compiled import inner
+from ..hbm import accepts, enqueue, is_empty, occupancy, tick
 from .compute import stored
-from .jit import inner
 from .llc import filled
 from .mover import row_gone, row_line_read
 from .nmc import apply_update, store_line
@@ -22,6 +22,7 @@ from .rows import communicated, free_row
 from .state import (
     AG_READ,
     CAUSES,
+    FAR,
     GEMM_READ,
     GEMM_WRITE,
     RS_READ,
@@ -189,6 +190,8 @@ def run_channel(g, c, step, forced, now):
     p = g.p[0]
     base, out = part_in(g, SLICE, c), part_out(g, SLICE, c)
     words = g.words
+    while g.hbm_wake[c] < now:  # refreshes of an empty channel, for which nobody woke it
+        g.hbm_wake[c], _, _ = tick(g, c, g.hbm_wake[c])
     _note_blocked(g, c, now)
     transfer = forced or now >= g.slice_wake[c]
     taken = 0
@@ -235,7 +238,9 @@ def run_channel(g, c, step, forced, now):
 def _after_step(g, c, out, now):
     """Take note of what the slice shows after an evaluation."""
     p, words = g.p[0], g.words
-    g.slice_wake[c] = max(now + 1, words[out + WAKE_AT] - p.epoch) if words[out + SLICE_IDLE] else now + 1
+    g.slice_wake[c] = now + 1
+    if words[out + SLICE_IDLE]:
+        g.slice_wake[c] = FAR if words[out + WAKE_AT] == NEVER else max(now + 1, words[out + WAKE_AT] - p.epoch)
     leaf, bit = c >> p.leaf_bits, 1 << (c & (p.leaf_inputs - 1))
     if words[out + TOKEN_VALID]:
         g.leaf_tokens[leaf] |= bit
@@ -263,8 +268,8 @@ def _refused(g, c, stream, n, now):
 
 @inner
 def _set_wake(g, c, out, now):
-    """The next cycle at which something may happen in this channel."""
-    wake = min(g.slice_wake[c], g.hbm_wake[c])
+    """The next cycle at which something may happen in this channel. Refreshes of an empty one are made up for later."""
+    wake = g.slice_wake[c] if is_empty(g, c) else min(g.slice_wake[c], g.hbm_wake[c])
     for queue in range(4):
         n = g.head[queue, c]
         if n >= 0:

@@ -5,23 +5,22 @@ its stores are accepted or performed, as the machine says. The workgroups of a C
 the LLC and its store path, each in the order in which they ask for it.
 """
 
-from .jit import inner
+from ..compiled import inner
 from .llc import flush, read_line, write_segment
+from .scale import ceil_scaled
 from .state import BINS, CAUSES, COMPUTING, FAR, IDLE, RELEASING, STARTING, STORING, WAITING
 
 
 @inner
 def clock_at(g, cycle):
     """The first CU clock edge at or after a memory cycle."""
-    p = g.p[0]
-    return -(-cycle * p.clock_khz // (p.memory_mhz * 1000))
+    return ceil_scaled(cycle, g.p[0].clock_num, g.p[0].clock_den)
 
 
 @inner
 def cycle_at(g, clock):
     """The first memory cycle at or after a CU clock edge."""
-    p = g.p[0]
-    return -(-clock * p.memory_mhz * 1000 // p.clock_khz)
+    return ceil_scaled(clock, g.p[0].clock_den, g.p[0].clock_num)
 
 
 @inner

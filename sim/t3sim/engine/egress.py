@@ -5,10 +5,11 @@ from t3hdl.layouts import Route
 from t3hdl.signatures import matcher_signature, word_map
 
 from ..abi import address_of
+from ..compiled import inner
 from .compute import stored
-from .jit import inner
 from .requests import BOTTOM, COL, LINE_MASK, OP, RIGHT, ROW, TAGGED, WF, deliver, make_request, tag_tile
 from .rows import carried_line, new_row, row_bytes, transmit
+from .scale import floor_scaled
 from .state import COMPUTE_WRITE, FAR, GEMM_WRITE, RS_WRITE
 from .words import MATCHER, part_in, part_out
 
@@ -103,7 +104,7 @@ def _pick(g, port, now):
         j = (g.jobs_next[port] + i) % count
         c = g.workgroups[g.jobs_wg[port, j]]
         lines = min(p.tile_lines, p.pitch - c.col * p.tile_lines)
-        bytes_ready = (now - c.store_start + 1) * p.clock_khz * p.store_bytes_per_clock // (p.memory_mhz * 1000)
+        bytes_ready = floor_scaled((now - c.store_start + 1) * p.store_bytes_per_clock, p.clock_num, p.clock_den)
         if bytes_ready >= (c.store_row + 1) * lines * 32:
             g.jobs_next[port] = j
             return g.jobs_wg[port, j]

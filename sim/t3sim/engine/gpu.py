@@ -1,9 +1,9 @@
 """One GPU in time: all of its models and hardware, from one cycle in which something happens to the next."""
 
+from ..compiled import inner, kernel
 from .channel import run_channel
 from .compute import dispatch_stage, run_cus
 from .egress import run_port
-from .jit import inner, kernel
 from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
 from .nmc import run_updates

@@ -4,7 +4,7 @@ GPUs meet only here. A GPU writes packets and credits into rings that its neighb
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
 """
 
-from .jit import inner
+from ..compiled import inner
 from .mover import row_gone
 from .rows import communicated, row_bytes, write_packet
 from .state import CAUSES, FAR, SEGMENT
@@ -24,15 +24,18 @@ def _cycle(g, ps):
 
 @inner
 def _serialise(g, nbytes, start_ps):
-    """Occupy the link with ``nbytes``; when the last byte has left. Bytes are counted, times not summed."""
+    """Occupy the link with ``nbytes``; when the last byte has left.
+
+    Rounded times are not summed: the part of a picosecond that the last packet left unused belongs to this one.
+    """
     p, s = g.p[0], g.s[0]
     if s.link_end_ps < start_ps:
-        s.link_anchor_ps = start_ps
-        s.link_bytes = 0
-    begin = max(start_ps, s.link_end_ps)
-    s.link_bytes = s.link_bytes + nbytes
-    s.link_end_ps = s.link_anchor_ps + -(-s.link_bytes * 1_000_000 // p.link_mb_s)
-    s.link_busy_ps = s.link_busy_ps + s.link_end_ps - begin
+        s.link_end_ps, s.link_left = start_ps, 0
+    spent = nbytes * p.link_num - s.link_left
+    took = -(-spent // p.link_den)
+    s.link_left = took * p.link_den - spent
+    s.link_end_ps = s.link_end_ps + took
+    s.link_busy_ps = s.link_busy_ps + took
     return s.link_end_ps
 
 

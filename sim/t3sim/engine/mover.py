@@ -10,7 +10,7 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import DmaCommand
 from t3hdl.signatures import trigger_signature, word_map
 
-from .jit import inner
+from ..compiled import inner
 from .requests import make_request, send
 from .rows import carried_line, free_row, new_row, row_bytes, transmit, write_row
 from .state import COMM_READ, DMA, FAR, KERNEL, RS_READ, RS_WRITE
@@ -179,7 +179,9 @@ def run_mover(g, which, now):
     """One cycle of a mover: issue rows as far as its rate and its buffer allow."""
     s, mover = g.s[0], g.movers[which]
     # A row may cost more than one cycle's rate; what it overdraws, the following cycles pay.
-    budget = min(mover.rate, mover.budget + (now - mover.paid) * mover.rate)
+    budget = mover.rate
+    if now - mover.paid < -((mover.budget - mover.rate) // mover.rate):  # else it is full: nothing to multiply
+        budget = mover.budget + (now - mover.paid) * mover.rate
     mover.paid = now
     while budget > 0:
         if not mover.active:

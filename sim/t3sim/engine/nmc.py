@@ -9,7 +9,7 @@ from t3hdl.layouts import NmcRequest
 from t3hdl.signatures import nmc_signature, word_map
 
 from ..abi import address_of
-from .jit import inner
+from ..compiled import inner
 from .words import NMC, part_in, part_out
 
 _WORDS = word_map(nmc_signature(T3Config()))

@@ -12,8 +12,8 @@ from t3hdl.signatures import (
 )
 
 from ..abi import address_of
+from ..compiled import inner, kernel
 from .channel import COMM_SEEN, NOW
-from .jit import inner, kernel
 from .unit import LIVE, MONITOR_CONFIG, TRACKER_CONFIG, TRACKER_INIT, TRIGGER_CONFIG, TRIGGER_INIT, gather_unit
 from .words import LEAF, MATCHER, MONITOR, NMC, REGISTERS, ROOT, SLICE, TRACKER, TRIGGER, part_in, part_out
 

@@ -2,8 +2,8 @@
 
 from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
 
+from ..compiled import inner
 from ..hbm_state import lowest_bit
-from .jit import inner
 from .state import GEMM_READ
 
 

@@ -84,8 +84,9 @@ MOVER = _record(
     wake="i8",
 )
 
+# ``clock_num / clock_den``: CU clocks in a memory clock. ``link_num / link_den``: picoseconds of a byte on the link.
 PLAN = _record(
-    gpu="i8", gpus="i8", channels="i8", cus="i8", workgroups="i8", clock_khz="i8", memory_mhz="i8",
+    gpu="i8", gpus="i8", channels="i8", cus="i8", workgroups="i8", memory_mhz="i8", clock_num="i8", clock_den="i8",
     m="i8", n="i8", k="i8", tile_rows="i8", tile_cols="i8", wavefront_rows="i8", rows="i8", cols="i8",
     pitch="i8", tile_lines="i8", slack="i8",
     slab_k="i8", slabs="i8", slab_clocks="i8", last_slab_clocks="i8", prefetch="i8", stage_barrier="i8",
@@ -93,7 +94,7 @@ PLAN = _record(
     temp_base="i8", tiles="i8", cached_output="i8", start="i8", epoch="i8",
     llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", llc_random="i8",
     llc_bytes_per_clock="i8", request="i8", response="i8",
-    link_mb_s="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
+    link_num="i8", link_den="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
     retry="i8", retry_timeout="i8",
     nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", posted_lines="i8", bin_cycles="i8", kernel_overhead="i8",
@@ -104,7 +105,7 @@ SCALARS = _record(
     now="i8", bin="i8", node_free="i8", row_free="i8", waiter_free="i8", extra_free="i8", nodes_used="i8",
     wg_next="i8", wg_done="i8", resident="i8", stage_left="i8", cu_next="i8", llc_stamp="i8",
     gemm_end="i8", gemm_start="i8",
-    egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_anchor_ps="i8", link_bytes="i8",
+    egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_left="i8",
     link_end_ps="i8", link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8",
     link_busy_ps="i8",
     packets_sent="i8", packets_acknowledged="i8", resend_next="i8", resend_at="i8", packets_resent="i8",

@@ -9,8 +9,8 @@ from t3hdl.layouts import NEVER
 from t3hdl.signatures import monitor_signature, tracker_signature, trigger_signature, word_map
 
 from ..abi import address_of
+from ..compiled import inner
 from .channel import MEASURE, SERVED, THRESHOLD, TOKEN
-from .jit import inner
 from .mover import COMMAND_VALID, offer_command
 from .requests import release_held
 from .state import FAR

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..abi import Hardware
-from .jit import inner
+from ..compiled import inner
 
 # Index of the first instance of each part, and instances per GPU at most.
 SLICE = 0

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from .. import cache_folder
+from ..cache import cache_folder, check_writable
 from ..reports.runner import deaf_to_ctrl_c, workers
 from ..reports.store import source_digest
 from .bench import Bench, Verdict
@@ -27,7 +27,7 @@ class Journal:
 
     def __init__(self, seed: int) -> None:
         folder = cache_folder() / "faults"
-        folder.mkdir(parents=True, exist_ok=True)
+        check_writable(folder)
         self.path: Path = folder / f"{source_digest('t3sim.faults.bench')}-{seed}.jsonl"
         self.known: dict[Job, Verdict] = dict(self._read())
 

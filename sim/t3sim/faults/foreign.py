@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from t3hdl.layouts import MemoryRequest, Op
 
-from ..engine.jit import kernel
+from ..compiled import kernel
 from ..engine.requests import append, make_request
 from ..engine.rows import carried_line, store_data
 from ..engine.state import COMM_WRITE, RS_WRITE

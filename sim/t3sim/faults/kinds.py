@@ -3,8 +3,10 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 
+import numpy as np
 from t3hdl.control import register_map as regs
 from t3hdl.emit.upsets import Stored
 from t3hdl.layouts import LINE_BITS
@@ -13,6 +15,7 @@ from ..driver import Driver
 from ..engine.state import DMA, FAR
 from ..engine.unit import TRACKER_PART, TRIGGER_PART
 from ..engine.words import TRACKER, TRIGGER
+from ..ratio import CLOCK_LARGEST, ratio
 from .foreign import draw_store, send_foreign
 from .links import KINDS, link_fault
 from .scene import GPUS, UPSETTABLE, FaultSystem, Scene, Strike
@@ -113,14 +116,22 @@ def draw_straggler(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:
     def prepare(system: FaultSystem) -> None:
         p = system.gpus[gpu].p
         if how == "clock":
-            p["clock_khz"] = p["clock_khz"] * factor
+            _scale(p, ("clock_num", "clock_den"), factor)
         elif how == "link":
-            p["link_mb_s"] = p["link_mb_s"] * factor
+            _scale(p, ("link_den", "link_num"), factor)
         else:
             p["start"] = FAR if how == "dead" else p["start"] + later
 
     amount = {"start": f"{later} cycles late", "dead": "never starts"}.get(how, f"{how} x {factor:.2f}")
     return Drawn("straggling GPU", f"GPU {gpu}, {amount}", Strike(prepare=prepare, retimed=True))
+
+
+def _scale(p: np.ndarray, names: tuple[str, str], factor: float) -> None:
+    """Multiplies a rate of a PLAN record, numerator and denominator, with a factor in thousandths."""
+    rate = Fraction(int(p[names[0]][0]), int(p[names[1]][0])) * Fraction(round(factor * 1000), 1000)
+    rate = ratio(rate, CLOCK_LARGEST)
+    for name, value in zip(names, (rate.numerator, rate.denominator), strict=True):
+        p[name] = value
 
 
 def draw_program(rng: random.Random, scene: Scene, ground: Ground) -> Drawn:

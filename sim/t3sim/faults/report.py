@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from matplotlib.figure import Figure
 from pydantic import BaseModel, ConfigDict, Field
-from rich.table import Table
 
 from .. import __version__
+from ..fitted_table import FittedTable
 from ..reports.drawing import legend_above, save
 from .bench import Verdict
 from .classes import PROTECTED_AGAINST, Job
@@ -115,11 +115,9 @@ def _row(fault: str, protected: bool, found: list[Verdict]) -> Row:
     )  # fmt: skip
 
 
-def fault_table(record: Record) -> Table:
+def fault_table(record: Record) -> FittedTable:
     """Fault class by outcome, with protection and without."""
-    table = Table(box=None, pad_edge=False)
-    for title in ("system", "fault", "faults", *Outcome):
-        table.add_column(title, justify="left" if title in ("system", "fault") else "right")
+    table = FittedTable("system", "fault", "faults", *Outcome, names=2)
     for cells in table_cells(record):
         table.add_row(*cells)
     return table

@@ -9,9 +9,9 @@ from t3hdl.control import register_map as regs
 from ..abi import Hardware
 from ..allocate import new_gpu
 from ..carried import partial_products
+from ..compiled import compile_once
 from ..driver import Driver
 from ..engine.gpu import advance
-from ..engine.jit import compile_once
 from ..machine import load_machine
 from ..plan import Plan
 from ..request import RunRequest

@@ -7,9 +7,9 @@ A sum that is subnormal is exact: addition never underflows.
 
 from typing import NamedTuple
 
-from numba import njit
 from t3hdl.layouts import Dtype
 
+from ..compiled import njit
 from .words import ADD, MAX, MIN
 
 INVALID, OVERFLOW, INEXACT = 1 << 4, 1 << 2, 1 << 0

@@ -1,13 +1,13 @@
 """Golden model of a RangeMatcher: where a store row leaves the GPU to, by range and chunk."""
 
 import numpy as np
-from numba import cfunc, njit
 from t3hdl.config import T3Config
 from t3hdl.control import register_map
 from t3hdl.layouts import NEVER
 from t3hdl.signatures import matcher_signature
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .ranges import RANGE_WORDS, drop_ranges, find_range, range_attribute, range_base, write_range
 from .words import (
     CONTROL,

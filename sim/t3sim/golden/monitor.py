@@ -1,13 +1,13 @@
 """Golden model of the OccupancyMonitor: measures the first stage, picks the threshold for communication."""
 
 import numpy as np
-from numba import cfunc, njit
 from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.control import register_map
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
 from t3hdl.signatures import monitor_signature
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .words import CONTROL, THRESHOLDS, config_address, config_data, int64_at, ports_of, state_map, take
 
 _IN, _OUT = ports_of(monitor_signature(T3Config()))

@@ -4,12 +4,12 @@ A request in flight stays in one place of a ring until its write; its age follow
 """
 
 import numpy as np
-from numba import cfunc, njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import Dtype
 from t3hdl.signatures import nmc_signature
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .arithmetic import LANE_BITS, lane
 from .words import ADD, MAX, MIN, NEVER, NMC_REQUEST, READ_CLEAR, STORE, get, int64_at, ports_of, state_map
 

@@ -1,10 +1,10 @@
 """Golden model of a TokenNode: input queues to two-deep outputs, tokens of one tile merge while both are full."""
 
 import numpy as np
-from numba import cfunc, njit
 from t3hdl.signatures import node_signature
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .words import NEVER, TOKEN, TOKEN_LIMIT, int64_at, ports_of, state_map, take
 
 _TOKEN_MASK = sum(field.mask << field.shift for field in TOKEN)

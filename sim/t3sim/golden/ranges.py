@@ -3,11 +3,11 @@
 A range is three words of the part's state (base line, limit line, attributes), as in the register map.
 """
 
-from numba import njit
 from t3hdl.control.register_map import RANGE as RANGE_ADDRESS
 from t3hdl.control.register_map import RANGE_STRIDE
 from t3hdl.layouts import LINE_BITS
 
+from ..compiled import njit
 from .words import RANGE, take
 
 RANGE_WORDS = 3

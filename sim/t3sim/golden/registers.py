@@ -1,11 +1,11 @@
 """Golden model of the ControlRegisters: the bus, what may be read and written when, events, the configuration pulse."""
 
-from numba import cfunc, njit
 from t3hdl import layouts
 from t3hdl.control import register_map as regs
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .registers_state import IN, OUT, READABLE, S, access_of, complete_contexts, init_state, input_word, reset_state
 from .registers_write import DISARMED, GOOD, LOCKED, REFUSED, write
 from .words import ERRORS, INTERRUPTS, STATUS, STUCK, VIOLATION_RECORD, int64_at, place, take

@@ -5,11 +5,11 @@ words of the contexts come last.
 """
 
 import numpy as np
-from numba import njit
 from t3hdl.config import DTYPES, T3Config
 from t3hdl.control import register_map as regs
 from t3hdl.signatures import registers_signature, word_map
 
+from ..compiled import njit
 from .words import ARBITER, CONTEXT_STATUS, QUOTA, THRESHOLDS, fields_of, place, ports_of, state_map, take
 
 _PORTS = registers_signature(T3Config(contexts=1))

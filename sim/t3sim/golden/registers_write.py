@@ -1,8 +1,8 @@
 """What a write to the golden ControlRegisters does, and why it may be refused."""
 
-from numba import njit
 from t3hdl.control import register_map as regs
 
+from ..compiled import njit
 from .registers_state import BROADCAST, IN, LOCKABLE, WRITABLE, S, access_of, active_contexts
 from .words import CONTROL, LOCK, RANGE, put_config, take
 

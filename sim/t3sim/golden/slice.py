@@ -1,11 +1,11 @@
 """Golden model of a MemorySlice: four queues, the match at entry, the token queue of one channel."""
 
 import numpy as np
-from numba import cfunc, njit
 from t3hdl.config import T3Config
 from t3hdl.control import register_map
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .ranges import drop_ranges, find_range, range_attribute, write_range
 from .slice_arbiter import (
     COMM,

@@ -1,10 +1,10 @@
 """The registers of the golden MemorySlice, and its arbiter: which of four queues may send its head to the DRAM."""
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
 from t3hdl.signatures import slice_signature
 
+from ..compiled import njit
 from .ranges import RANGE_WORDS
 from .words import REQUEST, ports_of, state_map
 

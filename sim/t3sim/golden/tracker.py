@@ -1,13 +1,13 @@
 """Golden model of the Tracker: live chunks, what is left of them, events in order; banks are in ``tracker_bank``."""
 
 import numpy as np
-from numba import cfunc, njit
 from t3hdl.config import T3Config
 from t3hdl.control import register_map
 from t3hdl.layouts import TIME_BITS
 from t3hdl.signatures import tracker_signature
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .tracker_bank import (
     ALL_CONTEXTS,
     CONTEXTS,

@@ -4,8 +4,7 @@ The model keeps no copy of a table row in register R: between R's read and its u
 the read sees the write of the same cycle, so reading the table at the update is the same.
 """
 
-from numba import njit
-
+from ..compiled import njit
 from .words import DEBUG_DATA, EVENT_OVERFLOW, EVENT_TILE, LOAD, TILE_DONE, TOKEN, place, state_map, take
 
 _BANKS, _SLOTS, EVENTS, PROFILES, WAVEFRONTS, CONTEXTS = 8, 64, 16, 64, 16, 16

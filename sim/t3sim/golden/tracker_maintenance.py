@@ -1,8 +1,8 @@
 """Maintenance of the golden Tracker: what arm, abort and a debug read do to its tables, and the end of an abort."""
 
-from numba import njit
 from t3hdl.control import register_map
 
+from ..compiled import njit
 from .tracker_bank import S, free_entry, pipelines_empty, shown_entry, table_at
 from .words import CONTROL, DEBUG_DATA, DEBUG_SELECT, LOAD, bit_run, take
 

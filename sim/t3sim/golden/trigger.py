@@ -1,11 +1,11 @@
 """Golden model of the Trigger: makes descriptors of contexts live in turns, counts tiles per block, gives commands."""
 
 import numpy as np
-from numba import cfunc, njit
 from t3hdl.config import T3Config
 from t3hdl.control import register_map
 
 from ..abi import CALL
+from ..compiled import cfunc, njit
 from .trigger_blocks import block_at, enter, stage_c, tile_place
 from .trigger_commands import OUTSTANDING_MASK, issue, issued_slot
 from .trigger_loader import count_live, load_next, walk

@@ -4,8 +4,7 @@ A block operation acts on the block table in stage C, whole; the slot table is r
 reads of the contract, because a slot's table row does not change while an operation of that slot is under way.
 """
 
-from numba import njit
-
+from ..compiled import njit
 from .trigger_state import (
     CLEAR,
     DROPPED,

@@ -1,7 +1,6 @@
 """The command side of the golden Trigger: contexts take turns, a ready block becomes a command, credits."""
 
-from numba import njit
-
+from ..compiled import njit
 from .trigger_blocks import block_place, by_chunk, pop_ready
 from .trigger_state import BUILD, FETCH, HERE, LOOKUP, PLACE, ROW, SUMS, THERE, WORDS, S, next_ready, slot_field, touch
 from .words import COMMAND, NEVER, put

@@ -1,7 +1,6 @@
 """The loader of the golden Trigger, which makes descriptors live, and the walker over the blocks of a slot."""
 
-from numba import njit
-
+from ..compiled import njit
 from .trigger_blocks import block_place, enter
 from .trigger_commands import blocks_of_chunk
 from .trigger_state import (

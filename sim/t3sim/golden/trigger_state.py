@@ -4,9 +4,9 @@ Masks have a bit per slot, context or descriptor. Times are cycles of the unit's
 """
 
 from amaranth.lib import data
-from numba import njit
 from t3hdl.control import register_map
 
+from ..compiled import njit
 from .words import DESCRIPTOR, KIND_DMA, fields_of, state_map
 
 SLOTS, CONTEXTS, _DESCRIPTORS, WORDS = 64, 16, 64, register_map.DESCRIPTOR_WORDS

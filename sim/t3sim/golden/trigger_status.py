@@ -1,9 +1,9 @@
 """What the golden Trigger shows: its outputs as functions of the state, and when it rests."""
 
-from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.signatures import trigger_signature
 
+from ..compiled import njit
 from .trigger_commands import issuer_rests
 from .trigger_state import FETCH, WAIT, S, may_load, retiring, stuck_slots
 from .words import CONTEXT_STATUS, NEVER, place, ports_of

@@ -12,12 +12,12 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
 from amaranth.lib.wiring import Signature
-from numba import njit
 from t3hdl import layouts
 from t3hdl.control import register_map
 from t3hdl.signatures import word_map
 
 from ..abi import words_at
+from ..compiled import njit
 
 
 class Field(NamedTuple):

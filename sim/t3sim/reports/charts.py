@@ -8,17 +8,19 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..request import CAUSE_TITLES, CAUSES, Policy
+from ..request import CAUSE_TITLES, CAUSES, Cause, Policy
 from ..timeline import COLOURS
+from ..units import RATES, TIMES, unit_of
 from .drawing import (
-    POLICY_COLOURS,
     SPLIT_COLOURS,
-    grouped_bars,
+    bar_offset,
     label_groups,
     legend_above,
     positions,
     save,
+    speedup_bars,
     stacked_bars,
+    value_rows,
 )
 from .evaluation import Evaluation, geomean
 from .operators import PHASES
@@ -84,14 +86,13 @@ def _speedups(
         labels, groups = _names(points)
         gains = {policy: e.speedups(points, policy, variant) for policy in policies}
         where = positions([*groups, "all"])
-        figure = _figure(_width(points, len(policies)), 4.0, title)
+        figure = _figure(_width(points, len(policies)), 4.6, title)
         axes = figure.subplots()
-        grouped_bars(axes, where, {policy: [*values, geomean(values)] for policy, values in gains.items()})
+        shown = {policy: [*values, geomean(values)] for policy, values in gains.items()}
+        speedup_bars(axes, where, shown, "speedup over sequential")
         label_groups(axes, where, [*labels, GEOMEAN], [*groups, ""])
-        axes.axhline(1, color="#333333", linewidth=0.8)
-        axes.margins(y=0.12)
+        value_rows(axes, where, shown)
         _mark_published(axes, where[-1], lines, list(policies))
-        axes.set_ylabel("speedup over sequential")
         legend_above(axes, len(policies) + 1)
         return figure
 
@@ -99,37 +100,43 @@ def _speedups(
 
 
 def _mark_published(axes: Axes, x: float, lines: Mapping[str, Policy], policies: list[Policy]) -> None:
-    """A short line over the bar of each policy at the published geometric mean."""
-    width = 0.86 / len(policies)
-    for index, (name, policy) in enumerate(lines.items()):
-        at = x + (policies.index(policy) - (len(policies) - 1) / 2) * width
-        axes.hlines(published()[name].value, at - width * 0.7, at + width * 0.7, color="#D55E00", linewidth=2,
-                    label="published geomean" if index == 0 else "", zorder=3)  # fmt: skip
+    """A diamond on the bar of each policy, or above it, at the published geometric mean."""
+    if lines:
+        at = [x + bar_offset(policies.index(policy), len(policies)) for policy in lines.values()]
+        axes.plot(at, [published()[name].value for name in lines], linestyle="", marker="D", markersize=6,
+                  markerfacecolor="white", markeredgecolor="black", label="published geomean", zorder=3)  # fmt: skip
 
 
 def _timeline(e: Evaluation) -> Figure:
     """DRAM traffic over time of one sublayer under three policies: the paper's Figure 17."""
     policies: tuple[Policy, ...] = ("sequential", *OVERLAPPED)
     figure = _figure(11, 7.5, f"DRAM traffic of GPU 0 over time, {FIGURE_17.title}")
+    traffic = {policy: _rates(e, policy) for policy in policies}
+    unit = unit_of(TIMES, (e.record(FIGURE_17, policy).time_ns.total for policy in policies))
+    rate = unit_of(RATES, (np.sum(list(rates.values()), axis=0).max() for _, rates in traffic.values()))
     rows = figure.subplots(len(policies), 1, sharex=True, sharey=True)
-    for axes, policy in zip(rows, policies, strict=True):
-        outcome = e.outcome(FIGURE_17, policy)
-        assert outcome.traffic is not None
-        bins = outcome.traffic
-        floor = np.zeros(len(bins.bytes["gemm_read"]))
-        edges = np.arange(len(floor) + 1) * bins.bin_ns / 1e3
-        for cause in CAUSES:
-            top = floor + np.array(bins.bytes[cause]) / bins.bin_ns  # bytes per ns are GB/s
-            axes.stairs(top, edges, baseline=floor, fill=True, color=COLOURS[cause], linewidth=0,
+    for axes, (policy, (edges, rates)) in zip(rows, traffic.items(), strict=True):
+        floor = np.zeros(len(edges) - 1)
+        for cause, values in rates.items():
+            top = floor + values / rate.size
+            axes.stairs(top, edges / unit.size, baseline=floor, fill=True, color=COLOURS[cause], linewidth=0,
                         label=CAUSE_TITLES[cause])  # fmt: skip
             floor = top
-        axes.set_ylabel(f"{policy}\nGB/s")
+        axes.set_ylabel(f"{policy}\n{rate.name}")
         axes.set_ylim(bottom=0)
         axes.spines[["top", "right"]].set_visible(False)
     legend_above(rows[0], len(CAUSES))
-    rows[-1].set_xlabel("time since GEMM launch (us)")
-    rows[-1].set_xlim(0, max(e.record(FIGURE_17, policy).time_ns.total for policy in policies) / 1e3)
+    rows[-1].set_xlabel(unit.title("time since GEMM launch"))
+    rows[-1].set_xlim(0, max(e.record(FIGURE_17, policy).time_ns.total for policy in policies) / unit.size)
     return figure
+
+
+def _rates(e: Evaluation, policy: Policy) -> tuple[np.ndarray, dict[Cause, np.ndarray]]:
+    """Edges of the bins in ns, and bytes per ns by cause in each bin."""
+    bins = e.outcome(FIGURE_17, policy).traffic
+    assert bins is not None
+    edges = np.arange(len(bins.bytes["gemm_read"]) + 1) * bins.bin_ns
+    return edges, {cause: np.array(bins.bytes[cause]) / bins.bin_ns for cause in CAUSES}
 
 
 def _mca(e: Evaluation) -> Figure:
@@ -180,19 +187,19 @@ def _traffic(e: Evaluation) -> Figure:
 def _end_to_end(e: Evaluation) -> Figure:
     """Speedups of whole models, training above and the prompt phase below."""
     pairs = model_pairs(e)
-    figure = _figure(2.5 + 0.9 * len(pairs), 6.0, "Whole models: speedup over sequential")
+    figure = _figure(2.5 + 0.9 * len(pairs), 7.0, "Whole models: speedup over sequential")
     for axes, phase in zip(figure.subplots(2, 1), PHASES, strict=True):
         times = [e.model_time(model, tp, phase) for model, tp in pairs]
         where = positions(["all"] * len(pairs))
-        grouped_bars(axes, where, {policy: [time.speedup(policy) for time in times] for policy in OVERLAPPED}, 3)
+        shown = {policy: [time.speedup(policy) for time in times] for policy in OVERLAPPED}
+        speedup_bars(axes, where, shown, phase)
         label_groups(axes, where, [f"{model}\nTP {tp}" for model, tp in pairs], [""] * len(pairs))
+        value_rows(axes, where, shown, 3, above=2)
         compared = [x for x, (_, tp) in zip(where, pairs, strict=True) if tp in (8, 16)]
-        for policy in OVERLAPPED:
+        for policy, style in zip(OVERLAPPED, (":", "--"), strict=True):
             value = 1 + published()[f"{phase}-{policy}-geomean"].value / 100
-            axes.hlines(value, compared[0] - 0.5, compared[-1] + 0.5, color=POLICY_COLOURS[policy], linestyle="--",
-                        linewidth=1.2, label=f"published geomean, {policy}")  # fmt: skip
-        axes.margins(y=0.2)
-        axes.set_ylabel(phase)
+            axes.hlines(value, compared[0] - 0.5, compared[-1] + 0.5, color="black", linestyle=style, linewidth=1.5,
+                        label=f"published geomean, {policy}", zorder=3)  # fmt: skip
     legend_above(figure.axes[0], 4)
     return figure
 
@@ -202,16 +209,15 @@ def _cus(e: Evaluation) -> Figure:
     policies: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
     labels, groups = _names(TP_8_16)
     where = positions([*groups, "all"])
-    figure = _figure(_width(TP_8_16, 3), 6.5, "A GPU with twice the CUs: speedup over sequential on the same GPU")
+    figure = _figure(_width(TP_8_16, 3), 7.5, "A GPU with twice the CUs: speedup over sequential on the same GPU")
     variants: dict[Variant, str] = {"base": "80 CUs", "cus": "160 CUs"}
     rows = figure.subplots(2, 1, sharey=True)
     for axes, (variant, title) in zip(rows, variants.items(), strict=True):
         gains = {policy: e.speedups(TP_8_16, policy, variant) for policy in policies}
-        grouped_bars(axes, where, {policy: [*values, geomean(values)] for policy, values in gains.items()})
+        shown = {policy: [*values, geomean(values)] for policy, values in gains.items()}
+        speedup_bars(axes, where, shown, title)
         label_groups(axes, where, [*labels, GEOMEAN], [*groups, ""])
-        axes.axhline(1, color="#333333", linewidth=0.8)
-        axes.set_ylabel(title)
-    rows[0].margins(y=0.15)
+        value_rows(axes, where, shown)
     legend_above(rows[0], 3)
     return figure
 

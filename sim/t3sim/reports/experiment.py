@@ -5,13 +5,10 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from ..cache import digest
 from ..machine import Machine
-from ..request import Hardware, Policy, RunRequest
-from ..toolchain import digest
+from ..request import TRACKED, Hardware, Policy, RunRequest
 from ..workload import Workload, custom_workload
-
-TRACKED = ("t3", "t3-mca")
-"""Policies in which the T3 hardware works; in the others it only passes requests on."""
 
 UNUSED_SECTIONS = {"t3": ("arbiter",), "t3-mca": ()}
 """Machine sections that a policy never reads (tests/test_experiment.py holds it to that)."""
@@ -52,7 +49,7 @@ class Experiment:
         """All that can change the result: sizes, policy and the machine's values (not its name and sources)."""
         work = self.workload
         unused = UNUSED_SECTIONS.get(self.policy, UNUSED_WITHOUT_T3)
-        machine = self.machine.model_dump(mode="json", exclude={"name", "sources", "hardware", *unused})
+        machine = self.machine.model_dump(mode="json", exclude={"name", "sources", "settings", "hardware", *unused})
         return {
             "m": work.m, "n": work.n, "k": work.k, "tp": work.tp, "policy": self.policy, "hardware": self.hardware,
             "mirror": self.mirror, "seed": self.seed, "machine": machine,

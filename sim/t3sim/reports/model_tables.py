@@ -1,34 +1,46 @@
 """What ``t3 model`` prints: operators, policies, and Amdahl's bounds."""
 
-from collections.abc import Sequence
-
-from rich.table import Table
-
+from ..fitted_table import FittedTable
+from ..units import BYTES, FLOP, TIMES, unit_of
 from .end_to_end import ModelTime
+from .operators import Operator
 from .suite import BASELINE
 
 
-def operator_table(time: ModelTime) -> Table:
+def operator_table(time: ModelTime) -> FittedTable:
     """Every operator with its work and its time, all-reduced sublayers with their simulated sequential times."""
-    table = _table(("operator", "runs", "GFLOP", "MB", "us", "limited by", "total ms", "share %"))
+    simulated, operators = time.sublayers[BASELINE], [item.operator for item in time.operators]
+    each = unit_of(TIMES, (*(one.total for one in simulated.values()), *(item.ns for item in time.operators)))
+    total, moved = unit_of(TIMES, [time.total_ns(BASELINE)]), unit_of(BYTES, (work.bytes for work in operators))
+    flop = unit_of(FLOP, (work.flop for work in operators))
+    table = FittedTable(
+        "operator", "runs", flop.title("work"), moved.title("bytes"), each.title("time"), "limited by",
+        total.title("all runs"), "share %", text=["limited by"],
+    )  # fmt: skip
+
+    def row(name: str, runs: int, work: Operator | None, ns: float, limit: str) -> None:
+        table.add_row(
+            name, str(runs), flop.text(work.flop) if work and work.flop else "", moved.text(work.bytes) if work else "",
+            each.text(ns), limit, total.text(runs * ns), f"{100 * shares[name]:.1f}",
+        )  # fmt: skip
+
     shares = time.shares(BASELINE)
-    for name, simulated in time.sublayers[BASELINE].items():
-        label = f"sublayer {name}"
-        _row(table, label, time.layers, "", "", simulated.total, "simulated", shares[label])
+    for name, one in simulated.items():
+        row(f"sublayer {name}", time.layers, None, one.total, "simulated")
     for item in time.operators:
-        work, operator = item.operator, item.operator.name
         limit = "matrix units" if item.compute_ns > item.memory_ns else "memory"
-        flop, moved = f"{work.flop / 1e9:.1f}" if work.flop else "", f"{work.bytes / 1e6:.1f}"
-        _row(table, operator, item.count, flop, moved, item.ns, limit, shares[operator])
+        row(item.operator.name, item.count, item.operator, item.ns, limit)
     return table
 
 
-def policy_table(time: ModelTime) -> Table:
+def policy_table(time: ModelTime) -> FittedTable:
     """Times and speedup of every policy."""
-    table = _table(("policy", "all-reduced sublayers ms", "other operators ms", "total ms", "speedup"))
+    unit = unit_of(TIMES, map(time.total_ns, time.sublayers))
+    times = ("all-reduced sublayers", "other operators", "total")
+    table = FittedTable("policy", *map(unit.title, times), "speedup")
     for policy in time.sublayers:
         parts = (time.sublayer_ns(policy), time.other_ns, time.total_ns(policy))
-        table.add_row(policy, *(f"{part / 1e6:.2f}" for part in parts), f"{time.speedup(policy):.3f}")
+        table.add_row(policy, *map(unit.text, parts), f"{time.speedup(policy):.3f}")
     return table
 
 
@@ -39,17 +51,3 @@ def amdahl_text(time: ModelTime) -> str:
         f"{time.communication_share:.1%}. A perfect overlap of GEMM and reduce-scatter gives at most "
         f"{time.overlap_limit:.3f}x, no communication at all {time.communication_limit:.3f}x."
     )
-
-
-def _table(columns: Sequence[str]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(
-            name, justify="left" if name in ("operator", "policy", "limited by") else "right", no_wrap=True
-        )
-    return table
-
-
-def _row(table: Table, name: str, runs: int, flop: str, moved: str, ns: float, limit: str, share: float) -> None:
-    total = f"{runs * ns / 1e6:.2f}"
-    table.add_row(name, str(runs), flop, moved, f"{ns / 1e3:.1f}", limit, total, f"{100 * share:.1f}")

@@ -3,39 +3,41 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 from t3hdl.formal.proof import Task, Verdict
+
+from ..fitted_table import FittedTable
 
 SCHEMA = 1
 """Version of the record."""
+TEXTS = ("invariant", "method", "covers", "verdict", "what")
+"""Columns that are no figures."""
 
 
-def proof_list(todo: Iterable[Task]) -> Table:
+def proof_list(todo: Iterable[Task]) -> FittedTable:
     """What would be proven, a row for each proof and size."""
-    table = _table("property", "size", "invariant", "method", "what")
+    table = FittedTable("property", "size", "invariant", "method", "what", names=2, text=TEXTS)
     for task in todo:
         proof = task.proof
-        table.add_row(proof.name, escape(task.size), _numbers(proof.invariants), method(task), escape(proof.says))
+        table.add_row(proof.name, task.size, _numbers(proof.invariants), method(task), proof.says)
     return table
 
 
-def proof_table(verdicts: Mapping[Task, Verdict]) -> Table:
+def proof_table(verdicts: Mapping[Task, Verdict]) -> FittedTable:
     """Property, size, method, claims, covers, time and verdict, a row for each proof and size."""
-    table = _table("property", "size", "invariant", "method", "latches", "claims", "covers", "seconds", "verdict")
-    for name in ("latches", "claims", "seconds"):
-        next(column for column in table.columns if column.header == name).justify = "right"
+    titles = ("property", "size", "invariant", "method", "latches", "claims", "covers", "seconds", "verdict")
+    table = FittedTable(*titles, names=2, text=TEXTS)
     for task, verdict in verdicts.items():
         table.add_row(
             task.proof.name,
-            escape(task.size),
+            task.size,
             _numbers(task.proof.invariants),
             method(task),
             str(verdict.latches),
             str(len(verdict.claims)),
             covers_text(verdict.covers),
             f"{verdict.seconds:.1f}",
-            verdict.outcome if verdict.outcome == "proven" else f"[bold red]{verdict.outcome}[/]",
+            Text(verdict.outcome, style="" if verdict.outcome == "proven" else "bold red"),
         )
     return table
 
@@ -88,10 +90,3 @@ def timing(verdicts: Mapping[Task, Verdict], seconds: float) -> dict[str, Any]:
 
 def _numbers(invariants: tuple[int, ...]) -> str:
     return ", ".join(map(str, invariants))
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, overflow="fold")
-    return table

@@ -13,8 +13,8 @@ from multiprocessing.connection import wait as wait_for_sentinel
 from os import _exit
 from pathlib import Path
 
+from ..cache import BuildError, check_writable
 from ..request import SimulationError
-from ..toolchain import BuildError
 from .experiment import Experiment
 from .store import Store, source_digest
 
@@ -51,10 +51,12 @@ class RunsFailedError(Exception):
 def run_missing(experiments: Sequence[Experiment], store: Store, jobs: int, on_status: Callable[[Status], None]) -> int:
     """Simulates what ``store`` does not have, the longest first, ``jobs`` at a time; returns how many that were.
 
-    Raises RunsFailedError when all others are done, KeyboardInterrupt with all workers ended.
+    Raises BuildError if the cache cannot keep results, RunsFailedError when all others are done, KeyboardInterrupt with
+    all workers ended.
     """
     missing = {item.key: item for item in experiments if store.get(item) is None}
     if missing:
+        check_writable(store.folder)
         _Pool(store, jobs, on_status).run(sorted(missing.values(), key=lambda item: -item.cost))
     return len(missing)
 

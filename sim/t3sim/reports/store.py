@@ -10,16 +10,16 @@ import hashlib
 from functools import lru_cache
 from modulefinder import ModuleFinder
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .. import cache_folder
+from ..cache import cache_errors, cache_folder
 from ..output import write_atomically
+from ..provenance import settings_of
 from ..request import Cause, RunResult, Timeline
 from ..result import Result, WallSeconds, WorkloadRecord, json_text
-from ..toolchain import cache_errors
 from .experiment import Experiment
 
 SIMULATOR = "t3sim.simulate"
@@ -74,8 +74,11 @@ class Store:
             outcome = Outcome.model_validate_json(path.read_bytes())
         except (FileNotFoundError, ValidationError):  # a file of another schema is as good as none
             return None
-        names = {"workload": WorkloadRecord.of(experiment.workload), "machine": experiment.machine.name}
-        return outcome.model_copy(update={"record": outcome.record.model_copy(update=names)})
+        record, machine = outcome.record, experiment.machine
+        names: dict[str, Any] = {"workload": WorkloadRecord.of(experiment.workload), "machine": machine.name}
+        if record.provenance is not None:
+            names["provenance"] = record.provenance.model_copy(update={"settings": settings_of(machine)})
+        return outcome.model_copy(update={"record": record.model_copy(update=names)})
 
     def put(self, experiment: Experiment, result: RunResult) -> None:
         """Keeps a finished run. Raises BuildError if the cache folder cannot be written."""

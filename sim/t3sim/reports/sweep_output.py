@@ -6,31 +6,30 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from rich.table import Table
+from rich.console import Group, RenderableType
+from rich.text import Text
 
-from .drawing import POLICY_COLOURS, grouped_bars, legend_above, save
+from ..fitted_table import FittedTable
+from .drawing import FONT, POLICY_COLOURS, legend_above, save, speedup_bars, value_rows
 from .sweep import Geomeans, SweepRecord, SweptVariant
 
 TRAFFIC_TITLES = {"gemm_reads": "GEMM reads, fewer by", "data_movement": "data movement"}
 """Columns that are no policy's speedup: of t3-mca, relative to sequential."""
+LETTER = 0.085
+"""Inches for a letter of a label, with room."""
 
 
-def sweep_table(record: SweepRecord) -> Table:
+def sweep_table(record: SweepRecord) -> RenderableType:
     """Geometric means of every variant; from the second on, how they differ from the first."""
     first = record.variants[0]
     names = [*first.geomeans.speedups, *(name for name in TRAFFIC_TITLES if getattr(first.geomeans, name) is not None)]
-    title = "geometric means over the sublayers (and change against the first line)"
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.add_column("machine", overflow="fold")
-    for name in names:
-        table.add_column(TRAFFIC_TITLES.get(name, name), justify="right", no_wrap=True)
     why = any(variant.why for variant in record.variants)
-    if why:
-        table.add_column("why", overflow="fold")
+    titles = (TRAFFIC_TITLES.get(name, name) for name in names)
+    table = FittedTable("machine", *titles, *(["why"] if why else []), text=["why"])
     for index, variant in enumerate(record.variants):
         cells = [_cell(variant, name, with_change=index > 0) for name in names]
         table.add_row(variant.name, *cells, *([variant.why] if why else []))
-    return table
+    return Group(Text("geometric means over the sublayers (and change against the first line)", style="bold"), table)
 
 
 def _value(means: Geomeans, name: str) -> float:
@@ -47,17 +46,18 @@ def draw_sweep(record: SweepRecord, path: Path) -> None:
     """Writes the geometric means of every machine as bars, PNG and SVG."""
     variants = record.variants
     policies = list(variants[0].geomeans.speedups)
-    figure = Figure(figsize=(3 + len(variants) * max(0.9, 0.3 * len(policies)), 4.2), layout="constrained")
+    labels = [item.name.replace(", ", "\n") for item in variants]
+    lines = [line for label in labels for line in label.splitlines()]
+    width = max(0.9, 0.3 * len(policies), LETTER * max(map(len, lines)))
+    figure = Figure(figsize=(3 + len(variants) * width, 4.2), layout="constrained")
     figure.suptitle("Geometric mean of speedups over sequential, by machine", fontsize="medium")
     axes = figure.subplots()
     where = np.arange(len(variants), dtype=float)
-    grouped_bars(axes, where, {name: [item.geomeans.speedups[name] for item in variants] for name in policies}, 3)
-    axes.set_xticks(where, [item.name.replace(", ", "\n") for item in variants], fontsize="small")
-    axes.axhline(1, color="#333333", linewidth=0.8)
-    axes.margins(y=0.15)
+    means = {name: [item.geomeans.speedups[name] for item in variants] for name in policies}
+    speedup_bars(axes, where, means)
+    axes.set_xticks(where, labels, fontsize=FONT)
+    value_rows(axes, where, means, 3, above=1 + max(label.count("\n") + 1 for label in labels))
     axes.set_xlim(-0.7, len(variants) - 0.3)
-    axes.set_ylabel("speedup")
-    axes.spines[["top", "right"]].set_visible(False)
     legend_above(axes, len(policies))
     save(figure, path)
 
@@ -87,7 +87,7 @@ def draw_sensitivity(record: SweepRecord, path: Path) -> None:
 def _number(axes: Axes, rows: np.ndarray, changes: Sequence[float]) -> None:
     """Writes each change beside its bar, and makes room for it."""
     reach = max(1.0, *(abs(change) for change in changes))
-    axes.set_xlim(-1.45 * reach, 1.45 * reach)
+    axes.set_xlim(-1.6 * reach, 1.6 * reach)
     for row, change in zip(rows, changes, strict=True):
         axes.annotate(f"{change:+.1f}", (change, row), xytext=(3 if change >= 0 else -3, 0), va="center",
-                      textcoords="offset points", ha="left" if change >= 0 else "right", fontsize=6)  # fmt: skip
+                      textcoords="offset points", ha="left" if change >= 0 else "right", fontsize=FONT)  # fmt: skip

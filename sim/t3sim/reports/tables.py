@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from ..fitted_table import FittedTable
 from ..request import Policy
 from ..result import Result
+from ..units import BYTES, TIMES, unit_of
 from .evaluation import Evaluation, geomean, nmc_gain
 from .operators import PHASES
 from .reproduction import FigureRecord, model_pairs
@@ -18,12 +19,11 @@ Maker = Callable[[Evaluation], RenderableType]
 GEOMEAN = "geomean"
 
 
-def _table(title: str, first: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:
-    """A title and a table of names and figures; a column without a title is text."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, no_wrap=True)
-    for name in columns:
-        table.add_column(name, justify="right" if name else "left")
+def _table(
+    title: str, first: str, columns: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[str] = ()
+) -> RenderableType:
+    """A title and a table of names and figures; columns without a title, and those called ``text``, are text."""
+    table = FittedTable(first, *columns, text=text)
     for row in rows:
         table.add_row(*row)
     return Group(Text(title, style="bold"), table)
@@ -37,7 +37,8 @@ def figures_table(figures: Sequence[FigureRecord]) -> RenderableType:
         measured = "-" if item.measured is None else f"{item.measured:.{digits}f}"
         verdict = item.verdict.upper() if item.verdict == "outside" else item.verdict
         rows.append((item.title, f"{item.published:g}", measured, item.unit, _band(item), verdict))
-    return _table("published and measured", "figure", ("paper", "here", "unit", "band", ""), rows)
+    columns = ("paper", "here", "unit", "band", "")
+    return _table("published and measured", "figure", columns, rows, text=("unit", "band"))
 
 
 def _band(item: FigureRecord) -> str:
@@ -48,23 +49,20 @@ def _band(item: FigureRecord) -> str:
     return "" if item.high is None else f"at most {item.high:g}"
 
 
-def _us(ns: float) -> str:
-    return f"{ns / 1e3:.0f}"
-
-
 def _sublayers(points: Sequence[Point], title: str, policies: Sequence[Policy]) -> Maker:
     """Time split of the sequential policy and speedups, with their geometric means."""
 
     def make(e: Evaluation) -> RenderableType:
+        times = [e.record(point, "sequential").time_ns for point in points]
+        unit = unit_of(TIMES, (time.total for time in times))
         rows = []
-        for point in points:
-            time = e.record(point, "sequential").time_ns
+        for point, time in zip(points, times, strict=True):
             gains = (e.speedup(point, policy) for policy in policies)
             split = (time.gemm, time.reduce_scatter, time.all_gather)
-            rows.append((point.title, *map(_us, split), *(f"{gain:.3f}" for gain in gains)))
+            rows.append((point.title, *map(unit.text, split), *(f"{gain:.3f}" for gain in gains)))
         means = (geomean(e.speedups(points, policy)) for policy in policies)
         rows.append((GEOMEAN, "", "", "", *(f"{mean:.3f}" for mean in means)))
-        return _table(title, "sublayer", ("GEMM us", "RS us", "AG us", *policies), rows)
+        return _table(title, "sublayer", (*map(unit.title, ("GEMM", "RS", "AG")), *policies), rows)
 
     return make
 
@@ -129,50 +127,56 @@ def _traffic(e: Evaluation) -> RenderableType:
         "GEMM reads": ("gemm_read",), "RS reads": ("rs_read",), "GEMM+RS writes": ("gemm_write", "rs_write"),
         "AG": ("ag_read", "ag_write"), "all": ("total",),
     }  # fmt: skip
+    totals = [e.record(point, "sequential").traffic_bytes_per_gpu.total for point in TP_8_16]
+    unit = unit_of(BYTES, totals)
     rows = []
-    for point in TP_8_16:
-        total = e.record(point, "sequential").traffic_bytes_per_gpu.total
+    for point, total in zip(TP_8_16, totals, strict=True):
         ratios = (e.traffic_ratio(point, names) for names in causes.values())
-        rows.append((point.title, f"{total / 1e6:.0f}", *(f"{ratio:.3f}" for ratio in ratios)))
+        rows.append((point.title, unit.text(total), *(f"{ratio:.3f}" for ratio in ratios)))
     means = (geomean(e.traffic_ratio(point, names) for point in TP_8_16) for names in causes.values())
     rows.append((GEOMEAN, "", *(f"{mean:.3f}" for mean in means)))
     title = "DRAM data movement by cause, t3-mca relative to sequential"
-    return _table(title, "sublayer", ("sequential MB", *causes), rows)
+    return _table(title, "sublayer", (unit.title("sequential"), *causes), rows)
 
 
 def _nmc(e: Evaluation) -> RenderableType:
-    rows = []
     policies: tuple[Policy, ...] = (BASELINE, "sequential-nmc")
-    for point in TP_8_16:
-        times = (e.record(point, policy, mirror=True).time_ns for policy in policies)
-        rows.append((point.title, *(_us(time.reduce_scatter) for time in times), f"{nmc_gain(e, point):.3f}"))
+    times = [[e.record(point, policy, mirror=True).time_ns.reduce_scatter for policy in policies] for point in TP_8_16]
+    unit = unit_of(TIMES, (time for both in times for time in both))
+    rows = [
+        (point.title, *map(unit.text, both), f"{nmc_gain(e, point):.3f}")
+        for point, both in zip(TP_8_16, times, strict=True)
+    ]
     title = "reduce-scatter alone, with near-memory reduction (one GPU mirrored)"
-    return _table(title, "sublayer", ("CUs, us", "NMC, us", "gain"), rows)
+    return _table(title, "sublayer", (unit.title("CUs"), unit.title("NMC"), "gain"), rows)
 
 
 def _baseline(e: Evaluation) -> RenderableType:
-    rows = []
     policies: tuple[Policy, ...] = (BASELINE, "sequential-pipelined", "t3-mca")
-    for point in TP_8_16:
-        plain, piped, mca = (e.record(point, policy, mirror=True).time_ns for policy in policies)
-        rows.append((
-            point.title, _us(plain.reduce_scatter), _us(piped.reduce_scatter),
+    times = [[e.record(point, policy, mirror=True).time_ns for policy in policies] for point in TP_8_16]
+    unit = unit_of(TIMES, (time.reduce_scatter for plain, piped, _ in times for time in (plain, piped)))
+    rows = [
+        (
+            point.title, unit.text(plain.reduce_scatter), unit.text(piped.reduce_scatter),
             f"{plain.total / mca.total:.3f}", f"{piped.total / mca.total:.3f}",
-        ))  # fmt: skip
-    columns = ("RS us, bulk ring", "RS us, pipelined", "t3-mca over bulk", "over pipelined")
+        ) for point, (plain, piped, mca) in zip(TP_8_16, times, strict=True)
+    ]  # fmt: skip
+    columns = (unit.title("RS, bulk ring"), unit.title("RS, pipelined"), "t3-mca over bulk", "over pipelined")
     return _table("against a pipelined ring as the baseline (one GPU mirrored)", "sublayer", columns, rows)
 
 
 def _mirror(e: Evaluation) -> RenderableType:
-    rows = []
     policies: tuple[Policy, ...] = (BASELINE, "t3-mca")
-    for point in (point for point in TP_8_16 if point.tp == FULL_RING_TP):
+    points = [point for point in TP_8_16 if point.tp == FULL_RING_TP]
+    unit = unit_of(TIMES, (e.record(point, BASELINE).time_ns.total for point in points))
+    rows = []
+    for point in points:
         cells = [point.title]
         for policy in policies:
             ring, one = (e.record(point, policy, mirror=mirror).time_ns.total for mirror in (False, True))
-            cells += [f"{ring / 1e3:.1f}", f"{one / ring - 1:+.2%}"]
+            cells += [unit.text(ring), f"{one / ring - 1:+.2%}"]
         rows.append(cells)
-    columns = ("sequential us, ring", "mirrored", "t3-mca us, ring", "mirrored")
+    columns = (unit.title("sequential, ring"), "mirrored", unit.title("t3-mca, ring"), "mirrored")
     return _table("one GPU mirrored against all GPUs of the ring", "sublayer", columns, rows)
 
 
@@ -208,16 +212,17 @@ def _cus(e: Evaluation) -> RenderableType:
 
 
 def _end_to_end(e: Evaluation) -> RenderableType:
+    kinds = [(model, tp, phase) for model, tp in model_pairs(e) for phase in PHASES]
+    unit = unit_of(TIMES, (e.model_time(*kind).total_ns(BASELINE) for kind in kinds))
     rows = []
-    for model, tp in model_pairs(e):
-        for phase in PHASES:
-            plain, fused = e.model_time(model, tp, phase), e.model_time(model, tp, phase, "fused")
-            rows.append((
-                f"{model} TP {tp} {phase}", f"{plain.total_ns('sequential') / 1e6:.1f}",
-                f"{plain.sublayer_share:.0%}", f"{plain.communication_share:.0%}", f"{plain.overlap_limit:.3f}",
-                *(f"{plain.speedup(policy):.3f}" for policy in OVERLAPPED), f"{fused.speedup('t3-mca'):.3f}",
-            ))  # fmt: skip
-    columns = ("ms", "sublayers", "communication", "at most", *OVERLAPPED, "t3-mca, fused attention")
+    for model, tp, phase in kinds:
+        plain, fused = e.model_time(model, tp, phase), e.model_time(model, tp, phase, "fused")
+        rows.append((
+            f"{model} TP {tp} {phase}", unit.text(plain.total_ns(BASELINE)), f"{plain.sublayer_share:.0%}",
+            f"{plain.communication_share:.0%}", f"{plain.overlap_limit:.3f}",
+            *(f"{plain.speedup(policy):.3f}" for policy in OVERLAPPED), f"{fused.speedup('t3-mca'):.3f}",
+        ))  # fmt: skip
+    columns = (unit.title("time"), "sublayers", "communication", "at most", *OVERLAPPED, "t3-mca, fused attention")
     return _table("whole models", "model", columns, rows)
 
 

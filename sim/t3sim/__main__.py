@@ -1,0 +1,5 @@
+"""``python -m t3sim`` is ``t3``."""
+
+from .entry import main
+
+main()
