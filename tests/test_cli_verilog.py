@@ -91,6 +91,14 @@ def test_full_disk(tmp_path: Path, monkeypatch):
     assert contents(out) == before and os.listdir(tmp_path) == ["rtl"]
 
 
+def test_progress_names_every_step(tmp_path: Path):
+    result = t3("verilog", "--preset", "small", "--part", "leaf", "--part", "root", "-o", str(tmp_path / "rtl"))
+    assert result.exit_code == 0
+    steps = [f"t3_{part}: {step}" for part in ("leaf", "root") for step in verilog.STEPS]
+    shown = [f"verilog: step {number} of {len(steps)}: {step}" for number, step in enumerate(steps, 1)]
+    assert result.stderr.splitlines() == [f"verilog: {len(steps)} steps", *shown]
+
+
 def test_missing_yosys(tmp_path: Path, monkeypatch):
     def find_yosys(requirement):
         raise verilog.YosysError("Could not find an acceptable Yosys binary")

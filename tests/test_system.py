@@ -262,6 +262,33 @@ def test_a_system_that_gets_stuck_says_where(monkeypatch, policy, refresh):
     assert re.search(r"\d+ chunks live, 0 stores held, 0 requests in memory, ", str(caught.value))
 
 
+@pytest.mark.parametrize(
+    ("slow", "settings"),
+    [
+        ("a request", {"fabric.request_ns": 1_000_000}),
+        ("a GPU", {"variation.clock_scale": [0.001, 1.0, 1.0]}),
+        ("a link", {"link.gb_s": 0.0004}),
+        ("a link to one GPU", {"variation.link_gb_s": [20.0, 0.0004, 20.0]}),
+    ],
+)
+def test_slow_is_not_stuck(slow, settings):
+    """Nothing happens for hundreds of thousands of cycles, and then goes on."""
+    result = run(ODD, "t3", settings)
+    check(result)
+    assert result.record.time_ns.total > 10 * run(ODD, "t3").record.time_ns.total, slow
+
+
+@pytest.mark.parametrize("policy", ["sequential", "t3"])
+def test_a_slower_link_never_gives_a_faster_run(policy):
+    rates = (0.0004, 0.0015, 0.002, 1)
+    times = [run(ODD, policy, {"link.gb_s": rate}).record.time_ns.total for rate in rates]
+    assert times == sorted(times, reverse=True) and len(set(times)) == len(times)
+
+
+def test_the_shortest_link_latency_works():
+    check(run(ODD, "t3", {"link.latency_ns": 1}))
+
+
 def test_a_lost_neighbour_is_a_deadlock(monkeypatch):
     """GPU 0 never gets what GPU 1 sends: the senders run out of credits, nobody finishes."""
     program = System.program

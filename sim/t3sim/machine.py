@@ -113,7 +113,7 @@ def _chain(name: str) -> list[tuple[str, dict[str, Any]]]:
             raise ValueError(f"machine file {label}: base must be the name of a preset or file, not {shortened(base)}")
         if len(chain) == MOST_BASES:
             raise ValueError(
-                f"machine file {name}: a chain of base files may have {MOST_BASES}, and {label} has a base"
+                f"machine file {chain[0][0]} has a chain of more than {MOST_BASES - 1} base files: put some into one"
             )
         name, folder = base, Path(label).parent
 
