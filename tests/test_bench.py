@@ -10,6 +10,7 @@ from sample_result import sample_run
 from t3sim import bench, cli
 from t3sim.bench import Target, attribute
 from t3sim.machine import load_machine
+from t3sim.provenance import Provenance
 from t3sim.request import RunRequest
 from t3sim.speed import PartSpeed
 from t3sim.workload import model_workload
@@ -51,6 +52,7 @@ def test_record(requests, tmp_path: Path):
     content = json.loads((tmp_path / "out" / "bench.json").read_text())
     assert content["rtl_seconds"] == pytest.approx(5 + 0.5 + 0.5 + 1 + 0.1)
     assert content["rtl_share"] == pytest.approx(7.1 / 40)
+    assert content["provenance"] == Provenance.of(load_machine("paper")).model_dump(mode="json")
     clocks = 1650e3 * 8  # us, 1 GHz, GPUs
     measured = [target["measured"] for target in content["targets"]]
     assert measured == pytest.approx([clocks / 40 / 10, 2.0, 1.0, 2e6])

@@ -6,6 +6,7 @@ Absolute speeds belong to a computer and a moment, so what is held against a tar
 from dataclasses import asdict, dataclass, replace
 
 from .machine import load_machine
+from .provenance import Provenance
 from .request import RunRequest, RunResult
 from .result import Contention, Result
 from .runs import Watch, run_policies
@@ -70,6 +71,7 @@ class Bench:
     evaluated_share: float
     simulate_seconds: float
     golden_seconds: float
+    provenance: Provenance
 
     @property
     def rtl_seconds(self) -> float:
@@ -84,7 +86,8 @@ class Bench:
     def to_record(self) -> dict:
         """What ``bench.json`` holds."""
         ok = {target.name: target.ok for target in self.targets}
-        return {"schema": 1, **asdict(self), "ok": ok, "rtl_seconds": self.rtl_seconds, "rtl_share": self.rtl_share}
+        seconds = {"rtl_seconds": self.rtl_seconds, "rtl_share": self.rtl_share}
+        return {"schema": 1, **asdict(self), "provenance": self.provenance.model_dump(mode="json"), "ok": ok, **seconds}
 
 
 def bench(request: RunRequest, watch: Watch) -> Bench:
@@ -138,6 +141,7 @@ def summarise(request: RunRequest, sequential: RunResult, tracked: RunResult, go
         evaluated_share=rtl.cycles_evaluated / rtl.cycles,
         simulate_seconds=tracked.wall.simulate,
         golden_seconds=golden.wall.simulate,
+        provenance=Provenance.of(request.machine),
     )
 
 
