@@ -70,9 +70,8 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
         raise Failure(str(error)) from error
     console = wide_console()
     console.print(proof_table(verdicts))
-    console.print(
-        f"{len(verdicts)} task{'s' * (len(verdicts) != 1)} in {time.monotonic() - started:.0f} s, {workers} side by side"
-    )
+    count = f"{len(verdicts)} task{'' if len(verdicts) == 1 else 's'}"
+    console.print(f"{count} in {time.monotonic() - started:.0f} s, {workers} side by side")
     _report_failures(verdicts, place, console)
 
 
