@@ -21,6 +21,14 @@ from t3sim.result import (
 from t3sim.workload import Workload, model_workload
 
 PROVENANCE = Provenance(settings={"link.gb_s": 100.0}, machine="0" * 32, hardware="1" * 32, sources="2" * 32)
+IDENTITIES = (
+    "gemm_write_closed_form", "rs_read_closed_form", "rs_write_closed_form", "ag_read_closed_form",
+    "ag_write_closed_form", "wall_is_compute_exposed_idle", "requests_all_answered", "dram_lines_match_bytes",
+)  # fmt: skip
+TRACKED_IDENTITIES = (
+    "updates_counted_are_updates_sent", "tiles_counted_are_tiles_mapped", "triggers_are_blocks_mapped",
+    "dma_reads_see_all_counted_updates", "no_hardware_error",
+)  # fmt: skip
 T_NLG = model_workload("t-nlg", "fc2", 8)
 TOTAL_US = {
     "sequential": 2250.0, "sequential-pipelined": 2230.0, "sequential-nmc": 2220.0, "t3": 1800.0, "t3-mca": 1650.0,
@@ -62,7 +70,7 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
             compute=stream, communication=stream, dram=dram, cu_stall_ns={"loads": 1e4, "stores": 2e4},
             link_busy_ns=4e5, link_idle_ns=1.2e6, window_stall_ns=0.0,
         ) if policy != "ideal-overlap" else None,
-        identities={"traffic_closed_forms": True, "updates_counted_equal_sent": True},
+        identities=dict.fromkeys((*IDENTITIES, *(TRACKED_IDENTITIES if tracked else ())), True),
     )  # fmt: skip
 
 

@@ -153,8 +153,9 @@ def _link_arrays(sizes: Sizes, steps: list[dict[str, int]]) -> Arrays:
 
 def _map_arrays(sizes: Sizes, gpu: int) -> Arrays:
     plan = sizes.plan
-    descriptor_of = _zeros(plan.gpus)
-    descriptor_of[[entry.chunk for entry in ring_maps(gpu, plan.gpus)]] = np.arange(plan.gpus)
+    descriptor_of, addends = _zeros(plan.gpus), _zeros(plan.gpus)
+    for descriptor, entry in enumerate(ring_maps(gpu, plan.gpus)):
+        descriptor_of[entry.chunk], addends[entry.chunk] = descriptor, entry.addends
     first, start, rows = _reflection(plan)
     parts = [part for parts in plan.parts for part in parts]
     return {
@@ -162,6 +163,8 @@ def _map_arrays(sizes: Sizes, gpu: int) -> Arrays:
         "part_chunk": np.repeat(np.arange(plan.gpus), [len(parts) for parts in plan.parts]),
         "part_at": tile_map(plan.grid, parts),
         "descriptor_of": descriptor_of,
+        "chunk_addends": addends,
+        "performed": _zeros(0 if plan.sequential else plan.grid.lines, dtype=np.uint8),
         "chunk_at": tile_map(plan.grid, plan.partition.chunks),
         "held_head": _full(-1, DESCRIPTORS),
         "held_tail": _full(-1, DESCRIPTORS),
@@ -198,7 +201,6 @@ def _data_arrays(sizes: Sizes, partial: NDArray[np.float16] | None) -> Arrays:
         "carry_of": sizes.plan.carried.number_of,
         "partial": _zeros(1, 4) if partial is None or not len(partial) else to_words(partial),
         "memory": _zeros(carried, 4),
-        "addends": _zeros(carried),
         "updates": _zeros(2 * sizes.config.slices, 6),
     }
 

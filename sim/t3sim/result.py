@@ -167,8 +167,11 @@ class Contention(_Record):
 
 
 class Result(_Record):
-    """One simulation's result. ``identities``: accounting identity -> it held. ``machine`` is a name, which two machine
-    files may share; ``provenance`` says what was simulated."""
+    """One simulation's result.
+
+    ``identities``: accounting identity -> it held; None if nothing was observed. ``machine`` is a name, which two
+    machine files may share; ``provenance`` says what was simulated.
+    """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
@@ -188,7 +191,7 @@ class Result(_Record):
     rtl: RtlRecord | None
     data_check: DataCheck | None
     contention: Contention | None
-    identities: dict[str, bool]
+    identities: dict[str, bool | None]
 
     def to_json(self) -> str:
         """The text of ``result.json``: fields in the order of this class, deterministic."""

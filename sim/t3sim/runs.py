@@ -43,7 +43,7 @@ def run_policies(request: RunRequest, policies: Sequence[Policy], watch: Watch) 
 def failures(result: Result) -> list[str]:
     """What is wrong with a result: accounting identities that do not hold, output elements that differ."""
     found = [
-        f"{result.policy}: identity {name} does not hold" for name, holds in result.identities.items() if not holds
+        f"{result.policy}: identity {name} does not hold" for name, holds in result.identities.items() if holds is False
     ]
     if result.data_check and result.data_check.mismatches:
         check = result.data_check

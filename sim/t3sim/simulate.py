@@ -2,21 +2,18 @@
 
 import time
 from collections.abc import Callable
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from t3hdl.control import register_map as regs
 
 from .abi import Hardware
 from .allocate import new_gpu
 from .carried import carried_elements, owners, partial_products, ring_reference, to_words
-from .collective import closed_forms
 from .engine import state
-from .engine.state import Gpu
 from .engine.words import PART_NAMES, instance_counts
 from .hardware import open_hardware
-from .observe import contention, dram_totals, timeline
+from .identities import UnitCounters, identities, read_units
+from .observe import contention, timeline
 from .plan import Plan
 from .policy import COMPUTED
 from .provenance import Provenance
@@ -108,7 +105,8 @@ def _ns(plan: Plan, cycles: float) -> float:
 def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float16]]) -> Result:
     plan, request = system.plan, system.plan.request
     tracked = not plan.sequential
-    tracker = _tracker(system) if tracked else None
+    evaluations = _evaluations(system, hardware) if request.hardware == "rtl" else None  # before the bus is read
+    units = read_units(system)
     check = _check_data(system, partials) if len(plan.carried.lines) else None
     return Result(
         policy=request.policy,
@@ -122,12 +120,12 @@ def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float1
         gemm=GemmRecord.of(request.tiling),
         time_ns=_times(system),
         traffic_bytes_per_gpu=_traffic(system),
-        tracker=tracker,
+        tracker=_tracker(units) if tracked else None,
         blocks=BlocksRecord(by_tile=_sum(system, "by_tile"), by_chunk=_sum(system, "by_chunk")) if tracked else None,
-        rtl=_evaluations(system, hardware) if request.hardware == "rtl" else None,
+        rtl=evaluations,
         data_check=check,
         contention=contention(system),
-        identities=_identities(system, tracker),
+        identities=identities(system, units),
     )
 
 
@@ -170,15 +168,14 @@ def _traffic(system: System) -> TrafficBytes:
     return TrafficBytes(**values, init_write=cleared, total=sum(values.values()))
 
 
-def _tracker(system: System) -> TrackerRecord:
-    """Counters of the hardware, read over its bus."""
-    numbers = range(len(system.gpus))
+def _tracker(units: list[UnitCounters]) -> TrackerRecord:
+    """Totals of what the units counted."""
     return TrackerRecord(
-        updates=_sum(system, "updates_counted"),
-        tiles=_sum(system, "tiles_done"),
-        triggers=_sum(system, "triggers"),
-        peak_entries=max(system.read(number, regs.PEAK_ENTRIES) for number in numbers),
-        overflowed_chunks=sum(system.read(number, regs.OVERFLOWED) for number in numbers),
+        updates=sum(unit.updates for unit in units),
+        tiles=sum(unit.tiles for unit in units),
+        triggers=sum(unit.triggers for unit in units),
+        peak_entries=max(unit.peak_entries for unit in units),
+        overflowed_chunks=sum(unit.overflowed_chunks for unit in units),
     )
 
 
@@ -206,46 +203,3 @@ def _check_data(system: System, partials: list[NDArray[np.float16]]) -> DataChec
         mismatches += int(np.count_nonzero(got != np.ascontiguousarray(expected).view(np.uint16)))
     elements = carried_elements(plan.carried, plan.grid)
     return DataCheck(elements=elements * len(system.gpus), mismatches=mismatches)
-
-
-def _identities(system: System, tracker: TrackerRecord | None) -> dict[str, bool]:
-    """Accounting identities (name: it holds); see docs/results.md."""
-    plan = system.plan
-    sums = cast("NDArray[np.int64]", sum(gpu.bytes_by_cause for gpu in system.gpus))
-    expected = closed_forms(plan.request.policy, plan.gpus, plan.grid.output_bytes)
-    if plan.request.mirror:
-        expected = {cause: value for cause, value in expected.items() if _chunks_equal(plan)}
-        sums = sums * plan.gpus
-    found = {f"{cause}_closed_form": int(sums[CAUSES.index(cause)]) == value for cause, value in expected.items()}
-    found["wall_is_compute_exposed_idle"] = all(_covers(gpu) for gpu in system.gpus)
-    found["requests_all_answered"] = all(gpu.s["nodes_used"][0] == 0 for gpu in system.gpus)
-    found["dram_lines_match_bytes"] = all(_lines_match(gpu) for gpu in system.gpus)
-    if tracker is not None:
-        lines = sum(int(gpu.s["updates_local"][0]) + int(gpu.received[0].sum()) for gpu in system.gpus)
-        found["updates_counted_are_updates_sent"] = tracker.updates == lines
-        found["dma_reads_see_all_counted_updates"] = _sum(system, "early_reads") == 0
-        found["no_hardware_error"] = all(
-            system.read(number, regs.STATUS) >> regs.Status["unmatched"].offset == 0 for number in range(plan.simulated)
-        )
-    return found
-
-
-def _chunks_equal(plan: Plan) -> bool:
-    return len({plan.grid.chunk_bytes(chunk) for chunk in plan.partition.chunks}) == 1
-
-
-def _covers(gpu: Gpu) -> bool:
-    s = gpu.s[0]
-    return bool(s["compute_cycles"] + s["exposed_cycles"] + s["idle_cycles"] == s["finish"])
-
-
-def _lines_match(gpu: Gpu) -> bool:
-    """DRAM moved as many lines as requests carried bytes for (short lines count as whole).
-
-    Besides them it reads one line for each update if updates are atomics, and none otherwise.
-    """
-    totals, atomic = dram_totals(gpu), bool(gpu.channel["distance"]["atomic"][0])
-    lines = totals["reads"] + totals["writes"] + totals["updates"]
-    moved = int(gpu.bytes_by_cause.sum())
-    extra = totals["updates"] if atomic else 0
-    return moved <= 32 * lines and int(gpu.wait.sum()) == lines and totals["atomic_reads"] == extra

@@ -45,7 +45,7 @@ REFUSED = tuple(_WORDS.outputs[f"{stream}_refused"][0] for stream in ("compute",
 SLICE_IDLE, WAKE_AT = _WORDS.outputs["idle"][0], _WORDS.outputs["wake_at"][0]
 NO_LIMIT = (1 << OCCUPANCY_BITS) - 1
 BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = range(4)
-READ_OP, STORE_OP = 0, 1
+READ_OP, STORE_OP, FIRST_UPDATE_OP = 0, 1, 2
 DRAM_READ, DRAM_WRITE, DRAM_UPDATE = range(3)
 
 
@@ -63,6 +63,10 @@ def _carry_out(g, node, data):
 def _performed(g, n, done):
     """A write or update is in memory."""
     p, s, node = g.p[0], g.s[0], g.nodes[n]
+    if node.word0 >> OP & 7 >= FIRST_UPDATE_OP:
+        line = (node.word0 & LINE_MASK) - p.out_base
+        if 0 <= line < g.performed.shape[0]:
+            g.performed[line] += 1
     if node.cause == GEMM_WRITE:
         if p.hold_store and node.owner >= 0:
             stored(g, node.owner, 1, done)
@@ -122,8 +126,7 @@ def _accept(g, c, n, op, now):
     wait = now - node.available
     g.wait[node.queue >> 1, min(wait, WAIT_BINS - 1)] += 1
     g.inside[node.queue >> 1, c] -= 1
-    if op >= 2:
-        s.updates_counted = s.updates_counted + 1
+    if op >= FIRST_UPDATE_OP:
         s.own_counted = s.own_counted + (g.part_chunk[node.part] == p.gpu)
     if node.cause == GEMM_WRITE and not p.hold_store and node.owner >= 0:
         stored(g, node.owner, 1, now + 1)

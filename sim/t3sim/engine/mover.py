@@ -11,7 +11,7 @@ from t3hdl.layouts import DmaCommand
 from t3hdl.signatures import trigger_signature, word_map
 
 from ..compiled import inner
-from .requests import make_request, send
+from .requests import LINE_MASK, make_request, send
 from .rows import carried_line, free_row, new_row, row_bytes, transmit, write_row
 from .state import COMM_READ, DMA, FAR, KERNEL, RS_READ, RS_WRITE
 from .words import TRIGGER, part_in, part_out
@@ -24,7 +24,7 @@ READ_OP = 0
 WAITING_INPUT, LAUNCHING, MOVING = range(3)
 ROW_SHIFT, COL_SHIFT = DmaCommand["row"].offset, DmaCommand["col"].offset
 OP_SHIFT, BY_CHUNK = DmaCommand["op"].offset, DmaCommand["by_chunk"].offset
-LINE_MASK = (1 << DmaCommand["base"].width) - 1
+COMMAND_LINE = (1 << DmaCommand["base"].width) - 1
 TILE_MASK = (1 << DmaCommand["row"].width) - 1
 
 
@@ -57,9 +57,9 @@ def take_command(g, payload, now):
     move.row1 = move.row0 + (second & TILE_MASK)
     move.col1 = move.col0 + (second >> 12 & TILE_MASK)
     move.pitch = second >> 24 & 0xFFFF
-    move.source = words[payload + 2] & LINE_MASK
+    move.source = words[payload + 2] & COMMAND_LINE
     move.source2 = -1
-    move.target = words[payload + 3] & LINE_MASK
+    move.target = words[payload + 3] & COMMAND_LINE
     move.op = first >> OP_SHIFT & 7
     move.link, move.tagged = 1, 1
     move.read_cause, move.write_cause = RS_READ, RS_WRITE
@@ -204,12 +204,14 @@ def row_line_read(g, n, done):
     p, node = g.p[0], g.nodes[n]
     r = node.owner
     row = g.rows[r]
+    if row.mover == DMA:
+        line = (node.word0 & LINE_MASK) - p.out_base
+        if g.performed[line] < g.chunk_addends[row.chunk]:
+            g.s[0].early_reads = g.s[0].early_reads + 1
     if node.carry >= 0:
         row.carried |= 1 << node.row
         for word in range(4):
             g.row_data[r, node.row, word] = g.memory[node.carry, word]
-        if row.mover == DMA and g.addends[node.carry] < 2:
-            g.s[0].early_reads = g.s[0].early_reads + 1
     row.left = row.left - 1
     if row.left == 0:
         if row.link:

@@ -57,7 +57,6 @@ def run_updates(g, step):
     s = g.s[0]
     for i in range(s.update_count):
         _run(g, step, g.updates[i, 0], g.updates[i, 1], g.updates[i, 2:])
-        g.addends[g.updates[i, 0]] += 1
     s.update_count = 0
 
 

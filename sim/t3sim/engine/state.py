@@ -7,7 +7,7 @@ import numpy as np
 from ..hbm_state import CHANNEL
 from .reference import Bundle
 
-WORD, NUMBER, FLAG = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_)
+WORD, NUMBER, FLAG, COUNT = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)
 FAR = 1 << 62
 """A cycle that never comes."""
 
@@ -118,7 +118,7 @@ SCALARS = _record(
     own_counted="i8", early_chunks="i8", bad_commands="i8", refused="i8",
     state="i8", state_since="i8", compute_cycles="i8", exposed_cycles="i8", idle_cycles="i8", exposed_count="i8",
     rs_first="i8", rs_last="i8", ag_first="i8", ag_last="i8", finish="i8", done="i8",
-    tiles_done="i8", triggers="i8", by_tile="i8", by_chunk="i8", updates_counted="i8", updates_local="i8",
+    triggers="i8", by_tile="i8", by_chunk="i8", updates_local="i8",
     stall_cycles="i8", store_stall_cycles="i8",
 )  # fmt: skip
 
@@ -170,6 +170,8 @@ class Gpu(Bundle):
         "received": (WORD, 2),  # [2, parts] lines performed of incoming parts of RS and AG
         "part_lines": (WORD, 1),
         "part_chunk": (WORD, 1),  # chunk of a part; with T3 the parts are the chunks
+        "chunk_addends": (WORD, 1),  # [chunks] updates that each line gets before the DMA engine may read it
+        "performed": (COUNT, 1),  # [output lines] updates performed; with a tracked output only
         "part_at": (WORD, 2),  # [tile rows, tile columns] part of a tile
         "descriptor_of": (WORD, 1),  # [chunks]
         "chunk_at": (WORD, 2),  # [tile rows, tile columns] chunk of a tile
@@ -194,7 +196,6 @@ class Gpu(Bundle):
         "carry_of": (NUMBER, 1),  # [output lines] carried line number or -1
         "partial": (WORD, 2),  # [carried, 4]
         "memory": (WORD, 2),  # [carried, 4]
-        "addends": (WORD, 1),  # [carried] updates performed
         "updates": (WORD, 2),  # [channels, 6] op-and-stores of this cycle: carried line, op, data
         "evaluated": (WORD, 1),  # [parts] evaluations, in the order of words.PART_NAMES
         "bytes_by_cause": (WORD, 1),

@@ -136,7 +136,6 @@ def _gather_trigger(g, now):
     words[base + COMMAND_DONE_IN] = done
     s.commands_done = s.commands_done - done
     pulse = changed or done != 0 or words[base + TILE_DONE_IN] != 0 or words[base + CHUNK_DONE_IN] != 0
-    s.tiles_done = s.tiles_done + words[base + TILE_DONE_IN]
     taken = offer_command(g, now)
     g.part_active[TRIGGER_PART] = pulse or taken or g.part_wake[TRIGGER_PART] <= now
 
