@@ -5,12 +5,12 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from t3sim.manifest import MANIFEST, Manifest
-from t3sim.output import STAGING, output_folder
+from t3sim.output import output_folder
+from t3sim.staging import MARKER, STAGING
 
 
 def write(target: Path, **files: str) -> None:
@@ -229,7 +229,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Path, exist
     killed = subprocess.run([sys.executable, "-c", KILLED, str(target)], check=False)
     assert killed.returncode == -signal.SIGKILL
     (place,) = (target if exists else tmp_path).glob(f"{STAGING}*")
-    assert (place / "result.json").read_text() == "half"
+    assert (place / "output" / "result.json").read_text() == "half"
     write(target, result__json="1")
     assert tree(tmp_path) == {"out/result.json": "1"}
     assert not list(tmp_path.rglob(f"{STAGING}*"))
@@ -262,22 +262,128 @@ def test_a_folder_that_no_lock_protects_is_not_taken_for_left(tmp_path: Path, mo
     assert tree(tmp_path) == {"a/result.json": "1", "b/result.json": "2"}
 
 
-@pytest.mark.parametrize("at", range(1, 9))
-def test_a_replacement_that_is_cut_off_anywhere_can_be_repeated(tmp_path: Path, monkeypatch, at: int):
-    target, calls, replace = tmp_path / "out", 0, os.replace
-    write(target, result__json="old", config__toml="old", t3___result__json="old")
+@pytest.mark.parametrize("marker", [None, "", "another machine\n"])
+def test_a_users_folder_with_such_a_name_is_left_alone(tmp_path: Path, marker: str | None):
+    for place in (tmp_path, tmp_path / "out"):
+        (place / f"{STAGING}mine").mkdir(parents=True)
+        (place / f"{STAGING}mine" / "thesis").write_text("mine")
+        if marker is not None:
+            (place / f"{STAGING}mine" / MARKER).write_text(marker)
+    before = tree(tmp_path)
+    write(tmp_path / "out", result__json="1")
+    assert tree(tmp_path) == before | {"out/result.json": "1"}
 
-    def cut_off(*arguments):
+
+CUTS = 7
+"""Renames of a replacement: the manifest, three new files, the manifest again, and what undoes them."""
+
+
+@pytest.mark.parametrize("at", range(1, CUTS))
+def test_a_replacement_that_fails_anywhere_loses_nothing(tmp_path: Path, monkeypatch, at: int):
+    """The folder is as before, and the new results are whole elsewhere."""
+    target, calls, replace = tmp_path / "out", 0, Path.replace
+    write(target, result__json="old", config__toml="old", t3___result__json="old")
+    before = tree(target)
+
+    def fail_once(path: Path, other: Path) -> Path:
         nonlocal calls
         calls += 1
         if calls == at:
-            raise OSError(5, "Input/output error")
-        replace(*arguments)
+            raise OSError(5, "Input/output error", str(other))
+        return replace(path, other)
 
-    monkeypatch.setattr(os, "replace", cut_off)
-    with suppress(OSError):
+    monkeypatch.setattr(Path, "replace", fail_once)
+    if at == 1:  # the manifest of the output itself
+        with pytest.raises(OSError, match="Input/output error"):
+            write(target, result__json="new", config__toml="new", timeline__png="new")
+        assert tree(tmp_path) == {f"out/{name}": text for name, text in before.items()}
+        return
+    with pytest.raises(
+        ValueError, match="the results cannot be moved to .*Input/output error.* They are in .*t3-output"
+    ):
         write(target, result__json="new", config__toml="new", timeline__png="new")
-    monkeypatch.setattr(os, "replace", replace)
-    assert set(tree(target).values()) <= {"old", "new"}
+    assert calls > at, "something was undone"
+    kept = {"result.json": "new", "config.toml": "new", "timeline.png": "new"}
+    assert tree(target) == before | {f"t3-output/{name}": text for name, text in kept.items()}
+    monkeypatch.setattr(Path, "replace", replace)
     write(target, result__json="last")
-    assert tree(target) == {"result.json": "last"}
+    assert {name: text for name, text in tree(target).items() if "/" not in name} == {"result.json": "last"}
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "folder of a user's"])
+def test_results_are_kept_if_something_takes_their_place_meanwhile(tmp_path: Path, kind: str):
+    target = tmp_path / "out"
+    with (
+        pytest.raises(ValueError, match=r"They are in .*-t3-output$|in .*/t3-output$"),
+        output_folder(target) as folder,
+    ):
+        (folder / "result.json").write_text("new")
+        if kind == "file":
+            target.write_text("mine")
+        elif kind == "link":
+            target.symlink_to("nowhere")
+        else:
+            target.mkdir()
+            (target / "result.json").write_text("mine")
+    found = [path for path in tmp_path.rglob("result.json") if path.read_text() == "new"]
+    assert len(found) == 1 and "t3-output" in str(found[0])
+    assert kind != "file" or target.read_text() == "mine"
+    assert kind != "folder of a user's" or (target / "result.json").read_text() == "mine"
+
+
+TWO = """
+import sys
+from pathlib import Path
+from t3sim.output import output_folder
+for number in range(40):
+    with output_folder(Path(sys.argv[1])) as folder:
+        for name in "abc":
+            (folder / name).write_text(f"{sys.argv[2]} {number}")
+"""
+
+
+def test_two_processes_with_one_folder_take_turns(tmp_path: Path):
+    command = [sys.executable, "-c", TWO, str(tmp_path / "out")]
+    processes = [subprocess.Popen([*command, name], stderr=subprocess.PIPE, text=True) for name in ("one", "two")]
+    errors = [process.communicate(timeout=120)[1] for process in processes]
+    assert errors == ["", ""]
+    assert Manifest.read(tmp_path / "out").changed(tmp_path / "out") == []
+    assert len(set(tree(tmp_path / "out").values())) == 1
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_manifest_that_never_ends_is_none(tmp_path: Path):
+    (tmp_path / "out").mkdir()
+    os.mkfifo(tmp_path / "out" / MANIFEST)
+    refused(tmp_path / "out", "it holds 't3-manifest.json' and no")
+
+
+def test_files_have_the_mode_that_the_user_wants(tmp_path: Path):
+    script = "import os; os.umask(0o077)\n" + TWO
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "out"), "x"], check=True)
+    modes = {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()}
+    assert modes == {0o600}
+    assert (tmp_path / "out").stat().st_mode & 0o777 == 0o700
+
+
+def test_ctrl_c_does_not_cut_off_a_replacement(tmp_path: Path, monkeypatch):
+    replace, target = Path.replace, tmp_path / "out"
+    write(target, result__json="1")
+
+    def interrupted(path: Path, other: Path) -> Path:
+        os.kill(os.getpid(), signal.SIGINT)
+        return replace(path, other)
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    write(target, result__json="2")
+    assert tree(target) == {"result.json": "2"}
+
+
+def test_manifests_in_the_repository_are_true():
+    docs = Path(__file__).parents[1] / "docs"
+    found = sorted(path.parent for path in docs.rglob(MANIFEST))
+    assert len(found) >= 3
+    for folder in found:
+        manifest = Manifest.read(folder)
+        assert manifest is not None and manifest.files, folder
+        assert manifest.changed(folder) == [], folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console, RenderableType
-from sample_result import sample_result
+from sample_result import PROVENANCE, sample_result
 from t3sim import console
 from t3sim.bench import Bench, Cost, PartBench, Target
 from t3sim.doctor import Check, doctor_table
@@ -33,6 +33,7 @@ def bench() -> Bench:
         targets=[Target(name="HBM model, requests/s on stream_read", measured=2e6, limit=3e6, ceiling=False)],
         costs=[Cost(event="update", count=2_000_000, per_event=9.75)],
         parts=parts, evaluations=30_000_000, evaluated_share=0.15, simulate_seconds=40.0, golden_seconds=38.0,
+        provenance=PROVENANCE,
     )  # fmt: skip
 
 

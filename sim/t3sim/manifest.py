@@ -10,12 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from . import __version__
+from .user_input import read_file
 
 MANIFEST = "t3-manifest.json"
 """Name of the manifest in every output folder."""
+MOST_BYTES = 1 << 24
+"""Size of a manifest: a hundred thousand files."""
+LONGEST_PART = 255
+"""Bytes in a name, on any file system."""
 
 
 class Manifest(BaseModel):
@@ -37,6 +42,8 @@ class Manifest(BaseModel):
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or not path.parts:
                 raise ValueError(f"{name!r} is not a path inside the folder")
+            if max(len(os.fsencode(part)) for part in path.parts) > LONGEST_PART:
+                raise ValueError(f"{name!r} is longer than a name can be")
         return files
 
     @classmethod
@@ -49,8 +56,8 @@ class Manifest(BaseModel):
         """The manifest in ``folder``; None if there is none, or none that this program could have written."""
         path = folder / MANIFEST
         try:
-            return None if path.is_symlink() else cls.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError):
+            return None if path.is_symlink() else cls.model_validate_json(read_file(path, MOST_BYTES))
+        except (OSError, ValueError):
             return None
 
     def merged(self, other: "Manifest") -> "Manifest":

@@ -10,17 +10,17 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, overload
 
 from .manifest import EMPTY, MANIFEST, Manifest
+from .staging import STAGING, Staging, locked, remove_left
 
-STAGING = ".t3-partial-"
-"""Prefix of staging folders. Its owner holds a lock on the folder, so that one without a lock is known to be left."""
-KEPT = "t3-output"
-"""Where results are kept that could not be moved into place."""
+_UMASK = os.umask(0)  # it can only be read by setting it
+os.umask(_UMASK)
 LONGEST_NAME = 128
 """Room in bytes for the names of our files below an output folder."""
 
@@ -32,7 +32,7 @@ def write_atomically(path: Path, content: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(content)
-        temporary.chmod(0o644)
+        temporary.chmod(0o666 & ~_UMASK)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -50,31 +50,31 @@ def output_folder(target: Path | None) -> Iterator[Any]:
     Without ``target`` there is no folder: None. Files of an earlier output are replaced, or removed if there is no new
     one of that name; nothing else is touched.
 
-    Raises ValueError if ``target`` may not or cannot be used, at once where that can be known. A file that comes into
-    the way later makes it ValueError, too; then the output is kept, and the message says where.
+    Raises ValueError if ``target`` may not or cannot be used, at once where that can be known. If something comes into
+    the way later, the output is kept elsewhere, ``target`` is as before, and the message says where.
     """
     if target is None:
         yield None
         return
     folder, made, staging = _open(target)
     try:
-        with staging as place:
-            yield place
+        with staging:
+            yield staging.output
             with _undisturbed():
-                _commit(place, folder)
+                _commit(staging, folder)
     except BaseException:
         _unmake(made)
         raise
 
 
-def _open(target: Path) -> tuple[Path, list[Path], "_Staging"]:
+def _open(target: Path) -> tuple[Path, list[Path], "Staging"]:
     """The folder behind ``target``, the parents that were made for it, and the folder to fill. Raises ValueError."""
     made: list[Path] = []
     try:
         folder = _real(target)
         made = _make(folder.parent)
         _check(folder)
-        return folder, made, _Staging(folder if folder.exists() else folder.parent)
+        return folder, made, Staging(folder if folder.exists() else folder.parent)
     except OSError as error:
         _unmake(made)
         where = f" ({error.filename})" if error.filename else ""
@@ -133,7 +133,7 @@ def _check(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise ValueError(f"--out must be a folder, not the file {folder}: choose another name")
-    _remove_left(folder)
+    remove_left(folder)
     others = sorted(name for name in os.listdir(folder) if not name.startswith(STAGING))
     manifest = Manifest.read(folder)
     if others and manifest is None:
@@ -149,68 +149,97 @@ def _in_the_way(path: Path) -> str:
     return f"{path} is not, or no longer, a file as t3 wrote it: move it away, or choose another --out"
 
 
-class _Staging:
-    """A new folder in ``parent``, removed at the end unless it was renamed. Those that were left there are removed."""
-
-    def __init__(self, parent: Path) -> None:
-        _remove_left(parent)
-        while True:
-            self.folder = Path(tempfile.mkdtemp(dir=parent, prefix=STAGING))
-            self.lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
-            with suppress(OSError):  # a file system without locks: nobody will take this folder for one that was left
-                fcntl.flock(self.lock, fcntl.LOCK_EX)
-            if self.folder.exists():  # else another process found it before it was locked, and removed it
-                break
-            os.close(self.lock)
-        self.folder.chmod(0o755)
-
-    def __enter__(self) -> Path:
-        return self.folder
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self.lock)
-
-
-def _remove_left(parent: Path) -> None:
-    """Removes staging folders in ``parent`` whose owner has died, which its lock shows."""
-    for folder in parent.glob(f"{STAGING}*"):
-        with suppress(OSError):  # not ours to open, gone meanwhile, in use, or without locks
-            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder)
-            finally:
-                os.close(lock)
-
-
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the block ends."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    """Ctrl-C and SIGTERM have no effect until the block ends: what they would keep from being written is being written.
+
+    Only the main thread can see to that; elsewhere they end the block as usual.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
-def _commit(staging: Path, folder: Path) -> None:
-    """Moves the files of ``staging`` to ``folder``, in one step if that does not exist."""
-    new = Manifest.of(staging)
-    write_atomically(staging / MANIFEST, new.text())
-    if not folder.exists():
-        staging.rename(folder)
-        return
-    old = Manifest.read(folder) or EMPTY
-    blocked = old.changed(folder) + [name for name in new.files if _is_blocked(folder, name, old)]
-    if blocked:
-        raise ValueError(f"{_in_the_way(folder / blocked[0])}. The results are in {_keep(staging, folder / KEPT)}")
-    write_atomically(folder / MANIFEST, old.merged(new).text())
-    for name in new.files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (staging / name).replace(folder / name)
-    _remove_old(folder, [name for name in old.files if name not in new.files])
-    write_atomically(folder / MANIFEST, new.text())
+def _commit(staging: Staging, folder: Path) -> None:
+    """Moves the output to ``folder``. Raises ValueError if that cannot be; then ``folder`` is as before."""
+    new = Manifest.of(staging.output)
+    write_atomically(staging.output / MANIFEST, new.text())
+    try:
+        if not os.path.lexists(folder):
+            try:
+                staging.output.rename(folder)
+                return
+            except OSError:
+                if not folder.is_dir():  # else another process has made it meanwhile
+                    raise
+        with ExitStack() as stack:
+            with suppress(OSError):  # a file system without locks
+                stack.enter_context(locked(folder, fcntl.LOCK_EX))
+            old = Manifest.read(folder) or EMPTY
+            blocked = old.changed(folder) + [name for name in new.files if _is_blocked(folder, name, old)]
+            if blocked:
+                raise ValueError(f"{_in_the_way(folder / blocked[0])}. The results are in {staging.keep(folder)}")
+            _replace(staging, folder, old, new)
+    except OSError as error:
+        where = error.filename or folder
+        raise ValueError(
+            f"the results cannot be moved to {folder} ({error.strerror}: {where}). They are in {staging.keep(folder)}"
+        ) from error
+
+
+def _replace(staging: Staging, folder: Path, old: Manifest, new: Manifest) -> None:
+    """Puts the files of ``new`` in the place of those of ``old``. Raises OSError; then all are where they were."""
+    done: list[str] = []
+    try:
+        write_atomically(folder / MANIFEST, old.merged(new).text())
+        for name in new.files:
+            done.append(name)
+            _set_aside(folder / name, staging.replaced / name)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (staging.output / name).replace(folder / name)
+        removed = [name for name in old.files if name not in new.files]
+        for name in removed:
+            done.append(name)
+            _set_aside(folder / name, staging.replaced / name)
+            (folder / name).unlink(missing_ok=True)
+        write_atomically(folder / MANIFEST, new.text())
+    except OSError:
+        with suppress(OSError):
+            _put_back(staging, folder, old, new, done)
+        raise
+    _remove_empty(folder, removed)
+
+
+def _set_aside(path: Path, copy: Path) -> None:
+    """A second name for a file that is about to be replaced or removed, or a copy where there are no second names."""
+    if path.exists():
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(path, copy)
+        except OSError:
+            shutil.copy2(path, copy)
+
+
+def _put_back(staging: Staging, folder: Path, old: Manifest, new: Manifest, names: list[str]) -> None:
+    """Undoes what was done to the files ``names``."""
+    for name in reversed(names):
+        if name in new.files and not (staging.output / name).exists():
+            shutil.copy2(folder / name, staging.output / name)
+        if (staging.replaced / name).exists():
+            (staging.replaced / name).replace(folder / name)
+        elif name not in old.files:
+            (folder / name).unlink(missing_ok=True)
+    _remove_empty(folder, names)
+    if old is EMPTY:
+        (folder / MANIFEST).unlink(missing_ok=True)
+    else:
+        write_atomically(folder / MANIFEST, old.text())
 
 
 def _is_blocked(folder: Path, name: str, old: Manifest) -> bool:
@@ -221,20 +250,10 @@ def _is_blocked(folder: Path, name: str, old: Manifest) -> bool:
     return any(parent.is_symlink() or (parent.exists() and not parent.is_dir()) for parent in parents)
 
 
-def _keep(staging: Path, wanted: Path) -> Path:
-    """Renames ``staging`` to ``wanted``, with a number behind it if that is taken."""
-    place, number = wanted, 1
-    while os.path.lexists(place):
-        number += 1
-        place = wanted.with_name(f"{wanted.name}-{number}")
-    return staging.rename(place)
-
-
-def _remove_old(folder: Path, names: list[str]) -> None:
-    """Removes files of an earlier output, and the folders that are empty then."""
+def _remove_empty(folder: Path, names: list[str]) -> None:
+    """Removes the folders of files that are gone, as far as they are empty."""
     for name in names:
-        (folder / name).unlink(missing_ok=True)
         for parent in Path(name).parents:
             if parent.parts:
-                with suppress(OSError):  # the user has put something there
+                with suppress(OSError):  # something is in it
                     (folder / parent).rmdir()
