@@ -25,9 +25,17 @@ class BuildError(Exception):
 
 
 def cache_folder() -> Path:
-    """Where compiled hardware and kernels are kept: ``$OPENT3_CACHE``, else the user's cache folder."""
+    """Where compiled hardware and kernels are kept: ``$OPENT3_CACHE``, else the user's cache folder.
+
+    Raises BuildError if that is in the home of nobody.
+    """
     override = os.environ.get(CACHE_VARIABLE)
-    return Path(override).expanduser() if override else platformdirs.user_cache_path("opent3")
+    try:
+        return Path(override).expanduser() if override else platformdirs.user_cache_path("opent3")
+    except RuntimeError as error:
+        raise BuildError(
+            f"{CACHE_VARIABLE} must be a folder, not {override!r}, whose user does not exist: set it to another one"
+        ) from error
 
 
 def cached(name: str, build: Callable[[Path], Path]) -> Path:
