@@ -83,6 +83,9 @@ def _accepted(case: Case, outcome: Outcome, place: Path, before: Tree, after: Tr
     yield from _whole(folder, str(folder.relative_to(place)), before, after)
     for path in folder.rglob("result.json"):
         yield from _result(path, json.loads(path.read_text("utf-8")))
+    for path in folder.rglob("sweep.json"):
+        if failures := json.loads(path.read_text("utf-8"))["failures"]:
+            yield "wrong acceptances", f"{failures}"
     for path in folder.rglob("config.toml"):
         yield from _machine(case, path)
 

@@ -4,6 +4,7 @@ from random import Random
 
 import click
 from fuzz_case import NO_INTEGERS, NO_NAMES, SMALLEST, TOY, Case, run_of
+from t3hdl.config import PRESETS
 from t3sim import cli
 
 QUICK_PARTS = ("leaf", "root", "monitor", "crossing")
@@ -78,6 +79,14 @@ def names(random: Random) -> Case:
         return Case(arguments=("run", "--machine", "toy", option, wrong), expected="refused", says=option[2:])
     says = option[2:].replace("-", " ").removeprefix("hardware ")
     return Case(arguments=run_of(random, option, wrong), expected="refused", says=says)
+
+
+def presets(random: Random) -> Case:
+    """A hardware preset that may not fit to the toy, with as many channels or not."""
+    preset = random.choice(tuple(PRESETS))
+    channels = str(random.choice((4, PRESETS[preset].slices)))
+    more = ("--hardware-preset", preset, "--set", f"hbm.channels={channels}")
+    return Case(arguments=run_of(random, *more), expected="either")
 
 
 def comparison(random: Random) -> Case:
@@ -173,7 +182,7 @@ def hardware_parameters(random: Random) -> Case:
 
 
 OPTIONS = {
-    usage: 8, helped: 1, groups: 1, names: 4, comparison: 2, refused: 10, cheap: 1, ends_refused: 5,
+    usage: 8, helped: 1, groups: 1, names: 4, presets: 1, comparison: 2, refused: 10, cheap: 1, ends_refused: 5,
     hardware_parameters: 4,
 }  # fmt: skip
 """Generators, and how often each is taken."""

@@ -13,6 +13,7 @@ from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from unittest.mock import patch
 
 from click.testing import CliRunner
 from fuzz_case import Case, Generator
@@ -24,7 +25,7 @@ from fuzz_processes import PAIRS, PROCESSES
 from fuzz_references import REFERENCES
 from fuzz_settings import SETTINGS
 from fuzz_sizes import SIZES
-from fuzz_sweeps import SWEEPS
+from fuzz_sweeps import SWEEPS, small_workload
 from fuzz_tree import tree
 from t3sim import cli
 
@@ -32,7 +33,7 @@ LIMIT_S = 60
 """A case that takes longer hangs."""
 KINDS: dict[str, tuple[int, dict[Generator, int]]] = {
     "sizes and counts": (14, SIZES), "machine values": (26, SETTINGS), "machine files": (14, MACHINES),
-    "output folders": (14, OUTPUTS), "options of all commands": (16, OPTIONS), "sweeps": (6, SWEEPS),
+    "output folders": (14, OUTPUTS), "options of all commands": (16, OPTIONS), "sweeps, model": (6, SWEEPS),
     "validate hbm, alu": (6, REFERENCES), "surroundings": (2, PROCESSES), "pairs of links": (2, PAIRS),
 }  # fmt: skip
 """Kinds of cases, how many of a hundred each gets, and what makes them."""
@@ -115,7 +116,7 @@ def invoke(case: Case) -> Outcome:
 def _here(case: Case) -> Outcome:
     terminate = signal.getsignal(signal.SIGTERM)
     try:
-        with _alarm():
+        with _alarm(), patch("t3sim.reports.suite.model_workload", small_workload):
             result = CliRunner().invoke(
                 cli.main, case.arguments, input=case.stdin, env=dict(case.environment), color=True
             )

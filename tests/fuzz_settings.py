@@ -13,6 +13,8 @@ LISTS = ("variation.start_skew_ns", "variation.clock_scale", "variation.link_gb_
 OTHERS = (*LISTS, "gpu.tiles", "hardware.preset", "hardware.overrides")
 """Keys that take no single number, switch or choice of the machine."""
 PLAIN = tuple(key for key in KEYS if key not in OTHERS)
+STEPS = {"gpu.store_bytes_per_clock": 32, "llc.line_bytes": 32}
+"""Numbers that must be multiples."""
 LARGE = {"egress_buffer_kib", "rx_buffer_kib", "buffer_kib", "capacity_kib", "outstanding_lines_per_cu", "cus"}
 """Keys with which the simulator's memory grows: not to their bound, so that the fuzzer runs beside others."""
 NO_NUMBERS = (
@@ -34,6 +36,11 @@ def own_values() -> dict[str, Any]:
 
 
 OWN = own_values()
+INDEPENDENT = tuple(
+    key for key in PLAIN
+    if isinstance(OWN[key], int | float) and not isinstance(OWN[key], bool) and not key.startswith("hbm.n")
+)  # fmt: skip
+"""Numbers but the timings of the DRAM, which bound each other: few of their combinations are legal."""
 
 
 def text(value: Any) -> str:
@@ -97,7 +104,8 @@ def _inside(random: Random, key: str) -> Any:
         high = min(high, 512)
     if isinstance(OWN[key], int):
         exponent = random.uniform(math.log2(low + 1), math.log2(high + 1))
-        return random.choice((low, low + 1, high, high - 1, min(high, max(low, round(2**exponent - 1)))))
+        value = random.choice((low, low + 1, high, high - 1, min(high, max(low, round(2**exponent - 1)))))
+        return max(low, value - value % STEPS.get(key, 1))
     return random.choice((low, high, math.nextafter(low, high), math.nextafter(high, low), random.uniform(low, high)))
 
 
@@ -108,11 +116,12 @@ def set_to(random: Random, key: str, value: str, expected: str) -> Case:
 
 
 def several(random: Random) -> Case:
-    """Several legal values at once."""
-    numbers = [key for key in PLAIN if isinstance(OWN[key], int | float) and not isinstance(OWN[key], bool)]
-    chosen = random.sample(numbers, random.randint(2, 6))
+    """Several legal values at once, sometimes written down."""
+    chosen = random.sample(INDEPENDENT, random.randint(2, 8))
     settings = [word for key in chosen for word in ("--set", f"{key}={text(_inside(random, key))}")]
-    return Case(arguments=run_of(random, *settings), expected="either")
+    out = random.choice((None, None, "out"))
+    written = () if out is None else ("--out", out)
+    return Case(arguments=run_of(random, *settings, *written), expected="either", out=out)
 
 
 def per_gpu(random: Random) -> Case:

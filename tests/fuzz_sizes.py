@@ -34,6 +34,15 @@ def _bad_size(random: Random, name: str) -> str:
     return random.choice((*NO_INTEGERS, *map(str, (*TOO_SMALL, *TOO_LARGE, *degrees))))
 
 
+def paper_machines(random: Random) -> Case:
+    """A small GEMM on the machines of the paper's size, with any threads."""
+    m, n, k, tp = random.randint(256, 300), random.randint(256, 300), random.randint(4, 80), random.randint(2, 4)
+    machine, threads = random.choice(("paper", "paper-samsung")), random.choice("123")
+    sizes = ("--m", str(m), "--n", str(n), "--k", str(k), "--tp", str(tp))
+    arguments = ("run", "--machine", machine, "--hardware", "golden", "--threads", threads, *sizes)
+    return Case(arguments=arguments, expected="accepted")
+
+
 def large_outputs(random: Random) -> Case:
     """Every size by itself is legal, but the output has too many tiles."""
     m, n = (str(random.randint(1 << 20, MOST)) for _ in "mn")
@@ -66,5 +75,5 @@ def mirrored_data(random: Random) -> Case:
     return Case(arguments=run_of(random, "--mirror", "--data-lines", lines), expected="refused", says="--data-lines")
 
 
-SIZES = {sizes: 8, large_outputs: 1, missing_sizes: 1, counts: 3, mirrored_data: 1}
+SIZES = {sizes: 8, paper_machines: 1, large_outputs: 1, missing_sizes: 1, counts: 3, mirrored_data: 1}
 """Generators, and how often each is taken."""

@@ -1,11 +1,14 @@
-"""Cases of the fuzzer: sweeps, all of which must be refused before their runs, which are of the paper's size."""
+"""Cases of the fuzzer: sweeps, and the tables of a model, with :func:`small_workload` in place of the paper's sizes."""
 
 from random import Random
 
 from fuzz_case import NO_INTEGERS, NO_NAMES, Case
+from fuzz_outputs import GOOD
 from fuzz_settings import KEYS, NO_NUMBERS
+from t3sim.workload import Workload, model_workload
 
 TOY = ("sweep", "--machine", "toy", "--models", "t-nlg", "--sublayers", "op", "--tp", "8")
+GOOD_VARY = ("link.gb_s=10,20", "dma.block=tile,chunk", "link.gb_s=10, 2e1", "link.gb_s=20", 'dma.block="chunk","tile"')
 BAD_VARY = (
     "", "=", "link.gb_s", "link.gb_s=", "link.gb_s=,", "link.gb_s=20,20", "link.gb_s=20,,40", "link.gb_s=[20, 40]",
     "link.gb_s=20,nan", "link.gb_s=inf", "link.gb_s=20,-1", "link.gb_s=20,word", "gb_s=20,40", "link.gb=20,40",
@@ -15,6 +18,27 @@ BAD_VARY = (
     "link.gb_s=true,20", "link.gb_s=1e400,20", "link.gb_s=20,{a=nan}", "link.gb_s=20, # forty", "link.gb_s=[[[]]]",
     "link.gb_s='20','40'", "link.gb_s=2026-11-23T12:00:00Z,20", "hbm.nCL=4096.5,14", "a" * 5000,
 )  # fmt: skip
+
+
+def small_workload(model: str, sublayer: str, tp: int) -> Workload:
+    """A toy in place of a model's GEMM, if that exists."""
+    model_workload(model, sublayer, tp)
+    return Workload(model=model, sublayer=sublayer, tp=2, m=64, n=64, k=16)
+
+
+def good(random: Random) -> Case:
+    """A few runs, which are kept: the same come again."""
+    target, expected, prepare = random.choice(GOOD)
+    policies = ("--policies", random.choice(("t3", "t3,t3-mca", "ideal-overlap")))
+    arguments = (*TOY, "--vary", random.choice(GOOD_VARY), *policies, "--jobs", "1", f"--out={target}")
+    return Case(arguments=arguments, expected=expected, prepare=prepare, out=target)
+
+
+def model(random: Random) -> Case:
+    """The tables of a whole model."""
+    phase = random.choice(("training", "prompt"))
+    more = random.choice(((), ("--attention", "fused"), ("--attention", "unfused"), ("--model", "mega-gpt-2")))
+    return Case(arguments=("model", "--machine", "toy", "--jobs", "1", "--phase", phase, *more), expected="accepted")
 
 
 def vary(random: Random) -> Case:
@@ -59,5 +83,5 @@ def setting(random: Random) -> Case:
     return Case(arguments=(*TOY, "--vary", "dma.block=tile,chunk", "--set", wrong), expected="refused")
 
 
-SWEEPS = {vary: 6, vary_any_key: 3, repeated: 1, which: 4, neither_or_both: 1, setting: 3}
+SWEEPS = {good: 1, model: 1, vary: 6, vary_any_key: 3, repeated: 1, which: 4, neither_or_both: 1, setting: 3}
 """Generators, and how often each is taken."""
