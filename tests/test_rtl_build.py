@@ -183,9 +183,16 @@ def test_full_disk_and_unusable_folder(cache, monkeypatch, tmp_path):
         build(5)
 
 
-def test_a_cache_in_the_home_of_nobody_is_one_message(monkeypatch):
-    monkeypatch.setenv("OPENT3_CACHE", "~nobody-of-this-name/cache")
-    with pytest.raises(BuildError, match="OPENT3_CACHE must be a folder, not '~nobody-of-this-name/cache', whose user"):
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("~nobody-of-this-name/cache", "must be a folder, not '~nobody-of-this-name/cache', whose user does not exist"),
+        ("a/" * 1500, "must be a folder at most 100 levels deep, not 1500"),
+    ],
+)
+def test_a_cache_that_can_never_be_is_one_message(monkeypatch, folder, message):
+    monkeypatch.setenv("OPENT3_CACHE", folder)
+    with pytest.raises(BuildError, match=f"OPENT3_CACHE {message}"):
         cache_folder()
     told = {check.name: check for check in check_all()}
     for name in ("cache folder", "disk"):
