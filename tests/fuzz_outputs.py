@@ -12,6 +12,8 @@ from t3sim.output import output_folder
 
 Scene = tuple[str, Expected, Callable[[Path], None]]
 """The target as it is typed, what is expected of it, and what is there."""
+POLICIES = ("t3-mca", *["ideal-overlap"] * 4)
+"""Mostly one without a timeline, which takes longest to draw."""
 EARLIER = ("result.json", "config.toml", "timing.json", "t3/result.json", "t3/deep/old.txt", "bench.json")
 """Files of an earlier output."""
 
@@ -125,7 +127,7 @@ BAD: tuple[Scene, ...] = (
 def output(random: Random) -> Case:
     """A run, or Verilog, with any target."""
     target, expected, prepare = random.choice(GOOD if random.random() < 0.35 else BAD)
-    command = ("run", *TOY, "--policy", random.choice(("t3-mca", "sequential", "ideal-overlap")))
+    command = ("run", *TOY, "--policy", random.choice(POLICIES))
     if random.random() < 0.3:
         command = ("verilog", "--preset", "small", "--part", random.choice(QUICK_PARTS))
     says = "--out" if expected == "refused" else ""
@@ -153,5 +155,5 @@ def late(random: Random) -> Case:
     return Case(arguments=("run", *TOY, "--out=out"), expected="refused", prepare=prepare, kept="out/t3-output")
 
 
-OUTPUTS = {output: 16, comparison: 1, refused_run: 4, late: 1}
+OUTPUTS = {output: 20, comparison: 1, refused_run: 6, late: 1}
 """Generators, and how often each is taken."""

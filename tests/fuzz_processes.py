@@ -8,7 +8,7 @@ from fuzz_options import usage
 from fuzz_settings import setting
 
 UNUSABLE = (
-    "file", "file/cache", "/dev/null", "/dev/null/cache", "/proc/x", "n" * 300, "a/" * 2500,
+    "file", "file/cache", "/dev/null", "/dev/null/cache", "/proc/x", "n" * 300, "a/" * 1500, "a/" * 2500,
     "~nobody-of-this-name/cache",
     "~nobody-of-this-name", "circle", "circle/cache",
 )  # fmt: skip
@@ -45,7 +45,7 @@ def apart(random: Random) -> Case:
     return Case(arguments=case.arguments, expected="refused", apart=True)
 
 
-PROCESSES = {doctor: 6, no_cache: 1, apart: 1}
+PROCESSES = {doctor: 14, no_cache: 1, apart: 1}
 """Generators, and how often each is taken."""
 
 

@@ -28,13 +28,14 @@ from fuzz_sizes import SIZES
 from fuzz_sweeps import SWEEPS, small_workload
 from fuzz_tree import tree
 from t3sim import cli
+from t3sim.entry import INTERRUPTED
 
 LIMIT_S = 60
 """A case that takes longer hangs."""
 KINDS: dict[str, tuple[int, dict[Generator, int]]] = {
-    "sizes and counts": (14, SIZES), "machine values": (26, SETTINGS), "machine files": (14, MACHINES),
-    "output folders": (14, OUTPUTS), "options of all commands": (16, OPTIONS), "sweeps, model": (6, SWEEPS),
-    "validate hbm, alu": (6, REFERENCES), "surroundings": (2, PROCESSES), "pairs of links": (2, PAIRS),
+    "sizes and counts": (15, SIZES), "machine values": (28, SETTINGS), "machine files": (14, MACHINES),
+    "output folders": (12, OUTPUTS), "options of all commands": (16, OPTIONS), "sweeps, model": (6, SWEEPS),
+    "validate hbm, alu": (6, REFERENCES), "surroundings": (2, PROCESSES), "pairs of links": (1, PAIRS),
 }  # fmt: skip
 """Kinds of cases, how many of a hundred each gets, and what makes them."""
 
@@ -124,6 +125,8 @@ def _here(case: Case) -> Outcome:
         return Outcome(code=-1, stdout="", stderr="", hung=True)
     finally:
         signal.signal(signal.SIGTERM, terminate)
+    if result.exit_code == INTERRUPTED:  # who stops a case wants to stop the fuzzer
+        raise KeyboardInterrupt
     error = None if isinstance(result.exception, SystemExit) else result.exception
     return Outcome(code=result.exit_code, stdout=result.stdout, stderr=result.stderr, error=error)
 

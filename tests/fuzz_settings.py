@@ -119,7 +119,7 @@ def several(random: Random) -> Case:
     """Several legal values at once, sometimes written down."""
     chosen = random.sample(INDEPENDENT, random.randint(2, 8))
     settings = [word for key in chosen for word in ("--set", f"{key}={text(_inside(random, key))}")]
-    out = random.choice((None, None, "out"))
+    out = random.choice((None, None, None, None, None, "out"))
     written = () if out is None else ("--out", out)
     return Case(arguments=run_of(random, *settings, *written), expected="either", out=out)
 
