@@ -8,12 +8,14 @@ FPGA := .venv/.fpga
 SOURCES := hdl sim tb tests mutation
 SEEDS ?= 1
 CYCLES ?= 4000
+CASES ?= 10000
+SEED ?= 1
 # One worker per core, 8 at most: each holds compiled kernels of its own. A file's tests share what they build, so they
 # stay together.
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-long test-all tb mutants area fpga pages lint types clean prerequisites
+.PHONY: run test test-long test-all tb fuzz mutants area fpga pages lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -31,6 +33,9 @@ test-all: $(READY)  ## every proof and test
 
 tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part
 	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)
+
+fuzz: $(READY)  ## CASES command lines made from SEED against what must hold for all of them, and a table
+	$(BIN)/python tests/fuzz.py --cases $(CASES) --seed $(SEED)
 
 mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what notices them (half an hour on two cores)
 	$(BIN)/python mutation/campaign.py --out docs/mutation/mutation.json

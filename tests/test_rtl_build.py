@@ -20,6 +20,7 @@ from t3hdl.emit.verilog import write_verilog
 from t3hdl.signatures import word_map
 from t3sim.abi import Instance
 from t3sim.cache import BuildError, cache_folder
+from t3sim.doctor import check_all
 from t3sim.rtl import CompiledPart, compiled_part
 from t3sim.rtl_build import library
 from t3sim.toolchain import Toolchain, find_toolchain
@@ -180,6 +181,23 @@ def test_full_disk_and_unusable_folder(cache, monkeypatch, tmp_path):
     monkeypatch.setenv("OPENT3_CACHE", str(tmp_path / "file"))
     with pytest.raises(BuildError, match="the cache folder .* cannot be used"):
         build(5)
+
+
+@pytest.mark.parametrize(
+    ("folder", "message"),
+    [
+        ("~nobody-of-this-name/cache", "must be a folder, not '~nobody-of-this-name/cache', whose user does not exist"),
+        ("a/" * 1500, "must be a folder at most 100 levels deep, not 1500"),
+    ],
+)
+def test_a_cache_that_can_never_be_is_one_message(monkeypatch, folder, message):
+    monkeypatch.setenv("OPENT3_CACHE", folder)
+    with pytest.raises(BuildError, match=f"OPENT3_CACHE {message}"):
+        cache_folder()
+    told = {check.name: check for check in check_all()}
+    for name in ("cache folder", "disk"):
+        assert not told[name].ok
+        assert "OPENT3_CACHE" in told[name].remedy
 
 
 def test_bad_verilog_is_refused(cache):

@@ -1,6 +1,7 @@
 """``validate``: the model against the reference simulator's traces, closed forms, clear errors."""
 
 import json
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,6 +105,7 @@ def test_wrong_timings_show(files):
         (lambda c: c["results"].pop("stream"), "trace 'stream' is in .*traces.npz but not in .*reference.json"),
         (lambda c: c["results"].update(more={}), "trace 'more' is in .*reference.json but not in .*traces.npz"),
         (lambda c: c["results"]["stream"].pop("cycles"), "'stream': 'cycles' must be a count, not None"),
+        (lambda c: c["results"]["stream"].update(cycles=True), "'stream': 'cycles' must be a count, not True"),
         (lambda c: c["results"]["stream"].update(requests=5), "for 5 requests .* the trace has 4000"),
         (lambda c: c["results"].update(stream=3), "result 'stream' .* must be a table"),
     ],
@@ -131,6 +133,49 @@ def test_wrong_traces_are_refused(files, trace, message):
         validate(*files, 0.05, False)
     with pytest.raises(ValueError, match=message):
         replay(DEFAULT, trace)
+
+
+def with_bytes(path: Path, offset: int, *values: int) -> None:
+    """Overwrites bytes of the only member's header, which an archive has at its start and again at its end."""
+    content = bytearray(path.read_bytes())
+    for start in (offset, content.rindex(b"PK\x01\x02") + offset + 2):
+        content[start : start + len(values)] = values
+    path.write_bytes(content)
+
+
+def with_broken_data(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[120:160] = bytes([0xFF]) * 40
+    path.write_bytes(content)
+
+
+def with_one_array(path: Path) -> None:
+    with path.open("wb") as file:
+        np.save(file, built_in_traces()["stream"][0])
+
+
+def with_no_array(path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("stream", "no array")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda path: with_bytes(path, 6, 1), "is not an .npz file of arrays .*encrypted"),
+        (lambda path: with_bytes(path, 8, 99), "is not an .npz file of arrays .*compression method"),
+        (with_broken_data, "is not an .npz file of arrays"),
+        (lambda path: path.write_bytes(b""), "is not an .npz file of arrays"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-30]), "is not an .npz file of arrays"),
+        (with_one_array, "is not an .npz file of arrays .but one array."),
+        (with_no_array, "array 'stream' of .* must be an array, not b'no array'"),
+    ],
+)
+def test_broken_archives_are_refused(files, change, message):
+    np.savez_compressed(files[0], stream=built_in_traces()["stream"][0])
+    change(files[0])
+    with pytest.raises(ValueError, match=message):
+        validate(*files, 0.05, False)
 
 
 def test_wrong_files_are_refused(files, tmp_path):

@@ -12,9 +12,10 @@ of one Numba type, so a kernel that is compiled once (``cache=True``) runs with 
 
 import ctypes
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import numba.experimental.function_type  # noqa: F401  Numba does not know WrapperAddressProtocol before
@@ -154,8 +155,9 @@ class Hardware:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.type is PartType}
 
 
-def part_words(config: T3Config) -> dict[str, WordMap]:
-    """The word map of every part of a :class:`Hardware`, by the part's name."""
+@cache
+def part_words(config: T3Config) -> Mapping[str, WordMap]:
+    """The word map of every part of a :class:`Hardware`, by the part's name. To make them takes Amaranth a while."""
     signatures = {
         "slice": slice_signature(config),
         "matcher": matcher_signature(config),
@@ -167,7 +169,7 @@ def part_words(config: T3Config) -> dict[str, WordMap]:
         "registers": registers_signature(config),
         "nmc": nmc_signature(config),
     }
-    return {name: word_map(signature) for name, signature in signatures.items()}
+    return MappingProxyType({name: word_map(signature) for name, signature in signatures.items()})
 
 
 class Instance:

@@ -19,15 +19,34 @@ from filelock import FileLock
 CACHE_VARIABLE = "OPENT3_CACHE"
 """Environment variable that overrides the cache folder."""
 
+MOST_LEVELS = 100
+"""Deepest cache folder: what makes folders with their parents, in Python and in Numba, goes by recursion."""
+
 
 class BuildError(Exception):
     """Something outside OpenT3 keeps the hardware from being compiled; the message says what, and the remedy."""
 
 
 def cache_folder() -> Path:
-    """Where compiled hardware and kernels are kept: ``$OPENT3_CACHE``, else the user's cache folder."""
+    """Where compiled hardware and kernels are kept: ``$OPENT3_CACHE``, else the user's cache folder.
+
+    Raises BuildError if that is in the home of nobody, or too deep.
+    """
     override = os.environ.get(CACHE_VARIABLE)
-    return Path(override).expanduser() if override else platformdirs.user_cache_path("opent3")
+    if not override:
+        return platformdirs.user_cache_path("opent3")
+    try:
+        folder = Path(override).expanduser()
+    except RuntimeError as error:
+        raise BuildError(
+            f"{CACHE_VARIABLE} must be a folder, not {override!r}, whose user does not exist: set it to another one"
+        ) from error
+    if len(folder.parts) > MOST_LEVELS:
+        raise BuildError(
+            f"{CACHE_VARIABLE} must be a folder at most {MOST_LEVELS} levels deep, not {len(folder.parts)}: set it to "
+            "another one"
+        )
+    return folder
 
 
 def cached(name: str, build: Callable[[Path], Path]) -> Path:

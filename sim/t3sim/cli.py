@@ -28,6 +28,7 @@ from .output import output_folder, write_atomically
 from .request import COMPARED, HARDWARE, POLICIES, Policy, RunRequest, SimulationError
 from .result import Result, json_text
 from .tables import bench_tables, result_table, tiling_text
+from .user_input import one_line
 from .workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
 
 
@@ -51,8 +52,10 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         if error.errno == errno.ENOSPC:
             return f"no space left on the disk of {error.filename or 'the output'}: free some, or choose another --out"
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
+        return one_line(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
+    if isinstance(error, BuildError):  # may hold what a compiler said
+        return str(error)
+    return one_line(str(error))
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})

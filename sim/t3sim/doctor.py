@@ -89,7 +89,10 @@ def _fpga() -> Check:
 
 def _guarded(name: str, remedy: str, check: Callable[[Path], Check]) -> Check:
     """``check`` of the cache folder, which is made if it is missing."""
-    folder = cache_folder()
+    try:
+        folder = cache_folder()
+    except BuildError as error:
+        return Check(name=name, ok=False, found="missing", remedy=str(error))
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return check(folder)

@@ -1,11 +1,15 @@
 """Files and values that a user gives: read within limits, and named in messages that stay readable."""
 
 import os
+import re
 import stat
 from pathlib import Path
 
 LONGEST = 80
 """Characters of a user's text that a message repeats."""
+
+LONGEST_WORD = 500
+"""Characters between two spaces of a message."""
 
 
 def read_file(path: Path, most: int) -> bytes:
@@ -32,3 +36,12 @@ def shortened(text: object) -> str:
     """``text`` in quotes, or the representation of another value, with a middle left out if it is long."""
     shown = repr(text)
     return shown if len(shown) <= LONGEST else f"{shown[: LONGEST // 2]}...{shown[-LONGEST // 2 + 3 :]}"
+
+
+def one_line(message: str) -> str:
+    """``message`` without control characters, which would move a terminal's cursor, and with a middle left out of words
+    that are too long to be anything but a user's."""
+    shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in message)
+    return re.sub(
+        rf"\S{{{LONGEST_WORD},}}", lambda word: f"{word[0][: LONGEST // 2]}...{word[0][-LONGEST // 2 :]}", shown
+    )

@@ -2,12 +2,14 @@
 
 import json
 import zipfile
+import zlib
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.hbm import FOREVER, Hbm, HbmParameters, accepts, enqueue_address, new_hbm, statistics, tick
@@ -101,7 +103,7 @@ def validate(traces_npz: Path, reference_json: Path, tolerance: float, refresh: 
 def _compare(name: str, trace: np.ndarray, result: dict[str, Any], parameters: HbmParameters, tolerance: float) -> Row:
     key = "cycles_with_refresh" if parameters.refresh else "cycles"
     for needed in ("requests", key, "row_hits"):
-        if not isinstance(result.get(needed), int) or result[needed] < 0:
+        if type(result.get(needed)) is not int or result[needed] < 0:  # true is an int, too
             raise ValueError(
                 f"reference of trace {name!r}: {needed!r} must be a count, not {shortened(result.get(needed))}"
             )
@@ -124,13 +126,20 @@ def _compare(name: str, trace: np.ndarray, result: dict[str, Any], parameters: H
     )
 
 
+_NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What zipfile raises for an archive that is broken, that it does not know, or that is encrypted."""
+
+
 def _load_traces(path: Path) -> dict[str, np.ndarray]:
     try:
-        with np.load(BytesIO(read_file(path, MOST_BYTES)), allow_pickle=False) as archive:
+        archive = np.load(BytesIO(read_file(path, MOST_BYTES)), allow_pickle=False)
+        if not isinstance(archive, NpzFile):
+            raise ValueError("but one array")
+        with archive:
             traces = {name: archive[name] for name in archive.files}
     except FileNotFoundError as error:
         raise ValueError(f"traces: no file {path}; give an .npz file of traces") from error
-    except (OSError, ValueError, AttributeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, *_NO_ARCHIVE) as error:
         raise ValueError(f"traces: {path} is not an .npz file of arrays ({error})") from error
     if not traces:
         raise ValueError(f"traces: {path} has no arrays; give one array per trace")
@@ -141,6 +150,8 @@ def _load_traces(path: Path) -> dict[str, np.ndarray]:
 
 def _check_trace(what: str, trace: np.ndarray) -> None:
     columns = ", ".join(COLUMNS)
+    if not isinstance(trace, np.ndarray):  # what of an archive is no array comes as bytes
+        raise ValueError(f"{what} must be an array, not {shortened(trace)}")
     if trace.ndim != 2 or trace.shape[1] != len(COLUMNS) or len(trace) == 0 or trace.dtype.kind not in "iu":
         raise ValueError(
             f"{what} must be integers in rows of ({columns}), one row per request, not {trace.dtype} of shape "

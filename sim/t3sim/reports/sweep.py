@@ -17,6 +17,7 @@ from ..policy import COMPUTED
 from ..request import POLICIES, Policy
 from ..result import Result
 from ..runs import failures
+from ..user_input import shortened
 from .evaluation import Evaluation, geomean
 from .experiment import Experiment
 from .store import Store
@@ -205,11 +206,14 @@ def product_of(texts: Sequence[str]) -> dict[str, Variant]:
 
 
 def _texts(values: str) -> list[str]:
-    """The values as text: items of a TOML array, or else words separated by commas."""
+    """The values as text: items of a TOML array, or else words separated by commas. ValueError if they are too deep."""
     try:
-        return [json.dumps(item) for item in tomllib.loads(f"values = [{values}]")["values"]]
+        found = tomllib.loads(f"values = [{values}]")["values"]
     except tomllib.TOMLDecodeError:
         return [name.strip() for name in values.split(",")]
+    except RecursionError as error:
+        raise ValueError(f"--vary must not nest lists so deeply: {shortened(values)}") from error
+    return [json.dumps(item, default=str) for item in found]  # TOML has dates and times, which no machine takes
 
 
 MAX_COMBINATIONS = 256
