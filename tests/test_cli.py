@@ -81,6 +81,20 @@ def test_names_with_brackets_are_no_markup(engine, tmp_path: Path):
     assert f"written to {tmp_path / '[bold]out'}\n" in result.stdout
 
 
+def test_out_without_a_name_is_refused(engine, tmp_path: Path, monkeypatch):
+    """As from a shell variable that is not set."""
+    monkeypatch.chdir(tmp_path)
+    result = t3("run", "--out", "")
+    assert result.exit_code == 2 and "must be the name of a folder, not empty" in result.stderr
+    assert os.listdir(tmp_path) == [] and not engine
+
+
+def test_a_name_with_control_characters_is_shown_without(engine, tmp_path: Path):
+    result = t3("run", "--out", str(tmp_path / "\x1b[31mred"))
+    assert result.stdout.endswith("/\\x1b[31mred\n")
+    assert (tmp_path / "\x1b[31mred" / "result.json").exists()
+
+
 def test_run_without_out_writes_nothing(engine, tmp_path: Path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert t3("run").exit_code == 0

@@ -49,6 +49,15 @@ def test_a_deep_setting_is_refused():
         parse_setting(f"gpu.tiles={'[' * 2000}{']' * 2000}")
 
 
+def test_a_number_of_thousands_of_digits_is_refused_where_it_stands(tmp_path: Path):
+    number = "9" * 5000
+    with pytest.raises(ValueError, match=r"^a setting must have numbers of at most 4300 digits: 'gpu\.cus=999"):
+        parse_setting(f"gpu.cus={number}")
+    (tmp_path / "huge.toml").write_text(f"base = 'toy'\n[gpu]\ncus = {number}")
+    with pytest.raises(ValueError, match=r"machine file .*huge\.toml has a number of more than 4300 digits"):
+        load_machine(tmp_path / "huge.toml")
+
+
 def test_a_byte_order_mark_is_no_statement(tmp_path: Path):
     (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbfbase = 'toy'\n[link]\nlatency_ns = 77\n")
     assert load_machine(tmp_path / "bom.toml").link.latency_ns == 77

@@ -6,7 +6,10 @@ import pytest
 from system_cases import BASE, request
 from t3sim.machine import load_machine
 from t3sim.provenance import Provenance
+from t3sim.reports.experiment import Experiment
+from t3sim.reports.store import Store
 from t3sim.simulate import simulate
+from t3sim.workload import custom_workload
 
 
 def of(folder: Path, text: str) -> Provenance:
@@ -44,6 +47,18 @@ def test_each_setting_shows(setting, value, differs):
         differs
     }
     assert changed.model_dump(mode="json")["settings"] == {setting: value}
+
+
+def test_a_run_that_is_kept_is_of_the_machine_that_was_asked_for(tmp_path: Path):
+    """Also where it differs from the one that was simulated, in what the policy does not use."""
+    store = Store(tmp_path)
+    plain, other = (
+        Experiment(workload=custom_workload(256, 256, 512, 4), machine=load_machine("toy", chosen), policy="sequential")
+        for chosen in ({}, {"dma.buffer_kib": 7, "link.gb_s": 20})
+    )  # fmt: skip
+    store.put(plain, simulate(plain.request()))
+    found = store.get(other)
+    assert found is not None and found.record.provenance == Provenance.of(other.machine)
 
 
 def test_it_stands_in_the_result():

@@ -100,6 +100,7 @@ def test_values_are_read_as_on_the_command_line():
         (("--vary", "gpu.cus=0"), "gpu.cus"),
         (("--vary", "gpu.cus=80,2026-11-23"), "gpu.cus"),
         (("--vary", "gpu.cus=12:00:00"), "gpu.cus"),
+        (("--vary", "link.gb_s=75,inf"), "link.gb_s: input should be a finite number (given: inf)"),
         (("--vary", f"gpu.cus={'[' * 2000}"), "--vary must not nest lists so deeply"),
         (("--vary", "gpu.cus=" + ",".join(map(str, range(1, 300)))), "makes 299 machines; at most 256"),
         (("--vary", "link.gb_s=75", "--tp", "8,x"), "--tp must be numbers of GPUs"),

@@ -14,7 +14,7 @@ from t3hdl.config import PRESETS
 
 from . import __version__
 from .cache import BuildError
-from .cli_errors import Failure, Interrupted, Mismatch, refuse_given
+from .cli_errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
 from .cli_faults import faults
 from .cli_fpga import fpga
 from .cli_model import model
@@ -86,7 +86,7 @@ def _simulation_options(command: Callable) -> Callable:
                      help="Threads; the results do not depend on it."),
         click.option("--seed", type=int, default=0, help="Seed of data and samples."),
         click.option("--data-lines", type=int, help="Lines that carry data. [default: all, or a sample if large]"),
-        click.option("--out", "-o", type=click.Path(path_type=Path),
+        click.option("--out", "-o", type=OUT_FOLDER,
                      help="Folder for results; none are written without it."),
     )  # fmt: skip
     for option in reversed(options):
@@ -210,7 +210,7 @@ def bench(quick: bool, **options: Any) -> None:
 @click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
 @click.option("--part", "parts", multiple=True, help="Part to write, repeatable.  [default: unit, nmc]")
-@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="Folder for the Verilog files.")
+@click.option("--out", "-o", type=OUT_FOLDER, required=True, help="Folder for the Verilog files.")
 def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out: Path) -> None:
     """Write the hardware of one GPU as Verilog: t3_unit.v, and t3_nmc.v for each bank group.
 

@@ -1,6 +1,8 @@
 """Expected errors of the command line: one message on stderr, and an exit code for each kind."""
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,6 +23,19 @@ class Mismatch(click.ClickException):
     """A result or a check that does not hold."""
 
     exit_code = 1
+
+
+class _OutFolder(click.Path):
+    """A folder by a name. No name would be the current folder: that is a shell variable that is not set."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("must be the name of a folder, not empty: give one, or leave --out away", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+OUT_FOLDER = _OutFolder(path_type=Path)
+"""Type of the option ``--out``."""
 
 
 def refuse_given(names: Iterable[str], why: str) -> None:

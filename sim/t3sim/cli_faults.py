@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from .cli_errors import Interrupted, Mismatch, refuse_given
+from .cli_errors import OUT_FOLDER, Interrupted, Mismatch, refuse_given
 from .cli_reports import jobs_option, say_where, wide_console
 from .console import fault_progress
 from .faults.classes import CLASSES, KINDS
@@ -36,7 +36,7 @@ def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tu
 @click.option("--repeat", metavar="KIND:NUMBER", help="Only this fault, with what became of it in words.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of all faults.")
 @jobs_option
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results; none are written without it.")
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def faults(
     count: int, classes: tuple[str, ...], protect: bool | None, repeat: str | None, seed: int, jobs: int,
     out: Path | None,

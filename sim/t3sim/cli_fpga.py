@@ -12,7 +12,7 @@ import click
 from rich.console import Console
 from t3hdl.config import preset as hardware_preset
 
-from .cli_errors import Failure, Interrupted, Mismatch
+from .cli_errors import OUT_FOLDER, Failure, Interrupted, Mismatch
 from .cli_reports import jobs_option, say_where
 from .console import fpga_progress, plain_console
 from .fitted_table import FittedTable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--seeds", "number", type=click.IntRange(1), default=1, help="Seeds to try, from --seed on.")
 @jobs_option
 @click.option("--program", is_flag=True, help="Then load the bitstream into the board, which is connected by USB.")
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder.  [default: out/BOARD-PRESET]")
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder.  [default: out/BOARD-PRESET]")
 def fpga(
     name: str, preset: str | None, seed: int, number: int, jobs: int, program: bool, out: Path | None
 ) -> None:  # fmt: skip

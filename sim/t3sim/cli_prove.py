@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from .cli_errors import Failure, Mismatch, refuse_given
+from .cli_errors import OUT_FOLDER, Failure, Mismatch, refuse_given
 from .cli_reports import wide_console
 from .console import proof_progress
 from .output import output_folder, write_atomically
@@ -33,7 +33,7 @@ EVENTS = 40
     show_default="usable cores",
     help="Proofs side by side.",
 )
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results and waveforms.")
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results and waveforms.")
 def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: Path | None) -> None:  # fmt: skip
     """Prove the properties of the hardware, all or those whose NAME or component is given.
 

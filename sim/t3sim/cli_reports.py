@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from .cli_errors import Failure, Interrupted, Mismatch
+from .cli_errors import OUT_FOLDER, Failure, Interrupted, Mismatch
 from .console import plain_console, runs_progress
 from .machine import parse_setting, preset_names
 from .output import output_folder, write_atomically
 from .reports.suite import QUICK_TABLES, TABLES, Suite
 from .request import HARDWARE, Hardware
 from .result import json_text
+from .user_input import one_line
 
 if TYPE_CHECKING:
     from .reports.evaluation import Evaluation
@@ -55,7 +56,7 @@ def jobs_option(command: Any) -> Any:
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 @jobs_option
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results; none are written without it.")
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def reproduce(
     only: tuple[str, ...], quick: bool, hardware: Hardware, machine: str, settings: tuple[str, ...], jobs: int,
     out: Path | None,
@@ -104,7 +105,7 @@ def _print(evaluation: "Evaluation", record: "Reproduction", tables: Sequence[st
 def say_where(out: Path | None) -> None:
     """Says where results were written, if they were."""
     if out is not None:
-        click.echo(f"written to {click.format_filename(out)}")
+        click.echo(one_line(f"written to {click.format_filename(out)}"))
 
 
 def wide_console() -> Console:

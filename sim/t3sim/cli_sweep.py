@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from .cli_errors import Mismatch
+from .cli_errors import OUT_FOLDER, Mismatch
 from .cli_reports import jobs_option, run_all, say_where, wide_console
 from .machine import parse_setting, preset_names
 from .output import output_folder, write_atomically
@@ -35,7 +35,7 @@ def _names(context: click.Context, parameter: click.Parameter, text: str) -> tup
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one value for all runs.")
 @jobs_option
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results; none are written without it.")
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def sweep(
     vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
     sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Hardware, machine: str,

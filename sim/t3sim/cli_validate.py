@@ -8,7 +8,7 @@ import click
 from rich.console import Console
 from t3hdl.config import PRESETS
 
-from .cli_errors import Mismatch
+from .cli_errors import OUT_FOLDER, Mismatch
 from .cli_reports import say_where
 from .console import case_progress, plain_console
 from .machine import hardware_with
@@ -60,7 +60,7 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
 @click.option(
     "--threads", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores"
 )
-@click.option("--out", "-o", type=click.Path(path_type=Path), help="Folder for results; none are written without it.")
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def validate_alu(
     dtype: str | None, op: str | None, exhaustive: bool, random: int | None, seed: int, alone_every: int | None,
     preset: str, settings: tuple[str, ...], threads: int, out: Path | None,

@@ -5,6 +5,7 @@ A file with ``base = "paper"`` (a preset, or a path relative to the file) replac
 """
 
 import difflib
+import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -23,6 +24,8 @@ MOST_BASES = 32
 """Files that a machine may be put together from."""
 MOST_BYTES = 1 << 20
 """Size of a machine file."""
+MOST_DIGITS = sys.get_int_max_str_digits()
+"""Digits of an integer that Python reads."""
 Values = dict[str, dict[str, Any]]
 """section -> key -> plain value."""
 
@@ -70,6 +73,8 @@ def parse_setting(text: str) -> tuple[str, Any]:
         return name.strip(), value.strip()
     except RecursionError as error:
         raise ValueError(f"a setting must not nest lists so deeply: {shortened(text)}") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ValueError(f"a setting must have numbers of at most {MOST_DIGITS} digits: {shortened(text)}") from error
 
 
 def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
@@ -142,6 +147,8 @@ def _toml(text: str, where: str) -> dict[str, Any]:
         raise ValueError(f"{where} is not TOML: {error}") from error
     except RecursionError as error:
         raise ValueError(f"{where} nests lists or tables too deeply") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ValueError(f"{where} has a number of more than {MOST_DIGITS} digits") from error
 
 
 def _put(values: Values, sources: dict[str, str], section: str, key: str, item: Any, source: str, where: str) -> None:
@@ -188,6 +195,11 @@ def _suggest(word: str, known: Mapping[str, Any]) -> str:
     return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
 
 
+def _message(text: str) -> str:
+    """A message of pydantic's, in TOML's words."""
+    return f"{text[0].lower()}{text[1:]}".replace("a valid tuple", "a list")
+
+
 def _one_line(where: str, error: ValidationError) -> str:
     """The problems that pydantic found, as one message: key, rule, value."""
     problems = []
@@ -197,5 +209,5 @@ def _one_line(where: str, error: ValidationError) -> str:
         else:
             name = ".".join(str(part) for part in problem["loc"])
             given = "" if problem["type"] == "missing" else f" (given: {shortened(problem['input'])})"
-            problems.append(f"{name}: {problem['msg'][0].lower()}{problem['msg'][1:]}{given}")
+            problems.append(f"{name}: {_message(problem['msg'])}{given}")
     return f"{where}: {'; '.join(problems)}"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .. import __version__
 from ..fitted_table import FittedTable
+from ..provenance import Provenance
 from ..reports.drawing import legend_above, save
 from .bench import Verdict
 from .classes import PROTECTED_AGAINST, Job
@@ -54,7 +55,10 @@ class Silent(BaseModel):
 
 
 class Record(BaseModel):
-    """The JSON file of a campaign. ``silent``: with protection every one, without it those of the first faults."""
+    """The JSON file of a campaign. ``silent``: with protection every one, without it those of the first faults.
+
+    ``provenance``: of the machine with protection.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -63,6 +67,7 @@ class Record(BaseModel):
     seed: int
     workload: str
     gpus: int
+    provenance: Provenance | None = None
     rows: tuple[Row, ...]
     silent: tuple[Silent, ...]
 
@@ -101,7 +106,8 @@ def record_of(seed: int, verdicts: Mapping[Job, Verdict]) -> Record:
     ]  # fmt: skip
     plain = [item for item in silent if not item.protected]
     return Record(
-        seed=seed, workload=request(True).workload.title, gpus=GPUS, rows=tuple(rows),
+        seed=seed, workload=request(True).workload.title, gpus=GPUS, provenance=Provenance.of(request(True).machine),
+        rows=tuple(rows),
         silent=(*(item for item in silent if item.protected), *plain[:_LISTED]),
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ..cache import cache_errors, cache_folder
 from ..output import write_atomically
-from ..provenance import settings_of
+from ..provenance import Provenance
 from ..request import Cause, RunResult, Timeline
 from ..result import Result, WallSeconds, WorkloadRecord, json_text
 from .experiment import Experiment
@@ -75,9 +75,10 @@ class Store:
         except (FileNotFoundError, ValidationError):  # a file of another schema is as good as none
             return None
         record, machine = outcome.record, experiment.machine
-        names: dict[str, Any] = {"workload": WorkloadRecord.of(experiment.workload), "machine": machine.name}
-        if record.provenance is not None:
-            names["provenance"] = record.provenance.model_copy(update={"settings": settings_of(machine)})
+        names: dict[str, Any] = {
+            "workload": WorkloadRecord.of(experiment.workload), "machine": machine.name,
+            "provenance": Provenance.of(machine),  # which may differ in what the policy does not use
+        }  # fmt: skip
         return outcome.model_copy(update={"record": record.model_copy(update=names)})
 
     def put(self, experiment: Experiment, result: RunResult) -> None:

@@ -213,7 +213,8 @@ def _texts(values: str) -> list[str]:
         return [name.strip() for name in values.split(",")]
     except RecursionError as error:
         raise ValueError(f"--vary must not nest lists so deeply: {shortened(values)}") from error
-    return [json.dumps(item, default=str) for item in found]  # TOML has dates and times, which no machine takes
+    # TOML has dates and times, which no machine takes; and it writes inf and nan in its own way.
+    return [json.dumps(item, default=str).replace("Infinity", "inf").replace("NaN", "nan") for item in found]
 
 
 MAX_COMBINATIONS = 256
