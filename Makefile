@@ -10,12 +10,13 @@ SEEDS ?= 1
 CYCLES ?= 4000
 CASES ?= 10000
 SEED ?= 1
+SHARE ?= 1/8
 # One worker per core, 8 at most: each holds compiled kernels of its own. A file's tests share what they build, so they
 # stay together.
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-long test-all tb fuzz mutants area fpga pages lint types clean prerequisites
+.PHONY: run test test-long test-slow test-all tb fuzz mutants area fpga pages lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -26,6 +27,9 @@ test: $(READY)  ## proofs and tests that take seconds each
 
 test-long: $(READY)  ## longer tests: what .ci/run adds
 	$(PYTEST) -m "long and not slow"
+
+test-slow: $(READY)  ## a share of the slowest tests, minutes: SHARE=i/N; .ci/run adds another one for every commit
+	$(PYTEST) --dist worksteal -m slow --share $(SHARE)
 
 test-all: $(READY)  ## every proof and test
 	$(BIN)/t3 prove

@@ -1,7 +1,8 @@
 """Runs the testbenches: ``python tb/bench.py --help``, or ``make tb``.
 
 Per part and simulator the generated Verilog is built once; then each seed is one simulator process. Prints a table of
-transactions and coverage, writes it as JSON, and exits with status 1 if a run failed or a bin stayed empty.
+transactions and coverage, writes it as JSON, and exits with status 1 if a run failed or if a bin stayed empty that runs
+of this length should hit.
 """
 
 import os
@@ -42,7 +43,11 @@ def several(context: click.Context, parameter: click.Parameter, value: str) -> l
 @click.option("--preset", "size", default="small", type=click.Choice(list(PRESETS)), show_default=True)
 @click.option("--out", default="build/tb", type=click.Path(path_type=Path), show_default=True)
 @click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes at the same time.")
-@click.option("--bins/--no-bins", default=True, help="Whether an empty coverage bin is a failure.")
+@click.option(
+    "--bins/--no-bins",
+    default=True,
+    help="Whether an empty bin is a failure, if runs are long enough.",
+)
 def main(
     parts: list[str], simulators: list[str], seeds: int, cycles: int, size: str, out: Path, jobs: int, bins: bool
 ) -> None:

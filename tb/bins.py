@@ -1,7 +1,7 @@
 """Functional coverage: named bins, each a condition on a trace, counted over every cycle of every run."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +14,19 @@ Cycles = np.ndarray
 """One truth value, or one number, per cycle of a trace."""
 Bins = dict[str, Callable[[Trace], Cycles]]
 """Per name, whether the case occurs, in every cycle of the trace."""
+SHORT, MEDIUM, LONG = 4000, 20_000, 80_000
+"""Cycles, those of all seeds together, from which a bin is expected to be hit (preset ``small``): ``SHORT`` unless a
+testbench says otherwise. One episode in two hits what is expected from ``MEDIUM`` cycles, one in six from ``LONG``."""
 
 
 class Coverage:
-    """How often each bin of one component was hit, and how many items moved."""
+    """How often each bin of one component was hit, and how many items moved.
 
-    def __init__(self, bins: Bins) -> None:
-        self._bins = bins
+    ``rare`` has the cycles from which a bin is expected, where these are not ``SHORT``.
+    """
+
+    def __init__(self, bins: Bins, rare: Mapping[str, int]) -> None:
+        self._bins, self._rare = bins, rare
         self.hits = dict.fromkeys(bins, 0)
         self.transactions = self.cycles = 0
 
@@ -32,8 +38,16 @@ class Coverage:
         self.cycles += len(trace)
 
     def save(self, path: Path, **about: object) -> None:
-        """Write the counts as JSON, with ``about`` beside them."""
-        counts = {"transactions": self.transactions, "cycles": self.cycles, "bins": self.hits}
+        """Write the counts as JSON, with ``about`` beside them.
+
+        Raises ValueError for a rare bin that does not exist.
+        """
+        if unknown := self._rare.keys() - self.hits:
+            raise ValueError(f"no bins of these names: {', '.join(sorted(unknown))}")
+        expected = {name: self._rare.get(name, SHORT) for name in self.hits}
+        counts = {
+            "transactions": self.transactions, "cycles": self.cycles, "bins": self.hits, "expected_from": expected,
+        }  # fmt: skip
         path.write_text(json.dumps({**about, **counts}, indent=1) + "\n")
 
 

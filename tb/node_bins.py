@@ -1,9 +1,12 @@
 """What can happen in a node of the token network, leaf or root."""
 
 import numpy as np
-from bins import Bins, Cycles
+from bins import LONG, MEDIUM, Bins, Cycles
 from t3hdl.layouts import COUNT_BITS
 from words import Trace
+
+RARE = {"tokens merged while waiting": MEDIUM, "largest sum": LONG}
+"""Cycles from which these bins are expected (see bins.py)."""
 
 
 def node_bins(inputs: int, outputs: int) -> Bins:

@@ -1,22 +1,17 @@
 """The testbench of a part with a golden model: random traffic in episodes, each from reset, everything checked."""
 
-import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from bins import Bins, Coverage, stream_bins
 from checks import OutputChecks, check_streams
+from episodes import episodes
 from job import Job
-from model import Model
-from part_stimulus import STIMULI
 from player import Player
 from t3hdl.config import T3Config
 from t3hdl.emit.verilog import PARTS
 from t3sim.golden.hardware import golden_hardware
 from words import Ports, Stream, Trace, all_streams
-
-EPISODE = 4000
-"""Cycles from one reset to the next."""
 
 
 def transactions(trace: Trace, streams: list[Stream]) -> int:
@@ -26,24 +21,22 @@ def transactions(trace: Trace, streams: list[Stream]) -> int:
     return count + sum(int(trace.is_set(port).sum()) for port in pulses)
 
 
-async def random_traffic(dut: Any, bins: Callable[[T3Config], Bins], pulsed: tuple[str, ...] = ()) -> None:
+async def random_traffic(
+    dut: Any, bins: Callable[[T3Config], Bins], rare: Mapping[str, int], pulsed: tuple[str, ...] = ()
+) -> None:
     """Play random traffic into ``dut`` and the golden model of the same part; count ``bins`` and those of streams.
 
-    Streams in ``pulsed`` never move back to back.
+    ``rare`` as for :class:`~bins.Coverage`. Streams in ``pulsed`` never move back to back.
     """
     job = Job.here()
     hardware = golden_hardware(job.config)
-    part = hardware.parts()[job.part]
     ports = Ports.of(PARTS[job.part](job.config).signature)
-    model, streams, checks = Model(part), all_streams(ports), OutputChecks(ports)
+    streams, checks = all_streams(ports), OutputChecks(ports)
     names = [stream.name for stream in streams if stream.name != "bus"]
-    coverage = Coverage({**bins(job.config), **stream_bins(names, pulsed)})
+    coverage = Coverage({**bins(job.config), **stream_bins(names, pulsed)}, rare)
     player = Player(dut, ports.words.output_words)
     await player.start()
-    for start in range(0, job.cycles, EPISODE):
-        model.reset()
-        stimulus = STIMULI[job.part](model, job.config, random.Random(f"{job.part} {job.seed} {start}"))
-        inputs, expected = model.run(stimulus, min(EPISODE, job.cycles - start))
+    for start, inputs, expected in episodes(hardware, job.part, job.seed, job.cycles):
         await player.reset()
         outputs, unknown = await player.play(inputs)
         trace = Trace(ports, inputs, outputs)

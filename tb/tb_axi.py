@@ -75,7 +75,7 @@ async def traffic(dut: Any) -> None:
     rng = random.Random(f"axi {job.seed}")
     ports = Ports.of(PARTS["axi"](job.config).signature)
     streams = all_streams(ports)
-    coverage = Coverage(bins())
+    coverage = Coverage(bins(), {})
     memory = Memory()
     cocotb.start_soon(Clock(dut.clk, 2, "ns").start())
     dut.in_words.value = 0

@@ -4,7 +4,7 @@ from typing import Any
 
 import cocotb
 from bins import Bins
-from node_bins import node_bins
+from node_bins import RARE, node_bins
 from part_bench import random_traffic
 from t3hdl.config import T3Config
 
@@ -17,4 +17,4 @@ def bins(config: T3Config) -> Bins:
 @cocotb.test()
 async def traffic(dut: Any) -> None:
     """Random tokens of few tiles."""
-    await random_traffic(dut, bins)
+    await random_traffic(dut, bins, RARE)

@@ -3,9 +3,12 @@
 from typing import Any
 
 import cocotb
-from bins import Bins, config_bins, control
+from bins import MEDIUM, Bins, config_bins, control
 from part_bench import random_traffic
 from t3hdl.config import T3Config
+
+RARE = {"last descriptor": MEDIUM}
+"""Cycles from which these bins are expected (see bins.py)."""
 
 
 def bins(config: T3Config) -> Bins:
@@ -30,4 +33,4 @@ def bins(config: T3Config) -> Bins:
 @cocotb.test()
 async def traffic(dut: Any) -> None:
     """Random store rows while ranges and descriptors come and go."""
-    await random_traffic(dut, bins)
+    await random_traffic(dut, bins, RARE)

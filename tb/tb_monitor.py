@@ -3,7 +3,7 @@
 from typing import Any
 
 import cocotb
-from bins import Bins, Cycles, after, config_bins, control, field_of, register, rises
+from bins import MEDIUM, Bins, Cycles, after, config_bins, control, field_of, register, rises
 from part_bench import random_traffic
 from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
@@ -11,6 +11,8 @@ from words import Trace
 
 CLASSES = {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5}
 """Fields of THRESHOLDS and their values after reset."""
+RARE = {"disarm while measuring": MEDIUM}
+"""Cycles from which these bins are expected (see bins.py)."""
 
 
 def bins(config: T3Config) -> Bins:
@@ -42,4 +44,4 @@ def bins(config: T3Config) -> Bins:
 @cocotb.test()
 async def traffic(dut: Any) -> None:
     """Random first stages."""
-    await random_traffic(dut, bins)
+    await random_traffic(dut, bins, RARE)

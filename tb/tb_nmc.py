@@ -4,7 +4,7 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from bins import Bins, Cycles, after, again
+from bins import MEDIUM, Bins, Cycles, after, again
 from part_bench import random_traffic
 from t3hdl.config import DTYPES, T3Config
 from t3hdl.layouts import Dtype, Op
@@ -15,6 +15,8 @@ DISTANCES = range(6)
 FLAGS = {"inexact": 0, "overflow": 2, "invalid": 4}
 """Bits of done_flags that can be raised: a sum so small that it underflows is exact."""
 WHOLE = (1 << 32) - 1
+RARE = {"flag overflow": MEDIUM}
+"""Cycles from which these bins are expected (see bins.py)."""
 
 
 def asks(trace: Trace, op: int, dtype: int | None = None) -> Cycles:
@@ -58,4 +60,4 @@ def bins(config: T3Config) -> Bins:
 @cocotb.test()
 async def traffic(dut: Any) -> None:
     """Random operations on a memory that answers one cycle after the read."""
-    await random_traffic(dut, bins)
+    await random_traffic(dut, bins, RARE)

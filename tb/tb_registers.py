@@ -4,21 +4,32 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from bins import Bins, Cycles, after, rises
+from bins import MEDIUM, Bins, Cycles, after, field_of, rises
 from part_bench import random_traffic
 from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
 from words import Trace
 
-NAMES = {value: name for name, value in vars(regs).items() if name.isupper() and isinstance(value, int)}
 TABLES = {
     regs.RANGE: regs.QUOTA, regs.QUOTA: regs.CONTEXT, regs.CONTEXT: regs.PROFILE, regs.PROFILE: regs.DESCRIPTOR,
     regs.DESCRIPTOR: 1 << 16,
 }  # fmt: skip
 """Address after the last one of each table, by its first one."""
+NAMES = {
+    value: name for name, value in vars(regs).items()
+    if isinstance(value, int) and (value in regs.ACCESS or value in TABLES) and "_STRIDE" not in name
+}  # fmt: skip
 TABLE_ACCESS = {regs.RANGE: "w", regs.QUOTA: "rw", regs.CONTEXT: "r", regs.PROFILE: "w", regs.DESCRIPTOR: "w"}
 """Who may do what, as in ``register_map.ACCESS``."""
+BEHIND = (regs.CONTROL - regs.DESCRIPTOR) // regs.DESCRIPTOR_STRIDE + 1
+"""End of a window whose last descriptor would lie where CONTROL does."""
 LOCKABLE = (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR)
+RARE = dict.fromkeys((
+    "DEBUG_SELECT: write", "PROFILE: write", "ARBITER: write refused", "THRESHOLDS: write refused",
+    "WATCHDOG: write refused", "ARBITER: write refused by LOCK.configuration", "interrupt cleared", "one violation",
+    "several violations", "request during maintenance",
+), MEDIUM)  # fmt: skip
+"""Cycles from which these bins are expected (see bins.py)."""
 
 
 def answered(trace: Trace, write: bool, good: bool) -> Cycles:
@@ -31,6 +42,13 @@ def at(trace: Trace, low: int, high: int) -> Cycles:
     """Whether the request of the cycle before was for an address from ``low`` to below ``high``."""
     address = after(trace.get("bus_address"))
     return (address >= low) & (address < high)
+
+
+def arms_up_to(trace: Trace, end: int) -> Cycles:
+    """Whether the data of the cycle before, as a CONTROL word, is an arm of some descriptors up to ``end``."""
+    word = after(trace.get("bus_data"))
+    arm, first, count = (field_of(regs.Control, name, word) for name in ("arm", "first", "descriptors"))
+    return (arm > 0) & (count > 0) & (first + count == end)
 
 
 def bins(config: T3Config) -> Bins:
@@ -54,9 +72,16 @@ def bins(config: T3Config) -> Bins:
                 & at(t, regs.CONTROL, regs.CONTROL + 8)
                 & (after(t.get("bus_data")) >> b & np.uint64(1) > 0)
             )
+    for end, good in {config.descriptors: True, config.descriptors + 1: False, BEHIND: False}.items():
+        found[f"arm: window ends at {end}"] = lambda t, e=end, g=good: (
+            answered(t, True, g) & at(t, regs.CONTROL, regs.CONTROL + 8) & arms_up_to(t, e)
+        )
     return found | {
         "address not a multiple of 8": lambda t: (
             (after(t.get("bus_address")) % 8 != 0) & (answered(t, True, False) | answered(t, False, False))
+        ),
+        "ARBITER: write refused by LOCK.configuration": lambda t: (
+            answered(t, True, False) & at(t, regs.ARBITER, regs.ARBITER + 8) & after(t.is_set("bus_privileged"))
         ),
         "unprivileged write": lambda t: answered(t, True, True) & ~after(t.is_set("bus_privileged")),
         "interrupt": lambda t: rises(t.is_set("interrupt")),
@@ -70,4 +95,4 @@ def bins(config: T3Config) -> Bins:
 @cocotb.test()
 async def traffic(dut: Any) -> None:
     """Random requests while the status changes."""
-    await random_traffic(dut, bins)
+    await random_traffic(dut, bins, RARE)

@@ -5,13 +5,19 @@ from typing import Any
 
 import cocotb
 import numpy as np
-from bins import Bins, Cycles, after, again, changes, config_bins, control, field_of, register, rises
+from bins import LONG, MEDIUM, Bins, Cycles, after, again, changes, config_bins, control, field_of, register, rises
 from part_bench import random_traffic
 from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
 from words import Trace
 
 QUOTA_RESET = 16 | 64 << regs.Quota["slots"].offset | 255 << regs.Quota["credits"].offset
+RARE = dict.fromkeys((
+    "disarm", "window full", "slot quota reached", "credit limit", "quiesced with blocks ready",
+    "abort with blocks ready", "contexts in turns", "command done beside a command", "abort with a command waiting",
+    "poisoned", "watchdog: a block with tiles", "chunks done at once",
+), MEDIUM) | {"abort beside a load": LONG, "disarm with a command waiting": LONG}  # fmt: skip
+"""Cycles from which these bins are expected (see bins.py)."""
 
 
 def some(conditions: Iterable[Cycles]) -> Cycles:
@@ -116,4 +122,4 @@ def bins(config: T3Config) -> Bins:
 @cocotb.test()
 async def traffic(dut: Any) -> None:
     """Random tiles and chunk ends for the slots that the trigger has loaded, and for others."""
-    await random_traffic(dut, bins, pulsed=("command",))
+    await random_traffic(dut, bins, RARE, pulsed=("command",))

@@ -31,7 +31,7 @@ class Registers(Stimulus):
         self.status = [name for name in bench.inputs if not name.startswith("bus_")]
         self.contexts = [name for name in bench.inputs if name.startswith("context.")]
         self.reads = [*_NAMED, *(regs.QUOTA + 8 * context for context in range(config.contexts))]  # at first, each once
-        self.locks_at = rng.choice((6000, 15000))  # cycle from which LOCK.configuration may be set, for good
+        self.locks_at = rng.choice((2500, 6000, 15000))  # cycle from which LOCK.configuration may be set, for good
         bench.set("init_done", 1)
 
     def address(self) -> int:
@@ -67,7 +67,10 @@ class Registers(Stimulus):
             )
         if address == regs.CONTROL and self.chance(0.95):
             first = rng.randrange(self.config.descriptors)
-            count = rng.randint(1, self.config.descriptors - first) if self.chance(0.9) else rng.getrandbits(7)
+            count = rng.randint(1, self.config.descriptors - first)
+            if self.chance(0.2):  # to the last one, one too many, as if the next register were one more, any number
+                end = rng.choice((self.config.descriptors, self.config.descriptors + 1, 65))
+                count = rng.choice((end - first, end - first, rng.getrandbits(7)))
             actions = rng.choices(_ACTIONS, (12, 3, 1, 3, 3))
             if self.chance(0.1):
                 actions = rng.sample(_ACTIONS, rng.choice((0, 2)))

@@ -15,12 +15,14 @@ SIDE = range(SlotLoad["row0"].width)
 class Tracker(Stimulus):
     """Tokens and chunks with small thresholds: tiles complete, entries run out, counts pass their limits.
 
-    From plan to plan, tiles are few or many, and may lie apart so far that all share one row of the table.
+    From plan to plan, tiles are few or many, and may lie apart so far that all share one row of the table. In a flood
+    nearly every token completes a tile in a chunk that lasts, so that the banks wait for their event queues.
     """
 
     row = col = 0
     row_stride = col_stride = 1
     tiles = TILES
+    flood = False
 
     def plan(self) -> None:
         self.tiles = self.rng.choice((1, 2, TILES))
@@ -30,29 +32,58 @@ class Tracker(Stimulus):
             self.rng.randrange(0, (1 << len(SIDE)) - TILES * stride, TILES * stride)
             for stride in (self.row_stride, self.col_stride)
         )
-        ones = self.chance(0.4)  # every token completes its tile: the event queues fill
+        ones = self.chance(0.4)  # a line completes a tile
+        self.flood = ones and self.chance(0.5)
         for edge in range(4):
             for wf in range(self.config.wavefronts):
                 lines = 1 if ones else self.rng.choice((0, 1, 2, 3, 4, 6, (1 << self.config.tile_count_bits) - 1))
                 self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), lines))
 
+    def configure(self) -> None:
+        """Banks that press back are rare and soon free again: often the moment for an abort."""
+        if self.windows and not self.writes and self.presses_back() and self.chance(0.03):
+            self.abort()
+        super().configure()
+
+    def rate(self, name: str) -> float:
+        """In a flood, mostly as many tokens as the banks take."""
+        return max(super().rate(name), 0.9) if self.flood else super().rate(name)
+
+    def presses_back(self) -> bool:
+        """Whether a bank takes no token in this cycle, although an abort could be ordered."""
+        ready = [self.bench.get(f"token.{bank}.ready") for bank in range(self.config.tracker_banks)]
+        return bool(self.bench.get("init_done")) and not all(ready) and not self.bench.get("maintenance")
+
     def token(self, bank: int) -> int:
-        rng, mask = self.rng, self.config.tracker_banks - 1
-        above = range(self.config.bank_bits, Token["row"].width)  # the bits below choose the bank
-        row = self.blurred(self.row + rng.randrange(self.tiles) * self.row_stride, above)
-        col = self.blurred(self.col + rng.randrange(self.tiles) * self.col_stride, above)
+        rng = self.rng
+        if self.flood and self.windows and self.chance(0.95):
+            row, col = self.place(bank, blurred=False)
+            wf, context = rng.randrange(self.config.wavefronts), rng.choice(list(self.windows))
+            return pack(Token, context=context, row=row, col=col, wf=wf, n=1)
+        row, col = self.place(bank, blurred=True)
         return pack(
             Token,
-            context=self.context(), epoch=int(self.chance(0.05)),
-            row=row, col=(col & ~mask) | (row & mask) ^ bank,
+            context=self.context(), epoch=int(self.chance(0.05)), row=row, col=col,
             wf=self.near(rng.randrange(min(16, self.config.wavefronts + 1)), range(4), far=0.03),
             right=self.chance(0.1), bottom=self.chance(0.1),
             n=rng.choice((1, 1, 1, 1, 1, 2, 2, 3, 3, 1023)),
         )  # fmt: skip
 
+    def place(self, bank: int, *, blurred: bool) -> tuple[int, int]:
+        """Row and column of one of the tiles, or near it, that belongs to this bank."""
+        mask, above = self.config.tracker_banks - 1, range(self.config.bank_bits, Token["row"].width)
+        row, col = (
+            first + self.rng.randrange(self.tiles) * stride
+            for first, stride in ((self.row, self.row_stride), (self.col, self.col_stride))
+        )
+        if blurred:
+            row, col = self.blurred(row, above), self.blurred(col, above)
+        return row, (col & ~mask) | (row & mask) ^ bank
+
     def load(self) -> int:
         rng = self.rng
-        row0, row1, col0, col1 = self.rectangle() if self.chance(0.5) else (0, TILES, 0, TILES)
+        floods = self.flood and self.chance(0.9)
+        row0, row1, col0, col1 = self.rectangle() if self.chance(0.5) and not floods else (0, TILES, 0, TILES)
         sides = {
             "row0": self.row + row0 * self.row_stride, "row1": self.row + row1 * self.row_stride,
             "col0": self.col + col0 * self.col_stride, "col1": self.col + col1 * self.col_stride,
@@ -60,10 +91,10 @@ class Tracker(Stimulus):
         return pack(
             SlotLoad,
             **{name: self.near(side, SIDE, far=0.03) for name, side in sides.items()},
-            addends=rng.choice((1, 1, 2, 255)),
+            addends=1 if floods else rng.choice((1, 1, 2, 255)),
             slot=rng.randrange(min(64, self.config.chunk_window + 1)), valid=self.chance(0.9),
-            expected=rng.choice((1, 5, 20, 60)), context=self.load_context(), epoch=int(self.chance(0.05)),
-            descriptor=rng.randrange(self.config.descriptors),
+            expected=250 if floods else rng.choice((1, 5, 20, 60)), context=self.load_context(),
+            epoch=int(self.chance(0.05)), descriptor=rng.randrange(self.config.descriptors),
         )  # fmt: skip
 
     def load_context(self) -> int:

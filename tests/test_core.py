@@ -15,9 +15,9 @@ from t3hdl.control import register_map as regs
 from t3hdl.core import T3Core
 from t3hdl.layouts import ChunkKind, Dtype, Op, channel_of
 
-pytestmark = pytest.mark.long  # a whole core in Amaranth's simulator
-
 CONFIG = preset("small")
+TINY = replace(CONFIG, slices=1, node_inputs=1, ranges=1, tracker_banks=1, descriptors=4)
+"""As much as the jobs below need: Amaranth's simulator takes few seconds for it."""
 ROWS, COLS, WAVEFRONTS = 3, 7, 2
 BASE, CONTEXT, EPOCH = 0x12340, 1, 2
 TILE_LINES = 4
@@ -119,10 +119,15 @@ async def arm(bench: Bench, **arbiter: int) -> None:
     assert (bench["armed"], bench["live"]) == (1, len(KINDS))
 
 
+def drams(bench: Bench) -> list[str]:
+    """The streams to memory, one per slice."""
+    return [name for name in bench.got if name.startswith("dram.")]
+
+
 def send(bench: Bench, port: str, items: list[dict[str, int]]) -> None:
     """Each access to the slice of its channel."""
     for item in items:
-        bench.send[f"{port}.{channel_of(item['line'], CONFIG.slices)}"].append(item)
+        bench.send[f"{port}.{channel_of(item['line'], len(drams(bench)))}"].append(item)
 
 
 class Arrivals:
@@ -130,8 +135,8 @@ class Arrivals:
 
     def __init__(self, bench: Bench) -> None:
         self.tiles: dict[tuple[int, int, int], list[int]] = {}
-        for number in range(CONFIG.slices):
-            for cycle, item in bench.got[f"dram.{number}"]:
+        for stream in drams(bench):
+            for cycle, item in bench.got[stream]:
                 if item["tagged"]:
                     self.tiles.setdefault((item["row"], item["col"], item["wf"]), []).append(cycle)
 
@@ -199,6 +204,7 @@ VARIATIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", VARIATIONS)
 @pytest.mark.parametrize("together", [True, False], ids=["together", "incoming first"])
 def test_every_block_fires_once(name, together) -> None:
@@ -209,8 +215,7 @@ def test_every_block_fires_once(name, together) -> None:
 
     async def scenario(bench: Bench) -> None:
         bench.gap = variation["gap"]
-        for number in range(CONFIG.slices):
-            bench.accept[f"dram.{number}"] = variation["dram"]
+        bench.accept |= dict.fromkeys(drams(bench), variation["dram"])
         bench.accept["command"] = variation["command"]
         await arm(bench, **variation["arbiter"])
         levels = {f"occupancy.{number}": number for number in range(CONFIG.slices)}
@@ -234,33 +239,39 @@ def test_every_block_fires_once(name, together) -> None:
             assert overflowed == 0 and kinds == {"tile": 6}
         else:
             assert overflowed >= 2 and kinds["chunk"] >= 1
-        assert sum(len(bench.got[f"dram.{number}"]) for number in range(CONFIG.slices)) == sum(
+        assert sum(len(bench.got[stream]) for stream in drams(bench)) == sum(
             len(sent) for port, sent in bench.sent.items() if port.startswith("com")
         )
 
     run(T3Core(config=config), scenario, seed=41)
 
 
-def test_latency_and_second_run() -> None:
-    """A quiet unit fires ``latency`` cycles after the last transfer; after disarm it can be armed again."""
-    unit = T3Core(config=CONFIG)
+async def fire_one_block(bench: Bench) -> None:
+    """The corner block fires ``latency`` cycles after the last transfer, and not before."""
+    await arm(bench)
+    items = [access(line, tile, Op.ADD) for tile in ((2, 2, 0), (2, 2, 1)) for line in lines_of(*tile)]
+    send(bench, "comm_write", items)
+    send(bench, "compute_write", items[:-1])
+    await drain(bench)
+    assert not bench.got["command"] and bench["idle"]
+    send(bench, "compute_write", items[-1:])
+    await bench.step(40)
+    last = max(cycle for stream in drams(bench) for cycle, _ in bench.got[stream])
+    (cycle, command) = bench.got["command"].pop()
+    assert cycle == last + bench.part.latency
+    assert (command["row"], command["col"], command["by_chunk"]) == (2, 2, 0)
 
-    async def once(bench: Bench) -> None:
-        await arm(bench)
-        items = [access(line, tile, Op.ADD) for tile in ((2, 2, 0), (2, 2, 1)) for line in lines_of(*tile)]
-        send(bench, "comm_write", items)
-        send(bench, "compute_write", items[:-1])
-        await drain(bench)
-        assert not bench.got["command"] and bench["idle"]
-        send(bench, "compute_write", items[-1:])
-        await bench.step(40)
-        last = max(cycle for number in range(CONFIG.slices) for cycle, _ in bench.got[f"dram.{number}"])
-        (cycle, command) = bench.got["command"].pop()
-        assert cycle == last + unit.latency
-        assert (command["row"], command["col"], command["by_chunk"]) == (2, 2, 0)
+
+def test_a_tiny_core_fires_a_block_in_time() -> None:
+    run(T3Core(config=TINY), fire_one_block)
+
+
+@pytest.mark.long
+def test_latency_and_second_run() -> None:
+    """After disarm a core can be armed again."""
 
     async def scenario(bench: Bench) -> None:
-        await once(bench)
+        await fire_one_block(bench)
         # Tokens are still on their way when the unit is disarmed: none of them may reach the next run.
         send(bench, "comm_write", accesses(1, Op.ADD))
         await bench.step(12)
@@ -268,12 +279,13 @@ def test_latency_and_second_run() -> None:
         assert bench["armed"] == 0 and bench["init_done"] == 0
         for queue in bench.send.values():
             queue.clear()
-        await once(bench)
+        await fire_one_block(bench)
         assert await request(bench, 0, regs.ERRORS) == 0
 
-    run(unit, scenario)
+    run(T3Core(config=CONFIG), scenario)
 
 
+@pytest.mark.long
 def test_egress() -> None:
     """Rows of the remote chunk leave as updates for the peer, at the peer's addresses; others stay."""
 
@@ -294,6 +306,7 @@ def test_egress() -> None:
     run(T3Core(config=CONFIG), scenario)
 
 
+@pytest.mark.long
 def test_monitor_measures_the_first_stage() -> None:
     """Reads until the first communication access decide the threshold; the slices count them."""
 

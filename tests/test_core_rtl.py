@@ -1,12 +1,13 @@
 """The core's Verilog, compiled, does in every cycle what Amaranth's simulator does, whatever it holds before reset."""
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import cache
 
 import pytest
 import stream_checks
 from amaranth.hdl import Value
 from amaranth.lib.wiring import In
+from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
 from t3hdl.core import T3Core
 from t3hdl.emit.verilog import write_verilog
@@ -15,7 +16,7 @@ from t3hdl.signatures import core_signature, word_map
 from t3sim import rtl_build
 from t3sim.abi import Instance
 from t3sim.rtl import CompiledPart
-from test_core import CONFIG, CONTEXT, KINDS, accesses, arm, drain, request, send
+from test_core import CONFIG, CONTEXT, KINDS, TINY, accesses, arm, drain, fire_one_block, request, send
 
 Cycle = tuple[dict[str, int], dict[str, int]]
 """Inputs and outputs by port."""
@@ -49,10 +50,9 @@ async def faults(bench: stream_checks.Bench) -> None:
     assert await request(bench, 0, regs.IRQ_STATUS) & 0b11010 == 0b11010  # aborted, violation, watchdog
 
 
-@cache
-def recorded() -> list[Cycle]:
-    """A run with back-pressure, overflow and commands in Amaranth's simulator; simulated once for all tests."""
-    unit = T3Core(config=CONFIG)
+def record(config: T3Config, scenario: Callable[[stream_checks.Bench], Awaitable[None]]) -> list[Cycle]:
+    """What a core's ports do in this scenario in Amaranth's simulator."""
+    unit = T3Core(config=config)
     inputs = {
         ".".join(str(part) for part in path): Value.cast(value)
         for path, member, value in unit.signature.flatten(unit)
@@ -65,6 +65,23 @@ def recorded() -> list[Cycle]:
             trace.append(({name: self.ctx.get(value) for name, value in inputs.items()}, outputs))
             super()._check_held(outputs)
 
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(stream_checks, "Bench", Recorder)
+        stream_checks.run(unit, scenario, seed=77)
+    return trace
+
+
+def valid_of(outputs: Iterable[str]) -> dict[str, str]:
+    """By output, the one without which it means nothing."""
+    found = {name: name.replace(".payload", ".valid") for name in outputs if name.endswith(".payload")}
+    found |= {name: f"{name.split('.')[0]}_valid.{name.split('.')[1]}" for name in outputs if "refused." in name}
+    return found | {"response_data": "response_valid", "response_error": "response_valid"}
+
+
+@cache
+def recorded() -> list[Cycle]:
+    """A run with back-pressure, overflow and commands; simulated once for all tests."""
+
     async def scenario(bench: stream_checks.Bench) -> None:
         bench.gap = 0.2
         bench.accept = dict.fromkeys(bench.accept, 0.6)
@@ -76,10 +93,13 @@ def recorded() -> list[Cycle]:
         assert bench["chunks_done"] == 3 and bench.got["command"]
         await faults(bench)
 
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(stream_checks, "Bench", Recorder)
-        stream_checks.run(unit, scenario, seed=77)
-    return trace
+    return record(CONFIG, scenario)
+
+
+@cache
+def recorded_block() -> list[Cycle]:
+    """A run of a tiny core in which a block fires; simulated once for all tests."""
+    return record(TINY, fire_one_block)
 
 
 @pytest.fixture(params=[pytest.param("zeros", marks=pytest.mark.slow), pytest.param("random", marks=pytest.mark.long)])
@@ -94,18 +114,13 @@ def power_up(request, monkeypatch) -> Iterator[str]:
     yield request.param
 
 
-def test_compiled_core(power_up):
-    trace = recorded()
-    words = word_map(core_signature(CONFIG))
-    text = write_verilog(T3Core(config=CONFIG), "t3_core")
-    part = CompiledPart("t3_core", words, rtl_build.library("t3_core", text, words))
+def replay(trace: list[Cycle], config: T3Config, optimise: int) -> None:
+    """The compiled core gives these outputs for these inputs."""
+    words = word_map(core_signature(config))
+    text = write_verilog(T3Core(config=config), "t3_core")
+    part = CompiledPart("t3_core", words, rtl_build.library("t3_core", text, words, optimise=optimise))
     instance = Instance(part.part_type)
-    # A payload means nothing while its valid is 0.
-    payloads = {name: name.replace(".payload", ".valid") for name in words.outputs if name.endswith(".payload")}
-    payloads |= {
-        name: f"{name.split('.')[0]}_valid.{name.split('.')[1]}" for name in words.outputs if "refused." in name
-    }
-    payloads |= {"response_data": "response_valid", "response_error": "response_valid"}
+    payloads = valid_of(words.outputs)
     for cycle, (inputs, outputs) in enumerate(trace):
         for name, value in outputs.items():
             if outputs.get(payloads.get(name, ""), 1):
@@ -114,3 +129,13 @@ def test_compiled_core(power_up):
             instance.set(name, value)
         instance.step()
     part.free()
+
+
+def test_compiled_core(power_up):
+    replay(recorded(), CONFIG, 3)
+
+
+def test_compiled_tiny_core():
+    trace = recorded_block()
+    assert any(outputs["command.valid"] for _, outputs in trace)
+    replay(trace, TINY, 0)

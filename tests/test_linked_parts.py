@@ -1,14 +1,13 @@
 """The parts of the unit, simulated apart and linked as the co-simulator does, are the whole T3Core in every cycle."""
 
 import pytest
+from t3hdl.config import T3Config
 from t3hdl.layouts import MemoryRequest, Violation
 from t3hdl.signatures import core_signature, word_map
 from t3sim.abi import Hardware, Instance
 from t3sim.hardware import open_hardware
-from test_core import CONFIG
-from test_core_rtl import recorded
-
-pytestmark = pytest.mark.long  # compiles a whole unit, and all of its parts
+from test_core import CONFIG, TINY
+from test_core_rtl import Cycle, recorded, recorded_block, valid_of
 
 _STATUS = {
     "tracker": (
@@ -154,17 +153,11 @@ def _pulse(source: Instance, target: Instance, name: str) -> None:
     target.set(name, source.get(name))
 
 
-@pytest.mark.parametrize("backend", ["golden", "rtl"])
-def test_linked_parts_are_the_unit(backend):
-    trace = recorded()
-    hardware = open_hardware(CONFIG, backend)
+def check(trace: list[Cycle], config: T3Config, backend: str) -> None:
+    """The linked parts give the outputs of the whole core."""
+    hardware = open_hardware(config, backend)
     linked = LinkedParts(hardware)
-    outputs_of_unit = word_map(core_signature(CONFIG)).outputs
-    payloads = {name: name.replace(".payload", ".valid") for name in outputs_of_unit if name.endswith(".payload")}
-    payloads |= {
-        name: f"{name.split('.')[0]}_valid.{name.split('.')[1]}" for name in outputs_of_unit if "refused." in name
-    }
-    payloads |= {"response_data": "response_valid", "response_error": "response_valid"}
+    payloads = valid_of(word_map(core_signature(config)).outputs)
     compared = 0
     for cycle, (inputs, outputs) in enumerate(trace):
         for name, value in outputs.items():
@@ -175,3 +168,13 @@ def test_linked_parts_are_the_unit(backend):
         linked.step(inputs)
     assert compared > 10 * len(trace)
     hardware.close()
+
+
+@pytest.mark.long  # simulates a whole core, and compiles all of its parts
+@pytest.mark.parametrize("backend", ["golden", "rtl"])
+def test_linked_parts_are_the_unit(backend):
+    check(recorded(), CONFIG, backend)
+
+
+def test_linked_parts_of_the_golden_model_are_a_tiny_core():
+    check(recorded_block(), TINY, "golden")

@@ -6,7 +6,9 @@ import random
 import pytest
 from lockstep import Lockstep
 from part_stimulus import STIMULI
+from stimulus import pack
 from t3hdl.config import T3Config, preset
+from t3hdl.control import register_map as regs
 from t3sim.abi import PartType
 from t3sim.golden.hardware import golden_hardware
 from t3sim.rtl import compiled_part
@@ -37,6 +39,9 @@ QUICK = {
     "protected": ("slice", "matcher", "tracker"),
 }
 """Sizes and parts compared in ``make test`` (small) and ``make test-long``: tables of odd sizes, check bits."""
+
+MOST_FIRST, MOST_DESCRIPTORS = ((1 << regs.Control[field].width) - 1 for field in ("first", "descriptors"))
+"""The highest numbers that an arm can name."""
 
 FAULTS = {"corrected", "uncorrectable", "poison_valid", "poison_slot"}
 """Outputs that stay 0 without faults."""
@@ -93,6 +98,27 @@ def test_backends_agree_with_fewer_lanes(lanes, latency):
 @pytest.mark.parametrize("size", CONFIGS)
 def test_backends_agree_for_long(size, name):
     check(CONFIGS[size], name, 20000, size)
+
+
+def test_a_window_of_descriptors_ends_at_the_last_one():
+    """Any end that CONTROL can name: beyond the table lie other registers, CONTROL itself first."""
+    config, name = CONFIGS["small"], "registers"
+    rtl, golden = compiled_part(config, name), golden_hardware(config)
+    bench = Lockstep({"rtl": rtl.part_type, "golden": golden.parts()[name]}, title="ends of windows")
+    bench.set("init_done", 1)
+    good = set()
+    for end in range(1, MOST_FIRST + MOST_DESCRIPTORS + 1):
+        first = min(end - 1, MOST_FIRST)
+        arm = pack(regs.Control, arm=1, first=first, descriptors=end - first)
+        for port, value in {"valid": 1, "write": 1, "address": regs.CONTROL, "data": arm}.items():
+            bench.set(f"bus_{port}", value)
+        bench.step()
+        good |= set() if bench.get("response_error") else {end}
+        bench.set("bus_valid", 0)
+        bench.step()
+    assert good == set(range(1, config.descriptors + 1))
+    rtl.free()
+    golden.close()
 
 
 def test_a_difference_is_found():

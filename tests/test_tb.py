@@ -199,9 +199,10 @@ def test_a_fault_in_the_verilog_is_found(tmp_path, monkeypatch):
     assert "FAILED leaf, icarus, seed 1: AssertionError: token_" in done.stdout
 
 
-@pytest.mark.slow  # builds every part for Verilator
-def test_every_bin_is_hit(tmp_path):
+@pytest.mark.slow  # builds the parts for Verilator, too
+@pytest.mark.parametrize("part", BENCHES)
+def test_every_bin_is_hit(tmp_path, part):
     needs("icarus")
     needs("verilator")
-    done = run(tmp_path, "--seeds", "4", "--cycles", "20000")
+    done = run(tmp_path, "--parts", part, "--seeds", "4", "--cycles", "20000")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -24,7 +24,7 @@ _END = regs.CONTROL + 8
 _PROFILE_EDGES, _PROFILE_WAVEFRONTS = 4, 16
 
 S = state_map(
-    contexts=1, version=1, capability=1, capability_tracker=1, access=_END // 8,  # parameters
+    contexts=1, descriptors=1, version=1, capability=1, capability_tracker=1, access=_END // 8,  # parameters
     arbiter=1, thresholds=1, watchdog=1, quota=_CONTEXTS, lock=1,
     range_valid=_RANGES, range_context=_RANGES,
     window_first=_CONTEXTS, window_end=_CONTEXTS,  # of the last arm
@@ -105,7 +105,7 @@ def _constants(config: T3Config) -> tuple[int, int, int]:
 def init_state(config: T3Config) -> np.ndarray:
     """State of the registers of ``config``. Call ``reset`` before ``step``."""
     state = np.zeros(S.size, np.int64)
-    state[S.contexts] = config.contexts
+    state[S.contexts], state[S.descriptors] = config.contexts, config.descriptors
     state[S.version], state[S.capability], state[S.capability_tracker] = _constants(config)
     state[S.access : S.access + _END // 8] = _access_table(config)
     return state

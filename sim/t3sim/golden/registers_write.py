@@ -55,9 +55,7 @@ def _may_arm(state, words, value):
     """Whether a context may be armed with a window now."""
     context, first, count = take(value, CONTROL.context), take(value, CONTROL.first), take(value, CONTROL.descriptors)
     active, end = active_contexts(state, words), first + count
-    if words[IN.quiesced] & 1 or active >> context & 1 or count == 0:
-        return False
-    if access_of(state, regs.DESCRIPTOR + (end - 1) * regs.DESCRIPTOR_STRIDE) == 0:
+    if words[IN.quiesced] & 1 or active >> context & 1 or count == 0 or end > state[S.descriptors]:
         return False
     for other in range(state[S.contexts]):
         overlaps = state[S.window_first + other] < end and first < state[S.window_end + other]
