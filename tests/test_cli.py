@@ -188,7 +188,7 @@ def test_progress_goes_to_stderr(engine):
         (("--set", "gpu.cus"), "section.key=value"),
         (("--threads", "0"), "threads must be at least 1, not 0"),
         (("--seed", "-1"), "seed must be in"),
-        (("--data-lines", "-1"), "data_lines must be at least 0, not -1"),
+        (("--data-lines", "-1"), "--data-lines must be at least 0, not -1"),
         (("--set", "variation.clock_scale=[1.0]"), "one value for each of 8 GPUs, not 1"),
         (("--tp", "many"), "'many' is not a valid integer"),
         (("--outt", "x"), "No such option"),
@@ -319,7 +319,7 @@ def test_doctor_fails_with_a_remedy(monkeypatch, tmp_path: Path):
 def test_a_process_ends_with_one_message(tmp_path: Path):
     done = subprocess.run([*T3, "run", "--tp", "1"], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "Error: tp must be in 2 to 64 GPUs, not 1\n"
+    assert done.stderr == "Error: --tp must be in 2 to 64 GPUs, not 1\n"
 
 
 def test_ctrl_c_ends_a_process_with_130(tmp_path: Path):

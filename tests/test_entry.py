@@ -29,7 +29,7 @@ def interrupted(folder: Path, delay: float, script: str = START) -> tuple[int, s
 def test_ctrl_c_while_the_command_line_loads(tmp_path: Path, delay: float):
     code, errors = interrupted(tmp_path, delay)
     if code == 2:  # it was quicker than that
-        assert errors == "Error: tp must be in 2 to 64 GPUs, not 1\n"
+        assert errors == "Error: --tp must be in 2 to 64 GPUs, not 1\n"
     else:
         assert (code, errors.count("\n")) == (130, 1)
         assert errors.startswith("Error: interrupted")
@@ -37,7 +37,7 @@ def test_ctrl_c_while_the_command_line_loads(tmp_path: Path, delay: float):
 
 
 def test_ctrl_c_is_ignored_where_the_shell_says_so(tmp_path: Path):
-    assert interrupted(tmp_path, 0.1, IGNORE + START) == (2, "Error: tp must be in 2 to 64 GPUs, not 1\n")
+    assert interrupted(tmp_path, 0.1, IGNORE + START) == (2, "Error: --tp must be in 2 to 64 GPUs, not 1\n")
 
 
 def test_the_module_is_the_program():

@@ -78,7 +78,7 @@ def test_hardware_limits_do_not_bind_where_the_hardware_does_not_track():
 @pytest.mark.parametrize("size", [0, -1, 1 << 40, 10**400])
 @pytest.mark.parametrize("name", ["m", "n", "k"])
 def test_sizes_have_both_bounds(name, size):
-    with pytest.raises(ValueError, match=f"^{name} must be in 1 to 4194304 elements, not"):
+    with pytest.raises(ValueError, match=f"^--{name} must be in 1 to 4194304 elements, not"):
         custom_workload(**({"m": 64, "n": 64, "k": 64} | {name: size}), tp=2)
 
 

@@ -70,13 +70,13 @@ class RunRequest:
     def __post_init__(self) -> None:
         for name, value, known in (("policy", self.policy, POLICIES), ("hardware", self.hardware, HARDWARE)):
             if value not in known:
-                raise ValueError(f"{name} must be one of {', '.join(known)}, not {value!r}")
+                raise ValueError(f"--{name} must be one of {', '.join(known)}, not {value!r}")
         if self.threads < 1:
-            raise ValueError(f"threads must be at least 1, not {self.threads}")
+            raise ValueError(f"--threads must be at least 1, not {self.threads}")
         if not 0 <= self.seed < 1 << 64:
-            raise ValueError(f"seed must be in 0 to 2**64 - 1, not {self.seed}")
+            raise ValueError(f"--seed must be in 0 to 2**64 - 1, not {self.seed}")
         if self.data_lines is not None and self.data_lines < 0:
-            raise ValueError(f"data_lines must be at least 0, not {self.data_lines}")
+            raise ValueError(f"--data-lines must be at least 0, not {self.data_lines}")
         if self.mirror and self.data_lines is not None:
             raise ValueError("a mirrored neighbour has no data: leave out --data-lines, or use --no-mirror")
         self.workload.check_tiles(self.machine.gpu.tiles)

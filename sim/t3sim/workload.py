@@ -77,13 +77,13 @@ class Workload:
 
     def __post_init__(self) -> None:
         if not 2 <= self.tp <= MAX_TP:
-            raise ValueError(f"tp must be in 2 to {MAX_TP} GPUs, not {self.tp}")
+            raise ValueError(f"--tp must be in 2 to {MAX_TP} GPUs, not {self.tp}")
         for name in ("m", "n", "k"):
             if not 1 <= getattr(self, name) <= MAX_SIZE:
-                raise ValueError(f"{name} must be in 1 to {MAX_SIZE} elements, not {getattr(self, name)}")
+                raise ValueError(f"--{name} must be in 1 to {MAX_SIZE} elements, not {getattr(self, name)}")
         if self.k < self.tp:
             raise ValueError(
-                f"k must be at least tp, one column of the weights for each GPU: the smallest legal k is {self.tp}, "
+                f"--k must be at least --tp, one column of the weights for each GPU: the smallest legal k is {self.tp}, "
                 f"not {self.k}"
             )
 
@@ -145,4 +145,4 @@ def check_name(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{what} must be one of {', '.join(known)}, not {name!r}{hint}")
+        raise ValueError(f"--{what} must be one of {', '.join(known)}, not {name!r}{hint}")
