@@ -83,8 +83,8 @@ class Workload:
                 raise ValueError(f"--{name} must be in 1 to {MAX_SIZE} elements, not {getattr(self, name)}")
         if self.k < self.tp:
             raise ValueError(
-                f"--k must be at least --tp, one column of the weights for each GPU: the smallest legal k is {self.tp}, "
-                f"not {self.k}"
+                f"--k must be at least --tp, one column of the weights for each GPU: the smallest legal k is "
+                f"{self.tp}, not {self.k}"
             )
 
     def k_of(self, gpu: int) -> int:
