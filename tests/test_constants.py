@@ -4,7 +4,6 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import t3sim
@@ -91,8 +90,7 @@ def test_machines_know_no_workload(name):
 def record(workload: Workload, policy: str, machine: str = "paper") -> dict[str, int]:
     """The engine's constants of the GPU with the largest inner dimension."""
     request = RunRequest(workload=workload, machine=load_machine(machine), policy=policy)
-    hardware = SimpleNamespace(config=request.machine.hardware.config())
-    return plan.constants(Plan(request), 0, hardware)
+    return plan.constants(Plan(request), 0)
 
 
 @pytest.mark.parametrize("policy", ["sequential", "t3", "t3-mca"])

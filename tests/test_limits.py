@@ -5,10 +5,13 @@ from typing import Any, get_args
 
 import annotated_types
 import pytest
-from system_cases import request
+from system_cases import request, run
 from t3sim.limits import check_memory
 from t3sim.machine import load_machine
 from t3sim.machine_models import SECTIONS
+from t3sim.plan import Plan
+from t3sim.request import RunRequest
+from t3sim.simulate import simulate
 from t3sim.workload import custom_workload
 
 KEYS = [(section, key, field) for section, model in SECTIONS.items() for key, field in model.model_fields.items()]
@@ -91,11 +94,10 @@ def test_memory_is_checked_before_it_is_taken():
 def test_the_estimate_of_memory_covers_what_is_allocated():
     from t3sim.allocate import new_gpu
     from t3sim.hardware import open_hardware
-    from t3sim.plan import Plan
     from t3sim.sizes import Sizes
 
     overrides = {"llc.capacity_kib": 4096, "link.latency_ns": 20000, "dma.buffer_kib": 4096, "gpu.cus": 64}
-    for policy in ("t3", "sequential"):
+    for policy in ("t3", "sequential", "sequential-nmc"):
         plan = Plan(request((256, 256, 512, 4), policy, overrides))
         hardware = open_hardware(plan.request.machine.hardware.config(), "golden")
         try:
@@ -106,3 +108,86 @@ def test_the_estimate_of_memory_covers_what_is_allocated():
             hardware.close()
         taken = sum(array.nbytes for array in arrays)
         assert 0.8 * taken < sum(sizes.memory.values()) < 1.6 * taken
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"hbm.clock_mhz": 9}, r"hbm\.clock_mhz: .* equal to 10 \(given: 9\)"),
+        ({"gpu.clock_mhz": 100_000}, r"gpu\.clock_mhz: .* equal to 10000 \(given: 100000\)"),
+        ({"variation.clock_scale": [1000.0, 1.0]}, r"variation\.clock_scale\.0: .* equal to 10"),
+        ({"link.header_bytes": 65536}, r"link\.header_bytes: .* equal to 4096 \(given: 65536\)"),
+        ({"gpu.slab_k": 1 << 20}, r"gpu\.slab_k: .* equal to 4096 \(given: 1048576\)"),
+        ({"hbm.clock_mhz": 10, "gpu.clock_mhz": 10_000, "variation.clock_scale": [1.0, 1.1]},
+         r"0\.001 to 1000 times hbm\.clock_mhz \(10\), not 10000 x 1\.1, which is 1100 times"),
+        ({"hbm.clock_mhz": 10_000, "gpu.clock_mhz": 10, "variation.clock_scale": [0.1]}, r", which is 0\.0001 times"),
+    ],
+)  # fmt: skip
+def test_clocks_and_sizes_beyond_any_machine_are_refused(overrides, message):
+    with pytest.raises(ValueError, match=message):
+        load_machine("toy", overrides)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "mirror", "message"),
+    [
+        ({"link.retry": True}, True, r"^link\.retry needs a neighbour that answers: use --no-mirror"),
+        ({"hardware.overrides.count_on": "performed"}, False, r"count_on must be 'accepted', not 'performed'$"),
+    ],
+)
+def test_rules_of_ring_and_memory_are_checked_when_a_run_is_asked_for(overrides, mirror, message):
+    with pytest.raises(ValueError, match=message):
+        request((64, 64, 64, 2), "t3", overrides, mirror=mirror)
+
+
+@pytest.fixture
+def unbuilt(monkeypatch):
+    """Neither hardware nor data may be made."""
+    monkeypatch.setattr("t3sim.simulate.open_hardware", None)
+    monkeypatch.setattr("t3sim.simulate.partial_products", None)
+    monkeypatch.setattr("t3sim.plan.choose_lines", None)
+
+
+WIDE = {"gpu.tiles": [[1024, 128]]}
+MANY_LOADS = {"gpu.cus": 1024, "gpu.workgroups_per_cu": 8, "gpu.slab_k": 4096, "gpu.prefetch_slabs": 16}
+
+
+@pytest.mark.parametrize(
+    ("size", "overrides", "data_lines", "key"),
+    [
+        ((256, 64, 4_194_304, 2), MANY_LOADS, None, r"gpu\.cus"),
+        ((4_194_304, 8192, 64, 8), WIDE, 10**30, "--data-lines"),
+        ((4_194_304, 16_384, 64, 8), WIDE, 0, "--m x --n"),
+    ],
+)  # fmt: skip
+def test_memory_is_checked_before_hardware_and_data_are_made(unbuilt, monkeypatch, size, overrides, data_lines, key):
+    monkeypatch.setattr("t3sim.request.check_hardware", lambda *given: None)
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1 << 22}.__getitem__)  # 16 GiB
+    with pytest.raises(ValueError, match=rf"of memory, and this computer has 17\.2 GB\. Most of it .* goes with {key}"):
+        simulate(request(size, "t3", overrides, data_lines=data_lines))
+
+
+def test_more_data_lines_than_the_output_has_mean_all():
+    plan = Plan(request((256, 256, 512, 4), "t3", data_lines=10**30))
+    assert len(plan.carried.lines) == plan.most_carried == plan.grid.lines
+
+
+@pytest.mark.parametrize("size", [(256, 200, 512, 4), (2048, 2000, 512, 8)])
+@pytest.mark.parametrize("data_lines", [None, 0, 1, 100, 3199, 3200])
+def test_the_number_of_data_lines_is_known_before_they_are_chosen(size, data_lines):
+    m, n, k, tp = size
+    machine = load_machine("toy")
+    plan = Plan(RunRequest(workload=custom_workload(m, n, k, tp), machine=machine, policy="t3", data_lines=data_lines))
+    assert len(plan.carried.lines) <= plan.most_carried <= plan.grid.lines
+    assert data_lines is None or plan.most_carried <= data_lines + 4 * tp * (data_lines > 0)
+
+
+def test_a_link_that_waits_for_seconds_takes_no_time_to_simulate():
+    """Stores wait for room in a small egress buffer; nobody looks at them before there is some."""
+    small = {"link.egress_buffer_kib": 1, "link.rx_buffer_kib": 1, "link.gb_s": 0.001, "link.header_bytes": 4096}
+    clocks = {"hbm.clock_mhz": 10, "gpu.clock_mhz": 10_000}
+    for overrides in (small, small | clocks):
+        result = run((256, 64, 64, 2), "t3", overrides)
+        assert result.record.data_check.mismatches == 0 and False not in result.record.identities.values()
+        assert result.record.time_ns.total > 1e9
+        assert result.wall.simulate < 10

@@ -6,8 +6,10 @@ from fractions import Fraction
 
 import pytest
 from numba import njit
-from t3sim.engine.scale import ceil_scaled, floor_scaled
-from t3sim.machine_section import GB_S, MOST_MHZ
+from t3sim.engine.scale import ceil_scaled, cycles_of, floor_scaled
+from t3sim.limits import LONGEST_CYCLES
+from t3sim.machine_gpu import STORE_ROW_BYTES
+from t3sim.machine_section import CLOCK_RATIO, GB_S, MHZ
 from t3sim.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
 
 
@@ -27,7 +29,7 @@ def test_rates_of_six_digits_are_exact():
     for _ in range(500):
         rate = decimal(float(f"{math.exp(rng.uniform(*map(math.log, GB_S))):.6g}"))
         assert ratio(1000 / rate, LINK_LARGEST) == 1000 / rate
-        clocks = Fraction(rng.randint(1, MOST_MHZ), rng.randint(1, MOST_MHZ))
+        clocks = Fraction(rng.randint(*MHZ), rng.randint(*MHZ))
         assert ratio(clocks, CLOCK_LARGEST) == clocks
 
 
@@ -54,3 +56,30 @@ def test_scaling_is_exact_where_the_product_does_not_fit():
             expected = value * numerator // denominator, -(-value * numerator // denominator)
             assert scaled(value, numerator, denominator) == expected
     assert scaled(0, 3, 7) == (0, 0)
+
+
+def test_scaling_is_exact_up_to_the_longest_run_at_every_legal_ratio_of_clocks():
+    least, most = (decimal(bound) for bound in CLOCK_RATIO)
+    tiny = Fraction(1, CLOCK_LARGEST)  # makes numerators and denominators as large as they get
+    for clocks in (least, least + tiny, 1 - tiny, 1 + tiny, most - tiny * 1_000_000, most):
+        near = ratio(clocks, CLOCK_LARGEST)
+        for cycles in (LONGEST_CYCLES, LONGEST_CYCLES - 1, LONGEST_CYCLES + 10_000_000):
+            exact = cycles * near.numerator // near.denominator, -(-cycles * near.numerator // near.denominator)
+            assert scaled(cycles, near.numerator, near.denominator) == exact
+            back = -(-exact[1] * near.denominator // near.numerator)
+            assert scaled(exact[1], near.denominator, near.numerator)[1] == back
+
+
+@njit
+def passed(nbytes, rate, numerator, denominator):
+    return cycles_of(nbytes, rate, numerator, denominator)
+
+
+def test_the_time_of_a_tiles_bytes_on_a_store_path_is_exact_at_every_legal_ratio_of_clocks():
+    rng, most = random.Random(10), 1024 * STORE_ROW_BYTES
+    for clocks in (decimal(bound) for bound in CLOCK_RATIO):
+        near = ratio(clocks * (1 + Fraction(1, CLOCK_LARGEST)), CLOCK_LARGEST)
+        for nbytes in (32, most, *(rng.randrange(32, most, 32) for _ in range(100))):
+            for path in (32, 1 << 16):
+                cycles = passed(nbytes, path, near.numerator, near.denominator)
+                assert cycles * path * near >= nbytes > (cycles - 1) * path * near

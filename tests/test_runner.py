@@ -17,6 +17,9 @@ from t3sim.reports.store import Store
 from t3sim.workload import Workload, custom_workload
 
 WORK = custom_workload(128, 128, 256, 4)
+LARGEST = dict.fromkeys(("gpu.cus", "kernel.cus"), 1024) | {"kernel.outstanding_lines_per_cu": 1 << 16}
+LARGEST |= dict.fromkeys(("dma.buffer_kib", "link.egress_buffer_kib", "link.rx_buffer_kib"), 1 << 20)
+"""Legal one by one, and together more than can be simulated."""
 
 
 def toy(policy: str = "t3", **choices) -> Experiment:
@@ -95,7 +98,7 @@ def test_a_run_of_changed_sources_is_refused(tmp_path):
 
 def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
     store = Store(tmp_path)
-    bad = toy(machine=load_machine("toy", {"hardware.overrides.count_on": "performed"}))
+    bad = toy(machine=load_machine("toy", LARGEST), mirror=False)
     with pytest.raises(RunsFailedError) as failed:
         run_missing([bad, toy("sequential"), toy("t3")], store, 2, no_report)
     assert str(failed.value).startswith(f"1 of 3 runs did not finish: {bad.label}: ")

@@ -12,9 +12,8 @@ from .engine.words import place
 from .geometry import ceil_div
 from .hbm import new_hbm
 from .kernels import moves
-from .limits import check_memory
-from .plan import Plan, constants
-from .sizes import SLACK, Sizes
+from .plan import Plan
+from .sizes import SLACK, Sizes, record_of
 
 COMMAND_QUEUE = 64
 """Commands that wait in the DMA engine [A]."""
@@ -24,12 +23,13 @@ Arrays = dict[str, NDArray]
 
 
 def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float16] | None) -> state.Gpu:
-    """One GPU before the run. ``rx`` and ``grants`` are empty until the system links the ring."""
+    """One GPU before the run. ``rx`` and ``grants`` are empty until the system links the ring.
+
+    The caller has seen to it that the plan fits into memory (:func:`~.sizes.check_fits`).
+    """
     steps = moves(plan, gpu)
-    p = _record(state.PLAN, constants(plan, gpu, hardware) | {"jobs": len(steps)})
+    p = record_of(plan, gpu, len(steps))
     sizes = Sizes(plan, hardware.config, p[0])
-    if gpu == 0:
-        check_memory(sizes.memory, plan.simulated)
     return state.Gpu(
         p=p,
         s=_scalars(sizes),

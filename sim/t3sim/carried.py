@@ -47,6 +47,14 @@ def choose_lines(grid: Grid, partition: Partition, seed: int, wanted: int | None
     return Carried(lines, number_of)
 
 
+def most_lines(grid: Grid, chunks: int, wanted: int | None) -> int:
+    """What the number of lines that :func:`choose_lines` returns does not exceed; reckoned without making a list."""
+    if wanted is None:
+        wanted = grid.lines if grid.m * grid.n < ALL_BELOW_ELEMENTS else SAMPLE_LINES
+    rectangles = 4 * chunks  # each may have a line more than its share
+    return min(grid.lines, wanted + rectangles) if wanted else 0
+
+
 def _sample(grid: Grid, partition: Partition, random: np.random.Generator, wanted: int) -> NDArray[np.int64]:
     rectangles = []  # output rows [r0, r1) x lines [l0, l1) of every tile class in every chunk
     last_row, last_line = (grid.rows - 1) * grid.tile_rows, (grid.cols - 1) * grid.tile_lines

@@ -47,7 +47,9 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
 @click.option("--dtype", help="Data type: fp16, bf16, fp32 or int32. [default: all built; with --exhaustive fp16]")
 @click.option("--op", help="Operation: add, min or max. [default: all]")
 @click.option("--exhaustive", is_flag=True, help="Every pair of a 16-bit dtype.")
-@click.option("--random", type=int, metavar="N", help="Every pair of special values, and N random pairs.")
+@click.option(
+    "--random", type=int, metavar="N", help="Every pair of special values, and N random pairs, at most 2**32."
+)
 @click.option("--seed", type=int, default=0, help="Seed of the random pairs.")
 @click.option(
     "--alone-every",

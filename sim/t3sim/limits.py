@@ -17,6 +17,8 @@ MOST_WORKGROUPS = 1 << 20
 """Workgroup tiles of one output: the simulator keeps a list of them."""
 MOST_BYTES = 1 << 36
 """Of one GPU's models for one purpose: they number their records in 32 bits."""
+LONGEST_CYCLES = 1 << 40
+"""Memory cycles that a run may take: compiled code multiplies times by rates in 64 bits."""
 ADDENDS = 2
 """Updates per element of a tracked output in a ring: the local one and the incoming one."""
 
@@ -42,6 +44,18 @@ def check_size(workload: Workload, grid: Grid) -> None:
             f"inputs and output of the GEMM must fit into {room >> 40} TiB of addresses on every GPU, but those of "
             f"{workload.m} x {workload.n} x {workload.k} take {needed / 2**40:.1f} TiB: lower --m, --n or --k"
         )
+
+
+def check_memory_side(machine: Machine, mirror: bool) -> None:
+    """Refuses (ValueError) hardware and links that the simulated memory and ring do not answer."""
+    count_on = machine.hardware.config().count_on
+    if count_on != "accepted":
+        raise ValueError(
+            f"the simulated memory does not report performed updates to the T3 hardware: hardware count_on must be "
+            f"'accepted', not {count_on!r}"
+        )
+    if mirror and machine.link.retry:
+        raise ValueError("link.retry needs a neighbour that answers: use --no-mirror, or set link.retry = false")
 
 
 def check_hardware(workload: Workload, machine: Machine, grid: Grid) -> None:
@@ -86,7 +100,7 @@ def check_count(updates: int, bits: int, what: str, parameter: str) -> None:
 def check_memory(needed: dict[str, int], gpus: int) -> None:
     """Refuses (ValueError) a simulation whose models take more memory than this computer has.
 
-    ``needed``: bytes of one GPU's models, by the keys of the machine that they grow with.
+    ``needed``: bytes of one GPU's models, by the options or keys of the machine that they grow with.
     """
     total, available = gpus * sum(needed.values()), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     largest = max(needed, key=lambda name: needed[name])

@@ -7,7 +7,7 @@ from pydantic import field_validator, model_validator
 from t3hdl.layouts import LINE_BYTES
 
 from .geometry import ELEMENT_BYTES
-from .machine_section import MOST_KIB, MOST_MHZ, MOST_NS, Section, quantity
+from .machine_section import MHZ, MOST_KIB, MOST_NS, MOST_SLAB_K, Section, quantity
 
 STORE_ROW_BYTES = 256
 """Bytes of the widest store row that the GPU's egress matches at once (docs/hardware.md, RangeMatcher)."""
@@ -33,12 +33,12 @@ class Gpu(Section):
     """Compute units and how the GEMM kernel uses them."""
 
     cus: int = quantity("CUs", ge=1, le=1024)
-    clock_mhz: int = quantity("MHz", ge=1, le=MOST_MHZ)
+    clock_mhz: int = quantity("MHz", ge=MHZ[0], le=MHZ[1])
     flop_per_clock_per_cu: int = quantity("FLOP/clock/CU", ge=1, le=1 << 20)
     workgroups_per_cu: int = quantity("workgroups/CU", ge=1, le=8)
     tiles: tuple[Tile, ...] = quantity("elements")
     tile_margin: float = quantity("fraction", ge=0, le=1)
-    slab_k: int = quantity("elements", ge=1, le=1 << 20)
+    slab_k: int = quantity("elements", ge=1, le=MOST_SLAB_K)
     wavefronts: int = quantity("wavefronts/workgroup", ge=1, le=16)
     prefetch_slabs: int = quantity("slabs", ge=0, le=16)
     dispatch: Literal["free", "stage"]

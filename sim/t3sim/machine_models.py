@@ -15,10 +15,12 @@ from t3hdl.layouts import LINE_BYTES
 from .hbm_timing import MOST_CLOCKS, MOST_INTERVAL, HbmParameters
 from .machine_gpu import STORE_ROW_BYTES, Gpu, Llc
 from .machine_section import (
+    CLOCK_RATIO,
     CLOCK_SCALE,
     GB_S,
+    MHZ,
+    MOST_HEADER_BYTES,
     MOST_KIB,
-    MOST_MHZ,
     MOST_NS,
     MOST_SKEW_NS,
     Section,
@@ -39,7 +41,7 @@ class Hbm(Section):
     """DRAM of one GPU: pseudo-channels, their timings in memory clocks, the controller's queues and NMC timing."""
 
     channels: int = quantity("pseudo-channels", ge=1, le=64)
-    clock_mhz: int = quantity("MHz", ge=1, le=MOST_MHZ)
+    clock_mhz: int = quantity("MHz", ge=MHZ[0], le=MHZ[1])
     nBL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
     nCL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
     nRCDRD: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
@@ -91,7 +93,7 @@ class Link(Section):
 
     gb_s: float = quantity("GB/s", ge=GB_S[0], le=GB_S[1])
     latency_ns: int = quantity("ns", ge=1, le=MOST_NS)
-    header_bytes: int = quantity("bytes/packet", ge=0, le=1 << 16)
+    header_bytes: int = quantity("bytes/packet", ge=0, le=MOST_HEADER_BYTES)
     egress_buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
     rx_buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
     retry: bool
@@ -203,6 +205,18 @@ class Machine(Section):
                 f"gpu.wavefronts must be at most the hardware's wavefronts ({config.wavefronts}), not "
                 f"{self.gpu.wavefronts}; lower it or set hardware.overrides.wavefronts"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _clocks_fit(self) -> Self:
+        least, most = CLOCK_RATIO
+        for scale in self.variation.clock_scale or (1.0,):
+            clocks = scale * self.gpu.clock_mhz / self.hbm.clock_mhz
+            if not least <= clocks <= most:
+                raise ValueError(
+                    f"gpu.clock_mhz x variation.clock_scale must be {least:g} to {most:g} times hbm.clock_mhz "
+                    f"({self.hbm.clock_mhz}), not {self.gpu.clock_mhz} x {scale:g}, which is {clocks:g} times"
+                )
         return self
 
     @model_validator(mode="after")

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-MOST_MHZ = 100_000
-"""Fastest clock."""
+MHZ = (10, 10_000)
+"""Slowest and fastest clock of CUs and memory."""
 MOST_NS = 1_000_000
 """Longest latency: a run of many steps of 1 ms each still ends."""
 MOST_KIB = 1 << 20
@@ -14,8 +14,14 @@ GB_S = (1e-4, 1e6)
 """Slowest and fastest link. Compiled code counts its bytes and picoseconds in 64 bits."""
 MOST_SKEW_NS = 1e8
 """Latest start of a GPU."""
-CLOCK_SCALE = (1e-3, 1e3)
+CLOCK_SCALE = (1e-3, 10.0)
 """Slowest and fastest GPU of a ring, as a factor of the clock."""
+CLOCK_RATIO = (1e-3, 1e3)
+"""Fewest and most CU clocks in a memory clock: with them compiled code converts every time of a run in 64 bits."""
+MOST_HEADER_BYTES = 4096
+"""Of a packet: many times its data, which are at most 256 bytes."""
+MOST_SLAB_K = 4096
+"""Longest K step: operands of more do not fit into a CU, and progress is counted in slabs."""
 
 
 def quantity(unit: str, **limits: Any) -> Any:

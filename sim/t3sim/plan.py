@@ -6,10 +6,10 @@ from math import ceil
 
 from t3hdl.layouts import LINE_BYTES
 
-from .abi import Hardware
-from .carried import Carried, choose_lines, no_lines
+from .carried import Carried, choose_lines, most_lines, no_lines
 from .engine import state
 from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition, ceil_div
+from .limits import LONGEST_CYCLES
 from .ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
 from .request import TRACKED, RunRequest
 from .tiling import slab_clocks
@@ -24,19 +24,9 @@ def _align(lines: int) -> int:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is the same for all GPUs of a run. Raises ValueError for hardware that the machine cannot drive."""
+    """What is the same for all GPUs of a run."""
 
     request: RunRequest
-
-    def __post_init__(self) -> None:
-        count_on = self.request.machine.hardware.config().count_on
-        if count_on != "accepted":
-            raise ValueError(
-                f"the simulated memory does not report performed updates to the T3 hardware: hardware count_on must be "
-                f"'accepted', not {count_on!r}"
-            )
-        if self.request.mirror and self.request.machine.link.retry:
-            raise ValueError("link.retry needs a neighbour that answers: use --no-mirror, or set link.retry = false")
 
     @property
     def sequential(self) -> bool:
@@ -85,10 +75,20 @@ class Plan:
         tiles = self.request.machine.kernel.slice_kib * 1024 // tile_bytes
         return tuple(chunk.cut(max(1, tiles)) for chunk in chunks)
 
+    @property
+    def has_data(self) -> bool:
+        """Whether lines may carry data: where memory reduces, but not in mirror mode: the neighbour has no data."""
+        return not self.request.mirror and (self.near_memory or not self.sequential)
+
+    @property
+    def most_carried(self) -> int:
+        """What the number of lines with data does not exceed, known before any is chosen."""
+        return most_lines(self.grid, self.gpus, self.request.data_lines) if self.has_data else 0
+
     @cached_property
     def carried(self) -> Carried:
-        """Lines with data: where memory reduces, but not in mirror mode, where the neighbour has no data."""
-        if self.request.mirror or self.sequential and not self.near_memory:
+        """Lines with data."""
+        if not self.has_data:
             return no_lines()
         return choose_lines(self.grid, self.partition, self.request.seed, self.request.data_lines)
 
@@ -122,10 +122,10 @@ class Plan:
         return self.cycles(gemm + ring + ring if self.sequential else max(gemm, ring) + ring)
 
 
-def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
+def constants(plan: Plan, gpu: int) -> dict[str, int]:
     """The PLAN record of one GPU."""
     request, grid = plan.request, plan.grid
-    machine, workload, config = request.machine, request.workload, hardware.config
+    machine, workload, config = request.machine, request.workload, plan.request.machine.hardware.config()
     variation = machine.variation
     k = workload.k_of(gpu)
     slab_k, tile = min(machine.gpu.slab_k, k), (grid.tile_rows, grid.tile_cols)
@@ -167,6 +167,6 @@ def constants(plan: Plan, gpu: int, hardware: Hardware) -> dict[str, int]:
         "ports": config.egress_ports, "mca": request.policy == "t3-mca",
         "own_lines": 2 * grid.chunk_lines(own), "own_bytes": grid.output_bytes,
         "posted_lines": machine.link.rx_buffer_kib * 1024 // LINE_BYTES if plan.near_memory else 0,
-        "bin_cycles": max(1, plan.estimated_cycles // (state.BINS // 8)),
+        "bin_cycles": max(1, min(plan.estimated_cycles, LONGEST_CYCLES) // (state.BINS // 8)),
         "kernel_overhead": plan.cycles(machine.kernel.step_overhead_ns),
     }  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .geometry import Grid
-from .limits import check_hardware, check_size, grid_of
+from .limits import check_hardware, check_memory_side, check_size, grid_of
 from .machine import Machine
 from .result import Result, WallSeconds
 from .tiling import Tiling, choose_tiling
@@ -53,7 +53,8 @@ class SimulationError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
-    """One simulation. ``data_lines``: lines that carry data, None for the engine's choice (all, or a seeded sample).
+    """One simulation. ``data_lines``: lines that carry data, None for the engine's choice (all, or a seeded sample);
+    more than the output has mean all.
 
     Raises ValueError if a choice is unknown, a number is out of range, or workload and machine do not fit together.
     """
@@ -81,6 +82,7 @@ class RunRequest:
             raise ValueError("a mirrored neighbour has no data: leave out --data-lines, or use --no-mirror")
         self.workload.check_tiles(self.machine.gpu.tiles)
         self.machine.check_gpus(self.workload.tp)
+        check_memory_side(self.machine, self.mirror)
         check_size(self.workload, self.grid)
         if self.policy in TRACKED:
             check_hardware(self.workload, self.machine, self.grid)

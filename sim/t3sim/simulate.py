@@ -30,6 +30,7 @@ from .result import (
     WallSeconds,
     WorkloadRecord,
 )
+from .sizes import check_fits
 from .system import System
 from .work import work_done
 
@@ -48,6 +49,7 @@ def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None
         raise ValueError(f"policy {request.policy} is computed from {sources}, not simulated")
     begin = time.perf_counter()
     plan = Plan(request)
+    check_fits(plan)  # before anything is built or takes memory
     hardware = open_hardware(request.machine.hardware.config(), request.hardware)
     try:
         built = time.perf_counter()

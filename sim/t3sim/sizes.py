@@ -4,17 +4,33 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 from t3hdl.config import T3Config
 from t3hdl.layouts import LINE_BYTES
 
 from .engine import state
 from .geometry import ceil_div
-from .plan import Plan
+from .limits import check_memory
+from .plan import Plan, constants
 
 IN_SLICE = 24
 """Lines of one channel between its request queues and its DRAM queue, and at its banks, at most."""
 SLACK = 1024
 """Spare entries of every pool."""
+
+
+def record_of(plan: Plan, gpu: int, jobs: int = 0) -> NDArray[np.void]:
+    """The PLAN record of one GPU that has ``jobs`` kernel steps, as an array of one."""
+    array = np.zeros(1, state.PLAN)
+    for name, value in (constants(plan, gpu) | {"jobs": jobs}).items():
+        array[name] = value
+    return array
+
+
+def check_fits(plan: Plan) -> None:
+    """Refuses (ValueError) a plan whose simulation takes more memory than this computer has. Takes none itself."""
+    sizes = Sizes(plan, plan.request.machine.hardware.config(), record_of(plan, 0)[0])
+    check_memory(sizes.memory, plan.simulated)
 
 
 @dataclass(frozen=True)
@@ -88,7 +104,7 @@ class Sizes:
 
     @property
     def rows(self) -> int:
-        incoming = 2 * self.rx_lines + self.in_memory if len(self.plan.carried.lines) else 0
+        incoming = 2 * self.rx_lines + self.in_memory if self.plan.most_carried else 0
         return self.dma_lines + self.kernel_lines + self.egress_lines + incoming + SLACK
 
     @property
@@ -107,14 +123,29 @@ class Sizes:
         return 1 << int(4 * self.p["link_latency"] + 64).bit_length()
 
     @property
+    def output(self) -> int:
+        """Bytes that grow with the output: the order and maps of tiles, a count of updates and a number per line, the
+        latter for all GPUs."""
+        grid, counts = self.plan.grid, 0 if self.plan.sequential else self.plan.grid.lines
+        numbers = 4 * grid.lines // self.plan.simulated if self.plan.most_carried else 0
+        return 32 * grid.tiles + counts + numbers
+
+    @property
+    def data(self) -> int:
+        """Bytes of the carried lines: partial products and memory, and what makes one GPU's in FP32 and checks them."""
+        return self.plan.most_carried * (2 * LINE_BYTES + 3 * LINE_BYTES // self.plan.simulated)
+
+    @property
     def memory(self) -> dict[str, int]:
-        """Bytes of the arrays that can be large, by the keys of the machine that they grow with."""
+        """Bytes of the arrays that can be large, by the options or keys of the machine that they grow with."""
         node, row = state.NODE.itemsize, state.ROW.itemsize
-        if len(self.plan.carried.lines):
+        if self.plan.most_carried:
             row += state.SEGMENT * LINE_BYTES
         requests = self.nodes - self.flushed - self.moved
         sent = state.PACKET.itemsize * self.packets * (1 + int(self.p["retry"]))
         return {
+            "--m x --n": self.output,
+            "--data-lines": self.data,
             "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * node + 60 * self.misses,
             "llc.capacity_kib / llc.line_bytes": 40 * self.llc_entries + self.flushed * node,
             "link.gb_s x link.latency_ns": sent + state.CREDIT.itemsize * self.credits,

@@ -17,14 +17,13 @@ from .engine.gpu import advance, close_state
 from .engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
 from .engine.state import BINS, FAR, Gpu
 from .engine.words import PART_NAMES
+from .limits import LONGEST_CYCLES
 from .plan import Plan
 from .request import SimulationError
 
 PATIENCE = 100_000
 """Memory cycles in which something happens but DRAM moves no line and nothing is on its way, after which a run is given
 up: longer than DRAM ever keeps a line waiting."""
-LONGEST_CYCLES = 1 << 40
-"""Memory cycles that a run may take: compiled code multiplies times by rates in 64 bits."""
 
 
 class System:

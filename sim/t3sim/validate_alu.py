@@ -22,6 +22,8 @@ from .validate_alu_part import AluBench
 OPS = {op.name.lower(): op for op in (Op.ADD, Op.MIN, Op.MAX)}
 """Operations that can be checked, by name."""
 DTYPES = {dtype.name.lower(): dtype for dtype in Dtype}
+MOST_RANDOM = 1 << 32
+"""Random pairs of a check: as many as there are pairs of a 16-bit dtype."""
 SHOWN = 10
 """Differences that are kept of each check: the first ones."""
 _FLAGS = {16: "invalid", 8: "divide by zero", 4: "overflow", 2: "underflow", 1: "inexact"}
@@ -131,8 +133,8 @@ def random_checks(
     config: T3Config, op: str | None, dtype: str | None, *, count: int, seed: int, every: int | None
 ) -> list[Check]:
     """Checks of special values and ``count`` random pairs, of one operation and dtype or (None) of all built."""
-    if count < 0 or not 0 <= seed < 1 << 64:
-        raise ValueError(f"--random must be at least 0 and --seed in 0 to 2**64 - 1, not {count} and {seed}")
+    if not 0 <= count <= MOST_RANDOM or not 0 <= seed < 1 << 64:
+        raise ValueError(f"--random must be in 0 to 2**32 and --seed in 0 to 2**64 - 1, not {count} and {seed}")
     return [
         Check(
             op=each,

@@ -9,7 +9,7 @@ from ..compiled import inner
 from .compute import stored
 from .requests import BOTTOM, COL, LINE_MASK, OP, RIGHT, ROW, TAGGED, WF, deliver, make_request, tag_tile
 from .rows import carried_line, new_row, row_bytes, transmit
-from .scale import floor_scaled
+from .scale import cycles_of
 from .state import COMPUTE_WRITE, FAR, GEMM_WRITE, RS_WRITE
 from .words import MATCHER, part_in, part_out
 
@@ -96,25 +96,37 @@ def _take_route(g, port, now):
 
 
 @inner
+def _row_ready(g, wg):
+    """The cycle by the end of which the next row of a workgroup has passed its CU's store path.
+
+    It is reckoned from the row's bytes, not from the time that has gone by, which may be too long to multiply.
+    """
+    p, c = g.p[0], g.workgroups[wg]
+    nbytes = (c.store_row + 1) * 32 * min(p.tile_lines, p.pitch - c.col * p.tile_lines)
+    return c.store_start - 1 + cycles_of(nbytes, p.store_bytes_per_clock, p.clock_num, p.clock_den)
+
+
+@inner
 def _pick(g, port, now):
-    """The workgroup whose next row this port stores: in turn, those that have one ready (store rate); -1 if none."""
-    p = g.p[0]
-    count = g.jobs_count[port]
+    """The workgroup whose next row this port stores: in turn, those that have one ready; and the cycle for which it is.
+
+    If none is ready, -1 and the cycle at which the first one is.
+    """
+    count, soonest = g.jobs_count[port], FAR
     for i in range(count):
         j = (g.jobs_next[port] + i) % count
-        c = g.workgroups[g.jobs_wg[port, j]]
-        lines = min(p.tile_lines, p.pitch - c.col * p.tile_lines)
-        bytes_ready = floor_scaled((now - c.store_start + 1) * p.store_bytes_per_clock, p.clock_num, p.clock_den)
-        if bytes_ready >= (c.store_row + 1) * lines * 32:
+        ready = _row_ready(g, g.jobs_wg[port, j])
+        if ready <= now:
             g.jobs_next[port] = j
-            return g.jobs_wg[port, j]
-    return -1
+            return g.jobs_wg[port, j], now
+        soonest = min(soonest, ready)
+    return -1, soonest
 
 
 @inner
 def _offer(g, port, base, now):
-    """Put the next store row on the matcher's input; the workgroup that it belongs to, or -1."""
-    wg = _pick(g, port, now)
+    """Put the next store row on the matcher's input; what :func:`_pick` says of it."""
+    wg, ready = _pick(g, port, now)
     g.words[base + STORE_VALID] = wg >= 0
     if wg >= 0:
         c = g.workgroups[wg]
@@ -123,7 +135,7 @@ def _offer(g, port, base, now):
             line | (STORE_OP << OP) | (1 << TAGGED) | (wf << WF) | (right << RIGHT) | (bottom << BOTTOM)
         )
         g.words[base + STORE + 1] = (c.row << ROW) | (c.col << COL)
-    return wg
+    return wg, ready
 
 
 @inner
@@ -146,17 +158,24 @@ def _taken(g, port, wg):
 
 @inner
 def run_port(g, port, step, now):
-    """One cycle of one egress port."""
+    """One cycle of one egress port; sets the cycle at which it must be looked at again.
+
+    If its matcher rests, that is when the next row is ready; mover.row_gone wakes it if it waits for room in the egress
+    buffer.
+    """
     base, out = part_in(g, MATCHER, port), part_out(g, MATCHER, port)
     room = g.words[out + STORE_READY] != 0
-    wg = _offer(g, port, base, now) if room else -1
+    wg, wake = -1, FAR
+    if room:
+        wg, wake = _offer(g, port, base, now)
     route_taken = _take_route(g, port, now)
     g.words[base + ROUTE_READY] = route_taken
     if wg >= 0 or route_taken or not g.words[out + MATCHER_IDLE]:
         step(g.handles[MATCHER + port], address_of(g.words[base:]), address_of(g.words[out:]))
         g.evaluated[1] += 1
+        wake = now + 1
     if wg >= 0:
         _taken(g, port, wg)
         g.words[base + STORE_VALID] = 0
     busy = g.jobs_count[port] > 0 or g.flight_count[port] > 0 or not g.words[out + MATCHER_IDLE]
-    g.port_wake[port] = now + 1 if busy else FAR
+    g.port_wake[port] = wake if busy else FAR

@@ -227,6 +227,9 @@ def row_gone(g, r, now):
     s.outgoing = s.outgoing - 1
     if row.mover < 0:
         s.egress_free = s.egress_free + row.lines
+        for port in range(g.p[0].ports):
+            if g.flight_count[port] > 0:
+                g.port_wake[port] = min(g.port_wake[port], now + 1)
     else:
         mover = g.movers[row.mover]
         mover.inflight = mover.inflight - row.lines
