@@ -52,7 +52,7 @@ def missing_compiler() -> str:
 def check(result: RunResult) -> None:
     """Every accounting identity holds, and every line of every GPU is what the ring must leave."""
     record = result.record
-    assert [name for name, holds in record.identities.items() if not holds] == []
+    assert [name for name, holds in record.identities.items() if holds is False] == []
     if record.policy in ("sequential", "sequential-pipelined") or record.mirror:
         assert record.data_check is None
         return

@@ -81,10 +81,10 @@ def test_full_disk(tmp_path: Path, monkeypatch):
     before = contents(out)
     original = Path.write_text
 
-    def write_text(path: Path, text: str) -> int:
+    def write_text(path: Path, text: str, encoding: str | None = None) -> int:
         if path.name == "t3.json":
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return original(path, text)
+        return original(path, text, encoding)
 
     monkeypatch.setattr(Path, "write_text", write_text)
     fails(t3(*arguments), "no space left on the disk of the output: free some, or choose another --out")
