@@ -43,18 +43,18 @@ fuzz: $(READY)  ## CASES command lines made from SEED against what must hold for
 
 mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what notices them (half an hour on two cores)
 	$(BIN)/python mutation/campaign.py --out docs/mutation/mutation.json
-	$(BIN)/python -m t3sim.reports.mutation_page
+	$(BIN)/python -m t3sim.pages.mutation_page
 
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
 	$(BIN)/python -m t3hdl.emit.area
 
 fpga: $(FPGA)  ## docs/boards-results.md: all boards, three seeds each (hours of a core; seeds in docs/fpga are kept)
-	$(BIN)/python -m t3sim.reports.boards_page
+	$(BIN)/python -m t3sim.pages.boards_page
 
 pages: $(READY)  ## docs/constants.md, docs/faults.md and docs/validation.md, after a change of a machine or a model
-	$(BIN)/python -m t3sim.reports.constants
-	$(BIN)/python -m t3sim.faults.page
-	$(BIN)/python -m t3sim.reports.validation
+	$(BIN)/python -m t3sim.pages.constants
+	$(BIN)/python -m t3sim.pages.faults_page
+	$(BIN)/python -m t3sim.pages.validation
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -12,13 +12,13 @@ from t3hdl.config import T3Config
 from t3hdl.formal.mutation import SELECT, Mutant, Netlist
 from t3hdl.layouts import Dtype, Op
 from t3hdl.signatures import alu_signature, axi_signature, word_map
-from t3sim.abi import Instance, PartType, part_words
-from t3sim.golden.hardware import golden_hardware
-from t3sim.request import SimulationError
-from t3sim.rtl import CompiledPart
-from t3sim.rtl_build import library
-from t3sim.validate_alu import random_checks
-from t3sim.validate_alu import run as run_check
+from t3sim.hardware.abi import Instance, PartType, part_words
+from t3sim.hardware.golden.backend import golden_hardware
+from t3sim.hardware.rtl.backend import CompiledPart
+from t3sim.hardware.rtl.build import library
+from t3sim.run.request import SimulationError
+from t3sim.validation.alu import random_checks
+from t3sim.validation.alu import run as run_check
 from test_parts_agree import compare
 
 _CYCLES, _MORE_CYCLES = 8000, {"registers": 24000}

@@ -27,8 +27,8 @@ from t3hdl.formal.catalogue import all_proofs
 from t3hdl.formal.equivalence import Comparison
 from t3hdl.formal.mutant_proofs import noticed
 from t3hdl.formal.mutation import Netlist
-from t3sim.output import write_atomically
-from t3sim.result import json_text
+from t3sim.common.output import write_atomically
+from t3sim.run.result import json_text
 
 SHARES = {
     "trigger": 15, "tracker": 13, "slice": 11, "registers": 11, "matcher": 9, "nmc": 8, "alu": 8, "axi": 7, "leaf": 6,

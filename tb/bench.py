@@ -19,7 +19,7 @@ from job import Job
 from report import Report
 from simulators import SIMULATORS, SimulatorError, Source, build, require, simulate
 from t3hdl.config import PRESETS, preset
-from t3sim.golden.hardware import golden_hardware
+from t3sim.hardware.golden.backend import golden_hardware
 
 BENCHES = tuple(sorted(path.stem.removeprefix("tb_") for path in FOLDER.glob("tb_*.py")))
 """Parts that have a testbench."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from model import Model
 from part_stimulus import STIMULI
-from t3sim.abi import Hardware
+from t3sim.hardware.abi import Hardware
 from words import Words
 
 EPISODE = 4000

@@ -7,7 +7,7 @@ simulator by a whole batch; where the hardware differs, the first cycle that doe
 from typing import Protocol
 
 import numpy as np
-from t3sim.abi import Instance, PartType
+from t3sim.hardware.abi import Instance, PartType
 from words import Words, streams_of, value_of
 
 

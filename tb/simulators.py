@@ -11,8 +11,8 @@ from job import Job
 from t3hdl.config import T3Config
 from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.signatures import word_map
-from t3sim.cache import digest
-from t3sim.toolchain import find_toolchain
+from t3sim.common.cache import digest
+from t3sim.hardware.rtl.toolchain import find_toolchain
 from wrapper import Top, wrap
 
 SIMULATORS = ("verilator", "icarus")

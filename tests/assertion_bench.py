@@ -10,8 +10,8 @@ from t3hdl.config import T3Config
 from t3hdl.emit.assertions import assertions
 from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.signatures import WordMap, word_map
-from t3sim.rtl_wrapper import wrapper
-from t3sim.toolchain import find_toolchain
+from t3sim.hardware.rtl.toolchain import find_toolchain
+from t3sim.hardware.rtl.wrapper import wrapper
 
 _VERILATOR_FLAGS = (
     "--cc",

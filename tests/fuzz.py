@@ -17,9 +17,9 @@ from fuzz_case import SMALLEST
 from fuzz_run import KINDS, LIMIT_S, Report, examine
 from rich.console import Console
 from rich.progress import track
-from t3sim import cli
-from t3sim.console import plain_console
-from t3sim.fitted_table import FittedTable
+from t3sim.cli import main as cli
+from t3sim.cli.console import plain_console
+from t3sim.common.fitted_table import FittedTable
 
 FAULTS = ("tracebacks", "hangs", "half-written", "wrong acceptances", "wrong refusals", "bad messages")
 """Columns of the table beside the counts: cases with such a fault."""

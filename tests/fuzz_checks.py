@@ -11,7 +11,7 @@ from typing import Any
 from fuzz_case import Case
 from fuzz_outputs import EARLIER
 from fuzz_tree import Tree, changes, digest
-from t3sim.machine import load_machine, parse_setting
+from t3sim.inputs.machine.files import load_machine, parse_setting
 
 MANIFEST = "t3-manifest.json"
 LONGEST_MESSAGE = 3000

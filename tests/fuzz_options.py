@@ -5,7 +5,7 @@ from random import Random
 import click
 from fuzz_case import NO_INTEGERS, NO_NAMES, SMALLEST, TOY, Case, run_of
 from t3hdl.config import PRESETS
-from t3sim import cli
+from t3sim.cli import main as cli
 
 QUICK_PARTS = ("leaf", "root", "monitor", "crossing")
 """Parts of the hardware whose Verilog takes half a second."""

@@ -8,7 +8,7 @@ from random import Random
 
 from fuzz_case import TOY, Case, Expected, nothing
 from fuzz_options import QUICK_PARTS
-from t3sim.output import output_folder
+from t3sim.common.output import output_folder
 
 Scene = tuple[str, Expected, Callable[[Path], None]]
 """The target as it is typed, what is expected of it, and what is there."""

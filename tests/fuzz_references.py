@@ -21,7 +21,7 @@ NO_COUNTS: tuple[Any, ...] = (None, -1, "x", "9", 1.5, float("nan"), float("inf"
 @cache
 def reference() -> dict[str, Any]:
     """The package's timings, and made-up cycles of one trace."""
-    package = Path(t3sim.__file__).parent / "reference" / "hbm2_reference.json"
+    package = Path(t3sim.__file__).parent / "validation" / "reference" / "hbm2_reference.json"
     timings = json.loads(package.read_text())["timings_in_clock_cycles"]
     result = {"requests": len(TRACE), "cycles": 60, "cycles_with_refresh": 60, "row_hits": 5}
     return {"timings_in_clock_cycles": timings, "results": {"a": result}}

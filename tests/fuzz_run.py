@@ -27,8 +27,8 @@ from fuzz_settings import SETTINGS
 from fuzz_sizes import SIZES
 from fuzz_sweeps import SWEEPS, small_workload
 from fuzz_tree import tree
-from t3sim import cli
-from t3sim.entry import INTERRUPTED
+from t3sim.cli import main as cli
+from t3sim.cli.entry import INTERRUPTED
 
 LIMIT_S = 60
 """A case that takes longer hangs."""
@@ -117,7 +117,7 @@ def invoke(case: Case) -> Outcome:
 def _here(case: Case) -> Outcome:
     terminate = signal.getsignal(signal.SIGTERM)
     try:
-        with _alarm(), patch("t3sim.reports.suite.model_workload", small_workload):
+        with _alarm(), patch("t3sim.study.suite.model_workload", small_workload):
             result = CliRunner().invoke(
                 cli.main, case.arguments, input=case.stdin, env=dict(case.environment), color=True
             )

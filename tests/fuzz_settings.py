@@ -5,8 +5,8 @@ from random import Random
 from typing import Any, Literal, get_args, get_origin
 
 from fuzz_case import Case, run_of
-from t3sim.machine import load_machine
-from t3sim.machine_models import SECTIONS
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.sections import SECTIONS
 
 KEYS = tuple(f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields)
 LISTS = ("variation.start_skew_ns", "variation.clock_scale", "variation.link_gb_s")

@@ -5,7 +5,7 @@ from random import Random
 from fuzz_case import NO_INTEGERS, NO_NAMES, Case
 from fuzz_outputs import GOOD
 from fuzz_settings import KEYS, NO_NUMBERS
-from t3sim.workload import Workload, model_workload
+from t3sim.inputs.workload import Workload, model_workload
 
 TOY = ("sweep", "--machine", "toy", "--models", "t-nlg", "--sublayers", "op", "--tp", "8")
 GOOD_VARY = ("link.gb_s=10,20", "dma.block=tile,chunk", "link.gb_s=10, 2e1", "link.gb_s=20", 'dma.block="chunk","tile"')

@@ -4,9 +4,9 @@ import numpy as np
 from numba import cfunc
 from t3hdl.config import T3Config
 from t3hdl.signatures import alu_signature, word_map
-from t3sim.abi import CALL, NativeFunction, PartType
-from t3sim.golden.arithmetic import LANE_BITS, lane
-from t3sim.golden.words import int64_at, ports_of
+from t3sim.hardware.abi import CALL, NativeFunction, PartType
+from t3sim.hardware.golden.arithmetic import LANE_BITS, lane
+from t3sim.hardware.golden.words import int64_at, ports_of
 
 _IN, _OUT = ports_of(alu_signature(T3Config()))
 _LANE_BITS = tuple(LANE_BITS.values())

@@ -10,7 +10,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Signature
 from t3hdl.layouts import ConfigWrite
 from t3hdl.signatures import word_map
-from t3sim.abi import Instance, NativeFunction, PartType
+from t3sim.hardware.abi import Instance, NativeFunction, PartType
 
 
 def pack(layout: data.StructLayout, **values: int) -> int:

@@ -5,7 +5,7 @@ from t3hdl.config import preset
 from t3hdl.control import register_map as registers
 from t3hdl.layouts import Dtype, MemoryRequest, Op
 from t3hdl.signatures import slice_signature
-from t3sim.golden import slice as golden
+from t3sim.hardware.golden.slice import slice as golden
 
 PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")
 BASE, LIMIT = 0x1000, 0x2000  # lines of range 0 in these tests

@@ -5,7 +5,7 @@ from t3hdl.config import T3Config, preset
 from t3hdl.control import register_map
 from t3hdl.layouts import ChunkDone, ConfigWrite, SlotLoad, TileDone, Token
 from t3hdl.signatures import tracker_signature
-from t3sim.golden import tracker
+from t3sim.hardware.golden.tracker import tracker
 
 LINES = 6
 """Lines of a wavefront tile in the profile of :class:`Scene`."""

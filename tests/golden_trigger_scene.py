@@ -16,7 +16,7 @@ from t3hdl.layouts import (
     TileDone,
 )
 from t3hdl.signatures import trigger_signature
-from t3sim.golden import trigger
+from t3sim.hardware.golden.trigger import trigger
 
 CONTEXT = 1
 """The context of the chunks, unless said otherwise."""

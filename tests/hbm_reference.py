@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from t3sim.hbm import FOREVER, READ, UPDATE, WRITE, Hbm, HbmParameters, accepts, enqueue_address, tick
-from t3sim.hbm_state import ACT, COLUMN, PRE, PRE_ALL, REFRESH, SWITCH
+from t3sim.dram.hbm import FOREVER, READ, UPDATE, WRITE, Hbm, HbmParameters, accepts, enqueue_address, tick
+from t3sim.dram.state import ACT, COLUMN, PRE, PRE_ALL, REFRESH, SWITCH
 
 FIELDS = ("cycle", "command", "bank", "row", "column", "kind", "tag", "done")
 MODEST = 20  # cycles a refresh may take to find its commands beyond what timing forces

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
-from t3sim.abi import Instance, PartType
+from t3sim.hardware.abi import Instance, PartType
 
 HISTORY = 8
 """Cycles that a failure shows."""

@@ -13,4 +13,4 @@ STIMULI = {
     "slice": Slice, "matcher": Matcher, "leaf": Node, "root": Node, "tracker": Tracker, "trigger": Trigger,
     "monitor": Monitor, "registers": Registers, "nmc": Nmc,
 }  # fmt: skip
-"""The stimulus of each part of a :class:`~t3sim.abi.Hardware`, by the part's name."""
+"""The stimulus of each part of a :class:`~t3sim.hardware.abi.Hardware`, by the part's name."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.layouts import DmaCommand, Dtype, MemoryRequest, NmcRequest, Op, Route, channel_of
-from t3sim.abi import Instance
+from t3sim.hardware.abi import Instance
 
 LINK_LATENCY = 40
 FULL_MASK = (1 << 32) - 1

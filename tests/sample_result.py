@@ -1,9 +1,10 @@
 """Made-up results, shaped like the engine's, for tests of what reads and shows them."""
 
 import numpy as np
-from t3sim.provenance import Provenance
-from t3sim.request import CAUSES, Interval, Policy, RunResult, Timeline, TriggerEvent
-from t3sim.result import (
+from t3sim.inputs.workload import Workload, model_workload
+from t3sim.run.provenance import Provenance
+from t3sim.run.request import CAUSES, Interval, Policy, RunResult, Timeline, TriggerEvent
+from t3sim.run.result import (
     BlocksRecord,
     Contention,
     DataCheck,
@@ -18,7 +19,6 @@ from t3sim.result import (
     WallSeconds,
     WorkloadRecord,
 )
-from t3sim.workload import Workload, model_workload
 
 PROVENANCE = Provenance(settings={"link.gb_s": 100.0}, machine="0" * 32, hardware="1" * 32, sources="2" * 32)
 IDENTITIES = (

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from t3hdl.emit.verilog import write_verilog
 from t3hdl.signatures import word_map
-from t3sim.abi import Instance
-from t3sim.rtl import CompiledPart
-from t3sim.rtl_build import library
+from t3sim.hardware.abi import Instance
+from t3sim.hardware.rtl.backend import CompiledPart
+from t3sim.hardware.rtl.build import library
 
 BIT_CYCLES = 4
 CLOCK_HZ = BIT_CYCLES * 115200

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from t3sim.cache import BuildError
-from t3sim.machine import load_machine
-from t3sim.request import RunRequest, RunResult
-from t3sim.simulate import simulate
-from t3sim.toolchain import find_toolchain
-from t3sim.workload import custom_workload
+from t3sim.common.cache import BuildError
+from t3sim.hardware.rtl.toolchain import find_toolchain
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.request import RunRequest, RunResult
+from t3sim.run.simulate import simulate
 
 Size = tuple[int, int, int, int]
 """m, n, k, tp."""

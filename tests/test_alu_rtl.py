@@ -10,8 +10,8 @@ from system_cases import missing_compiler
 from t3hdl.config import T3Config, preset
 from t3hdl.layouts import Dtype, Op
 from t3hdl.signatures import alu_signature, word_map
-from t3sim.abi import Instance
-from t3sim.rtl import compiled_part
+from t3sim.hardware.abi import Instance
+from t3sim.hardware.rtl.backend import compiled_part
 from test_float import specials
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler())

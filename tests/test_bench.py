@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from sample_result import sample_run
-from t3sim import bench, cli
-from t3sim.bench import Target, attribute
-from t3sim.machine import load_machine
-from t3sim.provenance import Provenance
-from t3sim.request import RunRequest
-from t3sim.speed import PartSpeed
-from t3sim.workload import model_workload
+from t3sim.cli import main as cli
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import model_workload
+from t3sim.run.provenance import Provenance
+from t3sim.run.request import RunRequest
+from t3sim.validation import bench
+from t3sim.validation.bench import Target, attribute
+from t3sim.validation.speed import PartSpeed
 
 SPEEDS = {"slice": 4e6, "leaf": 8e6, "root": 6e6, "tracker": 2.5e6, "trigger": 5e6}
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from t3sim.cache import BuildError, cache_folder, cached, check_writable, digest
+from t3sim.common.cache import BuildError, cache_folder, cached, check_writable, digest
 
 POWERLESS = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
 """Runs a command as a user whom permissions bind, also if that is root."""

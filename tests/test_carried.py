@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from t3sim.carried import (
+from t3sim.collective.carried import (
     Carried,
     carried_elements,
     choose_lines,
@@ -13,8 +13,8 @@ from t3sim.carried import (
     tile_map,
     to_words,
 )
-from t3sim.collective import ring_next, ring_order
-from t3sim.geometry import Grid, Partition
+from t3sim.collective.ring import ring_next, ring_order
+from t3sim.inputs.geometry import Grid, Partition
 
 MASK = (1 << 64) - 1
 

@@ -11,14 +11,14 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from sample_result import sample_result, sample_timeline
-from t3sim.reports import sweep_output
-from t3sim.reports.charts import CHARTS
-from t3sim.reports.drawing import POLICY_COLOURS
-from t3sim.reports.evaluation import Evaluation
-from t3sim.reports.store import Outcome, TrafficOverTime
-from t3sim.reports.suite import Suite
-from t3sim.reports.sweep import Geomeans, SweepRecord, SweptVariant, assumptions
-from t3sim.result import WallSeconds
+from t3sim.run.result import WallSeconds
+from t3sim.study import sweep_output
+from t3sim.study.charts import CHARTS
+from t3sim.study.drawing import POLICY_COLOURS
+from t3sim.study.evaluation import Evaluation
+from t3sim.study.store import Outcome, TrafficOverTime
+from t3sim.study.suite import Suite
+from t3sim.study.sweep import Geomeans, SweepRecord, SweptVariant, assumptions
 
 
 class MadeUp(Evaluation):

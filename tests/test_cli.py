@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from sample_result import sample_run
-from t3sim import __version__, cli, doctor
-from t3sim.cache import BuildError
-from t3sim.machine import load_machine
-from t3sim.manifest import MANIFEST
-from t3sim.request import COMPARED, Progress, RunRequest, RunResult
-from t3sim.result import read_result
+from t3sim import __version__
+from t3sim.cli import doctor
+from t3sim.cli import main as cli
+from t3sim.common.cache import BuildError
+from t3sim.common.manifest import MANIFEST
+from t3sim.inputs.machine.files import load_machine
+from t3sim.run.request import COMPARED, Progress, RunRequest, RunResult
+from t3sim.run.result import read_result
 
-T3 = [sys.executable, "-m", "t3sim.cli"]
+T3 = [sys.executable, "-m", "t3sim.cli.main"]
 
 
 @pytest.fixture
@@ -31,7 +33,7 @@ def engine(monkeypatch):
         on_progress(Progress(simulated_ns=5e4, work_done=0.05, phase="GEMM", wall_seconds=2.0))
         return sample_run(request.policy, request.workload)
 
-    monkeypatch.setitem(sys.modules, "t3sim.simulate", types.SimpleNamespace(simulate=simulate))
+    monkeypatch.setitem(sys.modules, "t3sim.run.simulate", types.SimpleNamespace(simulate=simulate))
     return requests
 
 
@@ -226,7 +228,7 @@ def test_errors_during_a_run_leave_nothing_behind(engine, monkeypatch, tmp_path:
     def simulate(request, on_progress):
         raise error
 
-    monkeypatch.setattr(sys.modules["t3sim.simulate"], "simulate", simulate)
+    monkeypatch.setattr(sys.modules["t3sim.run.simulate"], "simulate", simulate)
     fails(t3("run", "--out", str(tmp_path / "out")), message, code)
     assert os.listdir(tmp_path) == []
 
@@ -235,7 +237,7 @@ def test_an_error_while_writing_leaves_nothing_behind(engine, monkeypatch, tmp_p
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("t3sim.runs.draw_timeline", full_disk)
+    monkeypatch.setattr("t3sim.run.policies.draw_timeline", full_disk)
     fails(t3("run", "--out", str(tmp_path / "out")), "no space left")
     assert os.listdir(tmp_path) == []
 
@@ -244,7 +246,7 @@ def test_an_unexpected_error_keeps_its_traceback(engine, monkeypatch):
     def simulate(request, on_progress):
         raise KeyError("bug")
 
-    monkeypatch.setattr(sys.modules["t3sim.simulate"], "simulate", simulate)
+    monkeypatch.setattr(sys.modules["t3sim.run.simulate"], "simulate", simulate)
     assert isinstance(t3("run").exception, KeyError)
 
 
@@ -260,7 +262,7 @@ def test_a_result_that_does_not_add_up_fails_and_is_kept(engine, monkeypatch, tm
         record = result.record.model_copy(update={"identities": {"traffic": False}, "data_check": check})
         return RunResult(record=record, timeline=result.timeline, wall=result.wall)
 
-    monkeypatch.setattr(sys.modules["t3sim.simulate"], "simulate", simulate)
+    monkeypatch.setattr(sys.modules["t3sim.run.simulate"], "simulate", simulate)
     result = t3("run", "--policy", "t3", "--out", str(tmp_path / "out"))
     fails(result, "t3: identity traffic does not hold; t3: 3 of 1048576 output elements differ", 1)
     assert (tmp_path / "out" / "result.json").exists()
@@ -328,8 +330,8 @@ def test_ctrl_c_ends_a_process_with_130(tmp_path: Path):
         "def simulate(request, on_progress):\n"
         "    print('simulating', flush=True)\n"
         "    time.sleep(60)\n"
-        "sys.modules['t3sim.simulate'] = types.SimpleNamespace(simulate=simulate)\n"
-        "from t3sim.cli import main\n"
+        "sys.modules['t3sim.run.simulate'] = types.SimpleNamespace(simulate=simulate)\n"
+        "from t3sim.cli.main import main\n"
         "main(['run', '--out', 'out'])\n"
     )
     process = subprocess.Popen(

@@ -4,8 +4,9 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from t3sim import cli, cli_model
-from t3sim.reports.operators import layer_operators, model_operators
+from t3sim.cli import main as cli
+from t3sim.cli import model as cli_model
+from t3sim.study.operators import layer_operators, model_operators
 from toy_evaluation import toy_suite
 
 

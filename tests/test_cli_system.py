@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from t3sim import cli
-from t3sim.request import COMPARED
-from t3sim.result import read_result
+from t3sim.cli import main as cli
+from t3sim.run.request import COMPARED
+from t3sim.run.result import read_result
 
 TOY = ("--machine", "toy", "--m", "256", "--n", "200", "--k", "512", "--tp", "4", "--hardware", "golden")
 
@@ -71,7 +71,7 @@ def test_compiled_hardware_gives_the_same_record(compared, tmp_path: Path):
 
 def test_ctrl_c_in_a_run_is_one_message(tmp_path: Path):
     script = (
-        "from t3sim import cli, console\n"
+        "from t3sim.cli import console, main as cli\n"
         "console.LINE_SECONDS = 0\n"
         "cli.main(['run', '--machine', 'toy', '--m', '1024', '--n', '1024', '--k', '8192', '--tp', '4',"
         " '--hardware', 'golden', '--threads', '2', '-o', 'out'])\n"
@@ -106,7 +106,7 @@ def test_missing_compiler_is_one_message(monkeypatch):
 
 
 def test_an_error_of_the_simulated_system_is_one_message(monkeypatch):
-    monkeypatch.setattr("t3sim.system.wait_until_ready", lambda gpu, steps: False)
+    monkeypatch.setattr("t3sim.run.system.wait_until_ready", lambda gpu, steps: False)
     result = t3("run", *TOY)
     assert result.exit_code == 2, result.output
     assert result.stderr.splitlines()[-1] == "Error: the T3 unit does not finish its initialisation"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from t3hdl.emit import verilog
-from t3sim.manifest import MANIFEST
+from t3sim.common.manifest import MANIFEST
 from test_cli import fails, t3
 
 PRODUCTS = ["t3.core", "t3.f", "t3.json", "t3.rdl", "t3.sdc", "t3_assertions.sv", "t3_registers.h"]

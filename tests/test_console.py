@@ -5,9 +5,9 @@ import re
 
 import pytest
 from rich.console import Console
-from t3sim import console
-from t3sim.reports.runner import Status
-from t3sim.request import Progress
+from t3sim.cli import console
+from t3sim.run.request import Progress
+from t3sim.study.runner import Status
 
 
 def test_without_a_terminal_lines_are_as_long_as_they_need_to_be(capsys, monkeypatch):

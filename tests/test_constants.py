@@ -7,20 +7,22 @@ from pathlib import Path
 
 import pytest
 import t3sim
-from t3sim import plan
-from t3sim.machine import load_machine, preset_names
-from t3sim.machine_models import SECTIONS
-from t3sim.plan import Plan
-from t3sim.reports import constants
-from t3sim.request import RunRequest
-from t3sim.workload import INNER_MULTIPLE, Workload, custom_workload, model_workload
+from t3sim.inputs.machine.files import load_machine, preset_names
+from t3sim.inputs.machine.sections import SECTIONS
+from t3sim.inputs.workload import INNER_MULTIPLE, Workload, custom_workload, model_workload
+from t3sim.pages import constants
+from t3sim.run import plan
+from t3sim.run.plan import Plan
+from t3sim.run.request import RunRequest
 
 SIM = Path(t3sim.__file__).parent
 SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
-COMMANDS = {"cli.py", "cli_model.py", "cli_reports.py", "cli_sweep.py"}
+COMMANDS = {"cli/main.py", "cli/model.py", "cli/reproduce.py", "cli/sweep.py"}
 """Files of the command line, where people name a model."""
-NAMERS = COMMANDS | {"workload.py", "result.py", "timeline.py", "tables.py", "runs.py"}
-"""Files (and those of reports/) that may know a workload's name: they make workloads, or name them for people."""
+NAMERS = COMMANDS | {
+    "cli/tables.py", "inputs/workload.py", "run/policies.py", "run/result.py", "run/timeline.py",
+}  # fmt: skip
+"""Files (beside study/ and pages/) that may know a workload's name: they make workloads, or name them for people."""
 OF_THE_SHAPE = {
     "m", "n", "k", "rows", "cols", "pitch", "slack", "slabs", "last_slab_clocks", "tiles", "gpus", "jobs",
     "tile_rows", "tile_cols", "wavefront_rows", "tile_lines", "slab_clocks",
@@ -43,13 +45,13 @@ def test_every_constant_of_a_preset_is_listed_with_its_source(name):
 
 def test_the_page_of_constants_is_up_to_date():
     written = constants.PAGE.read_text(encoding="utf-8")
-    assert written == constants.page(), "docs/constants.md is old: run python -m t3sim.reports.constants"
+    assert written == constants.page(), "docs/constants.md is old: run python -m t3sim.pages.constants"
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
     """Every source of the simulator below sim/t3sim that is not a report."""
     for path in sorted(SIM.rglob("*.py")):
-        if "reports" not in path.parts:
+        if not {"study", "pages"} & {*path.parts}:
             yield path.relative_to(SIM).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
@@ -75,7 +77,16 @@ def test_nothing_that_simulates_knows_the_table_of_models():
     assert importers <= COMMANDS
 
 
-@pytest.mark.parametrize("name", ["machine.py", "machine_models.py", "hbm.py", "hbm_timing.py", "hardware.py"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "inputs/machine/files.py",
+        "inputs/machine/sections.py",
+        "dram/hbm.py",
+        "dram/timing.py",
+        "hardware/backends.py",
+    ],
+)
 def test_machines_know_no_workload(name):
     tree = dict(modules())[name]
     imported = {

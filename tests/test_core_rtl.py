@@ -13,9 +13,9 @@ from t3hdl.core import T3Core
 from t3hdl.emit.verilog import write_verilog
 from t3hdl.layouts import Op
 from t3hdl.signatures import core_signature, word_map
-from t3sim import rtl_build
-from t3sim.abi import Instance
-from t3sim.rtl import CompiledPart
+from t3sim.hardware.abi import Instance
+from t3sim.hardware.rtl import build as rtl_build
+from t3sim.hardware.rtl.backend import CompiledPart
 from test_core import CONFIG, CONTEXT, KINDS, TINY, accesses, arm, drain, fire_one_block, request, send
 
 Cycle = tuple[dict[str, int], dict[str, int]]

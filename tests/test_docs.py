@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 from sample_result import IDENTITIES, TRACKED_IDENTITIES, sample_result
-from t3sim.machine import load_machine
-from t3sim.machine_models import SECTIONS, unit_of
-from t3sim.reports.charts import CHARTS
-from t3sim.reports.operators import ATTENTIONS, PHASES, layer_operators, model_operators, optimizer_operator
-from t3sim.reports.reproduction import FigureRecord, ModelRecord, Reproduction, RunRecord
-from t3sim.reports.suite import TABLES
-from t3sim.reports.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
-from t3sim.result import Result
-from t3sim.workload import MODELS
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.sections import SECTIONS, unit_of
+from t3sim.inputs.workload import MODELS
+from t3sim.run.result import Result
+from t3sim.study.charts import CHARTS
+from t3sim.study.operators import ATTENTIONS, PHASES, layer_operators, model_operators, optimizer_operator
+from t3sim.study.reproduction import FigureRecord, ModelRecord, Reproduction, RunRecord
+from t3sim.study.suite import TABLES
+from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
 
 DOCS = Path(__file__).parents[1] / "docs"
 

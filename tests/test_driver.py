@@ -6,9 +6,9 @@ import pytest
 from t3hdl.config import T3Config, preset
 from t3hdl.control import register_map as regs
 from t3hdl.layouts import ChunkKind, Dtype, Op
-from t3sim.driver import Driver, pack
-from t3sim.geometry import Blocks, Chunk, Grid
-from t3sim.machine import load_machine
+from t3sim.collective.driver import Driver, pack
+from t3sim.inputs.geometry import Blocks, Chunk, Grid
+from t3sim.inputs.machine.files import load_machine
 
 BASE = 0x1_8000
 GRID = Grid(m=200, n=136, tile_rows=32, tile_cols=32, wavefronts=2)

@@ -27,9 +27,9 @@ from t3hdl.control import register_map as regs
 from t3hdl.emit.verilog import PARTS, write_verilog
 from t3hdl.layouts import Dtype, Op
 from t3hdl.signatures import nmc_signature, unit_signature, word_map
-from t3sim import rtl_build
-from t3sim.abi import Instance
-from t3sim.rtl import CompiledPart
+from t3sim.hardware.abi import Instance
+from t3sim.hardware.rtl import build as rtl_build
+from t3sim.hardware.rtl.backend import CompiledPart
 
 pytestmark = pytest.mark.long  # compiles a whole unit
 

@@ -6,7 +6,7 @@ import random
 import pytest
 from c_driver import ENODEV, ERANGE, OK, READ, WRITE, Bus, Chunk, COutput, Device, Job, compiled
 from t3hdl.control import register_map as regs
-from t3sim import geometry
+from t3sim.inputs import geometry
 
 BLOCKS = 64
 CAPABILITY = regs.Capability.const({"ranges": 2, "contexts": 4, "descriptors": 64, "chunk_window": 64, "blocks": BLOCKS,

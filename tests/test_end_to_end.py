@@ -2,14 +2,14 @@
 
 import pytest
 import system_cases
-from t3sim.machine import load_machine
-from t3sim.reports.end_to_end import SUBLAYERS, model_time
-from t3sim.reports.operators import Gemm, Operator, layer_operators
-from t3sim.reports.roofline import MIXED_TRACE, READ_TRACE, achieved_fraction, gemm_ns, operator_time, peak_gb_s
-from t3sim.request import RunRequest
-from t3sim.result import TimeNs
-from t3sim.simulate import simulate
-from t3sim.workload import MODELS, model_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import MODELS, model_workload
+from t3sim.run.request import RunRequest
+from t3sim.run.result import TimeNs
+from t3sim.run.simulate import simulate
+from t3sim.study.end_to_end import SUBLAYERS, model_time
+from t3sim.study.operators import Gemm, Operator, layer_operators
+from t3sim.study.roofline import MIXED_TRACE, READ_TRACE, achieved_fraction, gemm_ns, operator_time, peak_gb_s
 
 PAPER = load_machine("paper")
 

@@ -7,7 +7,7 @@ import sys
 KERNEL = """
 import sys
 import numpy as np
-from t3sim.compiled import compile_once, kernel
+from t3sim.common.compiled import compile_once, kernel
 
 @kernel
 def total(values):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-START = "from t3sim.entry import main; print('started', flush=True); main()"
+START = "from t3sim.cli.entry import main; print('started', flush=True); main()"
 IGNORE = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
 """As nohup does, and a shell for what it runs in the background."""
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 import pytest
-from t3sim.machine import load_machine
-from t3sim.reports import store
-from t3sim.reports.experiment import Experiment
-from t3sim.reports.store import source_digest
-from t3sim.workload import Workload, custom_workload, model_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import Workload, custom_workload, model_workload
+from t3sim.study import store
+from t3sim.study.experiment import Experiment
+from t3sim.study.store import source_digest
 
 SMALL = custom_workload(256, 200, 512, 4)
 
@@ -87,7 +87,7 @@ UNREAD = {
 
 @pytest.mark.parametrize("policy", UNREAD)
 def test_values_that_do_not_count_for_a_policy_do_not_change_its_result(policy):
-    from t3sim.simulate import simulate
+    from t3sim.run.simulate import simulate
 
     runs = [
         experiment(policy),
@@ -110,10 +110,12 @@ def test_the_digest_of_the_sources_covers_simulator_and_hardware_but_not_the_rep
     monkeypatch.setattr(store, "_code", watch)
     source_digest.cache_clear()
     source_digest()
-    for part in ("t3sim/engine/llc.py", "t3sim/golden/slice_arbiter.py", "t3sim/rtl.py", "t3hdl/tracking/tracker.py",
-                 "t3sim/plan.py"):  # fmt: skip
+    for part in (
+        "t3sim/engine/llc.py", "t3sim/hardware/golden/slice/arbiter.py", "t3sim/hardware/rtl/backend.py",
+        "t3hdl/tracking/tracker.py", "t3sim/run/plan.py",
+    ):  # fmt: skip
         assert any(path.endswith(part) for path in seen), part
-    assert not any("/reports/" in path or path.endswith(("cli.py", "console.py", "timeline.py")) for path in seen)
+    assert not any(f"/t3sim/{room}/" in path for room in ("study", "pages", "cli") for path in seen)
 
 
 def test_words_do_not_count_as_sources(tmp_path):

@@ -13,10 +13,10 @@ import pytest
 from click.testing import CliRunner
 from system_cases import ODD, missing_compiler, request
 from t3hdl.control import register_map as regs
-from t3sim.cli import main
+from t3sim.cli.main import main
 from t3sim.engine.unit import DONE_MASK
 from t3sim.engine.words import TRIGGER
-from t3sim.faults import campaign, page
+from t3sim.faults import campaign
 from t3sim.faults.bench import Bench, Verdict
 from t3sim.faults.campaign import Journal, run_campaign
 from t3sim.faults.classes import CLASSES, KINDS, Job, jobs
@@ -25,10 +25,11 @@ from t3sim.faults.links import link_fault
 from t3sim.faults.outcome import Outcome, judge, observe
 from t3sim.faults.report import Record, draw, fault_table, record_of
 from t3sim.faults.scene import GPUS, FaultSystem, Scene, Strike
-from t3sim.hardware import open_hardware
-from t3sim.machine import load_machine
-from t3sim.request import SimulationError
-from t3sim.simulate import simulate
+from t3sim.hardware.backends import open_hardware
+from t3sim.inputs.machine.files import load_machine
+from t3sim.pages import faults_page as page
+from t3sim.run.request import SimulationError
+from t3sim.run.simulate import simulate
 
 PROTECTED, PLAIN = True, False
 

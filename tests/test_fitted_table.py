@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 from rich.text import Text
-from t3sim.fitted_table import FittedTable
+from t3sim.common.fitted_table import FittedTable
 
 POLICIES = (
     "sequential", "sequential-pipelined", "sequential-nmc", "t3", "t3-mca", "ideal-overlap", "ideal-overlap-nmc",

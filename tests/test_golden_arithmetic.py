@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from float_reference import INEXACT, INVALID, OVERFLOW
 from t3hdl.layouts import Dtype, Op
-from t3sim.validate_alu_cases import Cases, expected, lane_type, random_pairs
+from t3sim.validation.alu_cases import Cases, expected, lane_type, random_pairs
 
 FORMATS = {Dtype.FP16: exact.FP16, Dtype.BF16: exact.BF16, Dtype.FP32: exact.FP32}
 NUMPY = {Dtype.FP16: np.float16, Dtype.BF16: ml_dtypes.bfloat16, Dtype.FP32: np.float32}

@@ -7,7 +7,7 @@ from t3hdl.config import preset
 from t3hdl.control import register_map as registers
 from t3hdl.layouts import NEVER, ChunkKind, ConfigWrite, MemoryRequest, Op, Route
 from t3hdl.signatures import matcher_signature
-from t3sim.golden import matcher as golden
+from t3sim.hardware.golden import matcher as golden
 
 BASE, LIMIT = 0x10_0000_0000, 0x10_0000_1000  # above 32 bits
 PEER_BASE = 0x7F_FFFF_F000

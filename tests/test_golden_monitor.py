@@ -7,7 +7,7 @@ from t3hdl.config import preset
 from t3hdl.control import register_map as registers
 from t3hdl.layouts import NEVER, ConfigWrite
 from t3hdl.signatures import monitor_signature
-from t3sim.golden import monitor as golden
+from t3sim.hardware.golden import monitor as golden
 
 ARM = pack(ConfigWrite, address=registers.CONTROL, data=pack(registers.Control, arm=1, descriptors=1))
 DISARM = pack(ConfigWrite, address=registers.CONTROL, data=pack(registers.Control, disarm=1))

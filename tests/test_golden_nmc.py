@@ -8,7 +8,7 @@ from golden_bench import Bench, pack
 from t3hdl.config import DTYPES, preset
 from t3hdl.layouts import NEVER, Dtype, NmcRequest, Op
 from t3hdl.signatures import nmc_signature
-from t3sim.golden import nmc
+from t3sim.hardware.golden import nmc
 
 ALL = (1 << 32) - 1
 INVALID, OVERFLOW, INEXACT = 16, 4, 1

@@ -7,7 +7,7 @@ from golden_registers_bench import ALL_ONES, OWN, SMALL, access, control, is_wri
 from t3hdl.config import T3Config, preset
 from t3hdl.control import register_map as registers
 from t3hdl.layouts import NEVER
-from t3sim.golden.registers_state import S
+from t3sim.hardware.golden.registers.state import S
 
 RESET = {
     registers.ID: 0x5433_0003,

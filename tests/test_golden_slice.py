@@ -21,7 +21,7 @@ from golden_slice_scene import (
 )
 from t3hdl.control import register_map as registers
 from t3hdl.layouts import NEVER, ConfigWrite, Dtype, MemoryRequest, Op, Token
-from t3sim.golden.slice_arbiter import S
+from t3sim.hardware.golden.slice.arbiter import S
 
 
 def test_reset_state_is_complete():

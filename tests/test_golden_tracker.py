@@ -10,7 +10,7 @@ from t3hdl.config import preset
 from t3hdl.control import register_map
 from t3hdl.layouts import NEVER, ConfigWrite, SlotLoad, Token
 from t3hdl.signatures import tracker_signature
-from t3sim.golden import tracker
+from t3sim.hardware.golden.tracker import tracker
 
 
 @pytest.mark.parametrize("name", ["small", "paper", "paper-fit"])

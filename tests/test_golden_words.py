@@ -14,7 +14,7 @@ from numba import njit
 from t3hdl.config import T3Config
 from t3hdl.layouts import ConfigWrite, MemoryRequest
 from t3hdl.signatures import tracker_signature, word_map
-from t3sim.golden import words
+from t3sim.hardware.golden import words
 
 PARTS = ("slice", "matcher", "node", "tracker", "trigger", "monitor", "registers", "nmc")
 QUICK = ("matcher", "monitor")
@@ -100,7 +100,7 @@ def test_state_map_lays_variables_out_in_order():
 def test_no_part_computes_in_floating_point(part, tmp_path):
     """In a process of its own with an empty cache: Numba does not show the code of what it loads from its cache."""
     script = (
-        f"from t3sim.golden import {part} as part\n"
+        f"from t3sim.hardware.golden import {part} as part\n"
         "assert 'i64' in part.step.inspect_llvm()\n"
         "assert 'double' not in part.step.inspect_llvm() + part.reset.inspect_llvm()\n"
     )
@@ -110,5 +110,5 @@ def test_no_part_computes_in_floating_point(part, tmp_path):
 
 def test_parts_share_one_call_signature():
     for part in PARTS:
-        module = importlib.import_module(f"t3sim.golden.{part}")
+        module = importlib.import_module(f"t3sim.hardware.golden.{part}")
         assert str(module.step._sig) == str(module.reset._sig) == "(int64, int64, int64) -> none"

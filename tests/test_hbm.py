@@ -7,7 +7,7 @@ import pytest
 from hbm_reference import reorderings, run, violations
 from t3hdl.layouts import LineOrder
 from t3hdl.layouts import dram_address as dram_address_of
-from t3sim.hbm import (
+from t3sim.dram.hbm import (
     FOREVER,
     READ,
     UPDATE,
@@ -21,7 +21,7 @@ from t3sim.hbm import (
     statistics,
     tick,
 )
-from t3sim.hbm_state import COLUMN, REFRESH
+from t3sim.dram.state import COLUMN, REFRESH
 
 QUIET = HbmParameters(refresh=False)
 # Timings in which no rule hides behind another one, and many refreshes in a short run.

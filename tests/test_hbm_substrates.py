@@ -7,8 +7,8 @@ import pytest
 from hbm_reference import reorderings, run, violations
 from system_cases import BASE, check
 from system_cases import run as simulate
-from t3sim.hbm import READ, UPDATE, WRITE, HbmParameters, accepts, enqueue, new_hbm, occupancy, statistics, tick
-from t3sim.hbm_state import COLUMN, PRE, SWITCH
+from t3sim.dram.hbm import READ, UPDATE, WRITE, HbmParameters, accepts, enqueue, new_hbm, occupancy, statistics, tick
+from t3sim.dram.state import COLUMN, PRE, SWITCH
 
 PIM = HbmParameters(refresh=False, substrate="pim")
 ATOMICS = HbmParameters(refresh=False, substrate="atomics")

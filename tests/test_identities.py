@@ -6,13 +6,13 @@ import pytest
 from sample_result import sample_result
 from system_cases import EVEN, ODD, request
 from t3hdl.control import register_map as regs
-from t3sim.driver import Driver
-from t3sim.geometry import Blocks, Chunk
-from t3sim.identities import identities
-from t3sim.request import CAUSES
-from t3sim.runs import failures
-from t3sim.simulate import simulate
-from t3sim.system import System
+from t3sim.collective.driver import Driver
+from t3sim.inputs.geometry import Blocks, Chunk
+from t3sim.run.identities import identities
+from t3sim.run.policies import failures
+from t3sim.run.request import CAUSES
+from t3sim.run.simulate import simulate
+from t3sim.run.system import System
 
 ROOMY = {"hardware.overrides.tracker_sets": 64, "hardware.overrides.tracker_ways": 8}
 """A tracker that never overflows, so that every tile is counted."""
@@ -126,7 +126,7 @@ def test_a_mirrored_gpu_does_not_stand_for_unequal_ones():
 def test_policies_that_track_nothing_have_no_identities_of_units(monkeypatch):
     seen = []
     monkeypatch.setattr(
-        "t3sim.simulate.identities", lambda system, units: seen.append(units) or identities(system, units)
+        "t3sim.run.simulate.identities", lambda system, units: seen.append(units) or identities(system, units)
     )
     found = simulate(request(EVEN, "sequential")).record.identities
     assert seen == [[]]

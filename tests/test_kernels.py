@@ -3,11 +3,11 @@
 import random
 
 import pytest
-from t3sim.kernels import ALL_GATHER, NOTHING, moves
-from t3sim.machine import load_machine
-from t3sim.plan import Plan
-from t3sim.request import RunRequest
-from t3sim.workload import custom_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.kernels import ALL_GATHER, NOTHING, moves
+from t3sim.run.plan import Plan
+from t3sim.run.request import RunRequest
 
 SIZES = [(256, 256, 4), (200, 136, 3), (256, 200, 8), (64, 64, 2), (333, 170, 5)]
 

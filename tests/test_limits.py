@@ -6,13 +6,13 @@ from typing import Any, get_args
 import annotated_types
 import pytest
 from system_cases import request, run
-from t3sim.limits import check_memory
-from t3sim.machine import load_machine
-from t3sim.machine_models import SECTIONS
-from t3sim.plan import Plan
-from t3sim.request import RunRequest
-from t3sim.simulate import simulate
-from t3sim.workload import custom_workload
+from t3sim.inputs.limits import check_memory
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.sections import SECTIONS
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.plan import Plan
+from t3sim.run.request import RunRequest
+from t3sim.run.simulate import simulate
 
 KEYS = [(section, key, field) for section, model in SECTIONS.items() for key, field in model.model_fields.items()]
 
@@ -92,9 +92,9 @@ def test_memory_is_checked_before_it_is_taken():
 
 
 def test_the_estimate_of_memory_covers_what_is_allocated():
-    from t3sim.allocate import new_gpu
-    from t3sim.hardware import open_hardware
-    from t3sim.sizes import Sizes
+    from t3sim.hardware.backends import open_hardware
+    from t3sim.run.allocate import new_gpu
+    from t3sim.run.sizes import Sizes
 
     overrides = {"llc.capacity_kib": 4096, "link.latency_ns": 20000, "dma.buffer_kib": 4096, "gpu.cus": 64}
     for policy in ("t3", "sequential", "sequential-nmc"):
@@ -143,9 +143,9 @@ def test_rules_of_ring_and_memory_are_checked_when_a_run_is_asked_for(overrides,
 @pytest.fixture
 def unbuilt(monkeypatch):
     """Neither hardware nor data may be made."""
-    monkeypatch.setattr("t3sim.simulate.open_hardware", None)
-    monkeypatch.setattr("t3sim.simulate.partial_products", None)
-    monkeypatch.setattr("t3sim.plan.choose_lines", None)
+    monkeypatch.setattr("t3sim.run.simulate.open_hardware", None)
+    monkeypatch.setattr("t3sim.run.simulate.partial_products", None)
+    monkeypatch.setattr("t3sim.run.plan.choose_lines", None)
 
 
 WIDE = {"gpu.tiles": [[1024, 128]]}
@@ -161,7 +161,7 @@ MANY_LOADS = {"gpu.cus": 1024, "gpu.workgroups_per_cu": 8, "gpu.slab_k": 4096, "
     ],
 )  # fmt: skip
 def test_memory_is_checked_before_hardware_and_data_are_made(unbuilt, monkeypatch, size, overrides, data_lines, key):
-    monkeypatch.setattr("t3sim.request.check_hardware", lambda *given: None)
+    monkeypatch.setattr("t3sim.run.request.check_hardware", lambda *given: None)
     monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 1 << 22}.__getitem__)  # 16 GiB
     with pytest.raises(ValueError, match=rf"of memory, and this computer has 17\.2 GB\. Most of it .* goes with {key}"):
         simulate(request(size, "t3", overrides, data_lines=data_lines))

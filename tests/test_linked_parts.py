@@ -4,8 +4,8 @@ import pytest
 from t3hdl.config import T3Config
 from t3hdl.layouts import MemoryRequest, Violation
 from t3hdl.signatures import core_signature, word_map
-from t3sim.abi import Hardware, Instance
-from t3sim.hardware import open_hardware
+from t3sim.hardware.abi import Hardware, Instance
+from t3sim.hardware.backends import open_hardware
 from test_core import CONFIG, TINY
 from test_core_rtl import Cycle, recorded, recorded_block, valid_of
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import PRESETS, T3Config
-from t3sim.machine import Machine, load_machine, parse_setting, preset_names
-from t3sim.machine_gpu import STORE_ROW_BYTES
-from t3sim.machine_models import SECTIONS, unit_of
+from t3sim.inputs.machine.files import Machine, load_machine, parse_setting, preset_names
+from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
+from t3sim.inputs.machine.sections import SECTIONS, unit_of
 
 NUMBER_SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 
@@ -20,7 +20,7 @@ def test_preset_names():
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_setting_of_a_preset_has_a_unit_and_a_source(name):
-    text = (resources.files("t3sim") / "machines" / f"{name}.toml").read_text(encoding="utf-8")
+    text = (resources.files("t3sim.inputs.machine") / "presets" / f"{name}.toml").read_text(encoding="utf-8")
     settings = [
         (section, key, item)
         for section, table in tomllib.loads(text).items()

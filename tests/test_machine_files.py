@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from t3sim.machine import MOST_BASES, MOST_BYTES, load_machine, parse_setting
+from t3sim.inputs.machine.files import MOST_BASES, MOST_BYTES, load_machine, parse_setting
 
 TEXTS = [
     "plain", 'quotes " and \\ backslash', "\N{PILE OF POO} \N{ZERO WIDTH JOINER}", "tab\tline\nfeed\rreturn",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from t3hdl.emit.verilog import PARTS
-from t3sim.reports import mutation_page
+from t3sim.pages import mutation_page
 
 sys.path.append(str(Path(__file__).parents[1] / "mutation"))
 
@@ -47,4 +47,4 @@ def test_every_explanation_is_of_a_mutant_that_nothing_notices():
 
 def test_the_page_is_up_to_date():
     written = mutation_page.PAGE.read_text(encoding="utf-8")
-    assert written == mutation_page.page(), "python -m t3sim.reports.mutation_page"
+    assert written == mutation_page.page(), "python -m t3sim.pages.mutation_page"

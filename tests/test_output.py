@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from t3sim.manifest import MANIFEST, Manifest
-from t3sim.output import output_folder
-from t3sim.staging import MARKER, STAGING
+from t3sim.common.manifest import MANIFEST, Manifest
+from t3sim.common.output import output_folder
+from t3sim.common.staging import MARKER, STAGING
 
 
 def write(target: Path, **files: str) -> None:
@@ -214,7 +214,7 @@ def test_a_deep_folder_is_made(tmp_path: Path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from t3sim.output import output_folder
+from t3sim.common.output import output_folder
 with output_folder(Path(sys.argv[1])) as folder:
     (folder / "result.json").write_text("half")
     os.kill(os.getpid(), signal.SIGKILL)
@@ -334,7 +334,7 @@ def test_results_are_kept_if_something_takes_their_place_meanwhile(tmp_path: Pat
 TWO = """
 import sys
 from pathlib import Path
-from t3sim.output import output_folder
+from t3sim.common.output import output_folder
 for number in range(40):
     with output_folder(Path(sys.argv[1])) as folder:
         for name in "abc":

@@ -4,7 +4,7 @@ import pytest
 from t3hdl.formal.catalogue import all_proofs
 from t3hdl.formal.invariants import INVARIANTS
 from t3hdl.formal.run import tasks
-from t3sim.reports import proofs_page
+from t3sim.pages import proofs_page
 
 RESULTS = proofs_page.kept("proofs.json")["proofs"]
 
@@ -31,4 +31,4 @@ def test_every_invariant_has_a_proof_of_every_cycle(number):
 
 
 def test_the_page_is_up_to_date():
-    assert proofs_page.PAGE.read_text(encoding="utf-8") == proofs_page.page(), "python -m t3sim.reports.proofs_page"
+    assert proofs_page.PAGE.read_text(encoding="utf-8") == proofs_page.page(), "python -m t3sim.pages.proofs_page"

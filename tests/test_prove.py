@@ -21,7 +21,7 @@ from t3hdl.formal.catalogue import all_proofs, chosen_proofs
 from t3hdl.formal.check import check
 from t3hdl.formal.harness import Harness
 from t3hdl.formal.proof import Proof, Task
-from t3sim.cli import main
+from t3sim.cli.main import main
 
 SMALL = PRESETS["small"]
 
@@ -197,7 +197,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 def test_a_run_that_is_ended_leaves_no_program_behind(tmp_path):
     """Whoever ends ``t3 prove`` also ends its workers and their ABC, which may have long to go."""
-    command = [sys.executable, "-m", "t3sim.cli", "prove", "tracker.as-naive", "--workers", "2"]
+    command = [sys.executable, "-m", "t3sim.cli.main", "prove", "tracker.as-naive", "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True) as process:
         wait_until(lambda: any("pyosys" in line for line in session(process.pid)))
         process.terminate()

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from system_cases import BASE, request
-from t3sim.machine import load_machine
-from t3sim.provenance import Provenance
-from t3sim.reports.experiment import Experiment
-from t3sim.reports.store import Store
-from t3sim.simulate import simulate
-from t3sim.workload import custom_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.provenance import Provenance
+from t3sim.run.simulate import simulate
+from t3sim.study.experiment import Experiment
+from t3sim.study.store import Store
 
 
 def of(folder: Path, text: str) -> Provenance:

@@ -2,9 +2,9 @@
 
 import pytest
 from pydantic import ValidationError
-from t3sim.reports.evaluation import MEASURES
-from t3sim.reports.published import Figure, published
-from t3sim.reports.suite import TABLES
+from t3sim.study.evaluation import MEASURES
+from t3sim.study.published import Figure, published
+from t3sim.study.suite import TABLES
 
 BASE = {"table": "sublayers", "title": "a", "unit": "x", "value": 1.3, "source": "evaluation"}
 

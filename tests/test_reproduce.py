@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from t3sim import cli, cli_reports
-from t3sim.manifest import MANIFEST
-from t3sim.reports.published import published
-from t3sim.reports.reproduction import Reproduction
-from t3sim.reports.runner import Status
-from t3sim.reports.store import Store
-from t3sim.reports.suite import NEEDS, QUICK_TABLES, TABLES, TP_8_16, Suite, points
+from t3sim.cli import main as cli
+from t3sim.cli import reproduce as cli_reports
+from t3sim.common.manifest import MANIFEST
+from t3sim.study.published import published
+from t3sim.study.reproduction import Reproduction
+from t3sim.study.runner import Status
+from t3sim.study.store import Store
+from t3sim.study.suite import NEEDS, QUICK_TABLES, TABLES, TP_8_16, Suite, points
 from toy_evaluation import toy_suite
 
 pytestmark = pytest.mark.long  # a whole evaluation, if a small one
@@ -96,7 +97,7 @@ def test_every_chart_is_written_twice(written):
 
 @pytest.mark.slow
 def test_a_second_time_nothing_runs_and_the_files_are_the_same(written, monkeypatch, tmp_path):
-    monkeypatch.setattr("t3sim.reports.runner._Pool", None)
+    monkeypatch.setattr("t3sim.study.runner._Pool", None)
     result = t3("reproduce", "--hardware", "golden", "--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     for path in written[0].iterdir():
@@ -155,7 +156,7 @@ def test_ctrl_c_says_what_is_kept(patched, monkeypatch):
         on_status(Status(done=1, total=2, cost_done=1, cost_total=9, running=("a run",), failed=0, wall_seconds=5))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("t3sim.reports.runner.run_missing", interrupted)
+    monkeypatch.setattr("t3sim.study.runner.run_missing", interrupted)
     result = t3("reproduce", "--hardware", "golden")
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == (

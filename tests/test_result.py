@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from sample_result import sample_result
-from t3sim.output import write_atomically
-from t3sim.result import read_result, write_result
+from t3sim.common.output import write_atomically
+from t3sim.run.result import read_result, write_result
 
 
 def test_record_has_the_documented_fields(tmp_path: Path):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from system_cases import BASE, EVEN, ODD, RINGS, check, run
-from t3sim.machine import load_machine
-from t3sim.request import RunRequest
-from t3sim.simulate import simulate
-from t3sim.system import System
-from t3sim.workload import custom_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.request import RunRequest
+from t3sim.run.simulate import simulate
+from t3sim.run.system import System
 
 MACHINES = {
     "skew": {"variation.start_skew_ns": [0.0, 40_000.0, 100.0, 7.0]},

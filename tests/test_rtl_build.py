@@ -18,12 +18,12 @@ from amaranth.lib.wiring import In, Out
 from t3hdl.config import preset
 from t3hdl.emit.verilog import write_verilog
 from t3hdl.signatures import word_map
-from t3sim.abi import Instance
-from t3sim.cache import BuildError, cache_folder
-from t3sim.doctor import check_all
-from t3sim.rtl import CompiledPart, compiled_part
-from t3sim.rtl_build import library
-from t3sim.toolchain import Toolchain, find_toolchain
+from t3sim.cli.doctor import check_all
+from t3sim.common.cache import BuildError, cache_folder
+from t3sim.hardware.abi import Instance
+from t3sim.hardware.rtl.backend import CompiledPart, compiled_part
+from t3sim.hardware.rtl.build import library
+from t3sim.hardware.rtl.toolchain import Toolchain, find_toolchain
 
 WIDTHS = (1, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 96, 100, 128, 256)
 
@@ -114,7 +114,7 @@ def test_another_compiler_version_is_another_library(monkeypatch, tmp_path):
     tools = find_toolchain()
     names = set()
     for change in ({}, {"compiler_version": "g++ 0.1"}, {"verilator_version": "0.1"}):
-        monkeypatch.setattr("t3sim.rtl_build.find_toolchain", lambda change=change: replace(tools, **change))
+        monkeypatch.setattr("t3sim.hardware.rtl.build.find_toolchain", lambda change=change: replace(tools, **change))
         names.add(build(1).name)
     assert len(names) == 3
 
@@ -233,9 +233,9 @@ def test_reset_forgets():
 KERNEL = """
 from numba import njit
 from t3hdl.config import preset
-from t3sim.abi import Instance, address_of, words_at
-from t3sim.golden.hardware import golden_hardware
-from t3sim.rtl import compiled_part
+from t3sim.hardware.abi import Instance, address_of, words_at
+from t3sim.hardware.golden.backend import golden_hardware
+from t3sim.hardware.rtl.backend import compiled_part
 
 @njit(cache=True)
 def run_cycles(step, state, inputs, outputs, cycles):

@@ -10,11 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
-from t3sim.machine import load_machine
-from t3sim.reports.experiment import Experiment
-from t3sim.reports.runner import RunsFailedError, Status, run_missing
-from t3sim.reports.store import Store
-from t3sim.workload import Workload, custom_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import Workload, custom_workload
+from t3sim.study.experiment import Experiment
+from t3sim.study.runner import RunsFailedError, Status, run_missing
+from t3sim.study.store import Store
 
 WORK = custom_workload(128, 128, 256, 4)
 LARGEST = dict.fromkeys(("gpu.cus", "kernel.cus"), 1024) | {"kernel.outstanding_lines_per_cu": 1 << 16}
@@ -47,7 +47,7 @@ def test_progress_goes_from_nothing_to_all(finished):
 
 
 def test_a_kept_run_is_not_simulated_again(finished, monkeypatch):
-    monkeypatch.setattr("t3sim.reports.runner._Pool", None)
+    monkeypatch.setattr("t3sim.study.runner._Pool", None)
     assert run_missing([toy("sequential"), toy("t3")], Store(finished[0]), 2, no_report) == 0
 
 
@@ -60,7 +60,7 @@ def test_a_kept_run_has_the_traffic_of_its_record(finished):
 
 
 def test_what_is_kept_is_what_a_simulation_gives(tmp_path):
-    from t3sim.simulate import simulate
+    from t3sim.run.simulate import simulate
 
     store, run = Store(tmp_path), toy("t3-mca")
     result = simulate(run.request())
@@ -122,11 +122,11 @@ def test_a_killed_worker_is_one_message(tmp_path):
 SCRIPT = """
 import signal
 import sys
-from t3sim.machine import load_machine
-from t3sim.reports.experiment import Experiment
-from t3sim.reports.runner import run_missing
-from t3sim.reports.store import Store
-from t3sim.workload import custom_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.study.experiment import Experiment
+from t3sim.study.runner import run_missing
+from t3sim.study.store import Store
+from t3sim.inputs.workload import custom_workload
 from pathlib import Path
 
 def main():

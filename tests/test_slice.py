@@ -23,7 +23,7 @@ from stream_checks import Bench, run
 from t3hdl.config import NO_LIMIT, preset
 from t3hdl.layouts import NEVER, Dtype, Op
 from t3hdl.memory_side.slice import MemorySlice
-from t3sim.toolchain import find_toolchain
+from t3sim.hardware.rtl.toolchain import find_toolchain
 
 # Match at entry
 

@@ -9,8 +9,8 @@ from stimulus import pack
 from stimulus_slice import SliceInTurns
 from t3hdl.config import T3Config, preset
 from t3hdl.layouts import MemoryRequest, Token
-from t3sim.golden.hardware import golden_hardware
-from t3sim.rtl import compiled_part
+from t3sim.hardware.golden.backend import golden_hardware
+from t3sim.hardware.rtl.backend import compiled_part
 
 SEED = 20261121
 LIMIT = (1 << Token["n"].shape) - 1

@@ -2,9 +2,9 @@
 
 import numpy as np
 from t3hdl.config import preset
-from t3sim import speed
-from t3sim.rtl import compiled_part
-from t3sim.speed import hbm_requests_per_second, part_speed, simulator_cycles_per_second
+from t3sim.hardware.rtl.backend import compiled_part
+from t3sim.validation import speed
+from t3sim.validation.speed import hbm_requests_per_second, part_speed, simulator_cycles_per_second
 
 
 def test_compiled_part_is_far_faster_than_the_simulator(monkeypatch):

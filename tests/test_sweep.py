@@ -2,11 +2,12 @@
 
 import pytest
 from click.testing import CliRunner
-from t3sim import cli, cli_sweep
-from t3sim.machine import load_machine
-from t3sim.manifest import MANIFEST
-from t3sim.reports.suite import Suite, sweep_points
-from t3sim.reports.sweep import BASE, Sweep, SweepRecord, Variant, assumptions, chosen_assumptions, product_of
+from t3sim.cli import main as cli
+from t3sim.cli import sweep as cli_sweep
+from t3sim.common.manifest import MANIFEST
+from t3sim.inputs.machine.files import load_machine
+from t3sim.study.suite import Suite, sweep_points
+from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, assumptions, chosen_assumptions, product_of
 from toy_evaluation import toy_suite
 
 TOY = ("--machine", "toy", "--models", "t-nlg", "--sublayers", "op,fc2", "--tp", "8")

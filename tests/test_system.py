@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 from system_cases import BASE, EIGHT, EVEN, ODD, POLICIES, RINGS, check, missing_compiler, request, run
 from t3sim.engine.state import FAR
-from t3sim.machine import load_machine
-from t3sim.request import RunRequest, SimulationError
-from t3sim.simulate import simulate
-from t3sim.system import System
-from t3sim.workload import model_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import model_workload
+from t3sim.run.request import RunRequest, SimulationError
+from t3sim.run.simulate import simulate
+from t3sim.run.system import System
 
 TRACKED = ("t3", "t3-mca")
 SIZES = {
@@ -308,7 +308,7 @@ def test_a_lost_neighbour_is_a_deadlock(monkeypatch):
 @pytest.mark.parametrize("mirror", [False, True])
 @pytest.mark.parametrize("policy", [*POLICIES, *RINGS])
 def test_work_goes_from_nothing_to_all(monkeypatch, policy, mirror):
-    monkeypatch.setattr("t3sim.simulate.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("t3sim.run.simulate.REPORT_SECONDS", 0.0)
     reports = []
     simulate(request(EVEN, policy, mirror=mirror), reports.append)
     done = [report.work_done for report in reports]
@@ -320,7 +320,7 @@ def test_work_goes_from_nothing_to_all(monkeypatch, policy, mirror):
 
 
 def test_progress_reports_go_forward(monkeypatch):
-    monkeypatch.setattr("t3sim.simulate.REPORT_SECONDS", 0.0)
+    monkeypatch.setattr("t3sim.run.simulate.REPORT_SECONDS", 0.0)
     reports = []
     result = simulate(request(BASE, "t3"), reports.append)
     times = [report.simulated_ns for report in reports]

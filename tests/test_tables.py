@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 from rich.console import Console, RenderableType
 from sample_result import PROVENANCE, sample_result
-from t3sim import console
-from t3sim.bench import Bench, Cost, PartBench, Target
-from t3sim.doctor import Check, doctor_table
-from t3sim.fitted_table import FittedTable
-from t3sim.request import POLICIES
-from t3sim.result import Result
-from t3sim.speed import PartSpeed
-from t3sim.tables import alu_table, bench_tables, result_table, tiling_text, validation_table
-from t3sim.validate_alu import Row as AluRow
-from t3sim.validate_hbm import Row
+from t3sim.cli import console
+from t3sim.cli.doctor import Check, doctor_table
+from t3sim.cli.tables import alu_table, bench_tables, result_table, tiling_text, validation_table
+from t3sim.common.fitted_table import FittedTable
+from t3sim.run.request import POLICIES
+from t3sim.run.result import Result
+from t3sim.validation.alu import Row as AluRow
+from t3sim.validation.bench import Bench, Cost, PartBench, Target
+from t3sim.validation.hbm import Row
+from t3sim.validation.speed import PartSpeed
 
 SOURCES = Path(console.__file__).parent
 

@@ -3,11 +3,11 @@
 from itertools import permutations
 
 import pytest
-from t3sim.machine import load_machine
-from t3sim.plan import Plan
-from t3sim.request import RunRequest
-from t3sim.tiling import choose_tiling, predict
-from t3sim.workload import INNER_MULTIPLE, custom_workload, model_workload
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.tiling import choose_tiling, predict
+from t3sim.inputs.workload import INNER_MULTIPLE, custom_workload, model_workload
+from t3sim.run.plan import Plan
+from t3sim.run.request import RunRequest
 
 PAPER = load_machine("paper")
 FC2 = model_workload("t-nlg", "fc2", 8)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from sample_result import sample_result, sample_timeline
-from t3sim import timeline as pictures
-from t3sim.request import COMPARED, Interval, Timeline
-from t3sim.result import Result
-from t3sim.timeline import COLOURS, EXPOSED, GEMM, MAX_BINS, _coarse, draw_comparison, draw_timeline
+from t3sim.run import timeline as pictures
+from t3sim.run.request import COMPARED, Interval, Timeline
+from t3sim.run.result import Result
+from t3sim.run.timeline import COLOURS, EXPOSED, GEMM, MAX_BINS, _coarse, draw_comparison, draw_timeline
 
 PNG = b"\x89PNG"
 

@@ -14,8 +14,8 @@ from t3hdl.layouts import EventKind
 from t3hdl.tracking.event_queue import Event
 from t3hdl.tracking.tracker import Tracker
 from t3hdl.tracking.tracker_bank import ToldEvent
-from t3sim.golden.hardware import golden_hardware
-from t3sim.rtl import compiled_part
+from t3sim.hardware.golden.backend import golden_hardware
+from t3sim.hardware.rtl.backend import compiled_part
 from test_parts_agree import CONFIGS
 from tracker_driver import Driver, check
 from upsets import find

@@ -1,7 +1,7 @@
 """Units of times, bytes and counts, and digits."""
 
 import pytest
-from t3sim.units import BYTES, COUNTS, RATES, TIMES, digits, unit_of, with_unit
+from t3sim.common.units import BYTES, COUNTS, RATES, TIMES, digits, unit_of, with_unit
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from t3sim import cli
-from t3sim.user_input import LONGEST, one_line
+from t3sim.cli import main as cli
+from t3sim.common.user_input import LONGEST, one_line
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ from click.testing import CliRunner
 from golden_alu import FLAG, MASKED_FLAG, RESULT, SILENT, golden_alu
 from t3hdl.config import preset
 from t3hdl.layouts import Dtype, Op
-from t3sim import cli, validate_alu
-from t3sim.request import SimulationError
-from t3sim.validate_alu import exhaustive_checks, random_checks, run, text_check
-from t3sim.validate_alu_cases import every_pair, random_pairs, read_text, special_values
+from t3sim.cli import main as cli
+from t3sim.run.request import SimulationError
+from t3sim.validation import alu as validate_alu
+from t3sim.validation.alu import exhaustive_checks, random_checks, run, text_check
+from t3sim.validation.alu_cases import every_pair, random_pairs, read_text, special_values
 
 PAPER = preset("paper")
 SUMS = ["3C00 3C00 4000 00", "7BFF 7BFF 7C00 05", "7C00 FC00 FE00 10", "3C00 0001 3C00 01", "bc00 3c00 0000 0"]

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import t3sim
-from t3sim.hbm import HbmParameters
-from t3sim.hbm_timing import timing_names
-from t3sim.validate_hbm import replay, validate
+from t3sim.dram.hbm import HbmParameters
+from t3sim.dram.timing import timing_names
+from t3sim.validation.hbm import replay, validate
 
-REFERENCE = Path(t3sim.__file__).parent / "reference"
+REFERENCE = Path(t3sim.__file__).parent / "validation" / "reference"
 DEFAULT = HbmParameters(refresh=False)
 REQUESTS = 4000
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from t3sim.machine import load_machine
-from t3sim.reports import validation
-from t3sim.reports.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
-from t3sim.reports.reproduced import reproduced_section
-from t3sim.reports.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
+from t3sim.inputs.machine.files import load_machine
+from t3sim.pages import validation
+from t3sim.pages.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
+from t3sim.pages.reproduced import reproduced_section
+from t3sim.pages.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
 
 PAGE = validation.PAGE.read_text(encoding="utf-8")
 
@@ -27,7 +27,7 @@ def test_the_page_has_every_section_in_order():
 @pytest.mark.parametrize("title", validation.CHEAP)
 def test_what_needs_no_simulation_is_up_to_date(title):
     text = sections()[title].rstrip("\n")
-    assert text == validation.SECTIONS[title]().rstrip("\n"), "old page: run python -m t3sim.reports.validation"
+    assert text == validation.SECTIONS[title]().rstrip("\n"), "old page: run python -m t3sim.pages.validation"
 
 
 def test_the_published_results_are_those_that_are_kept():

@@ -1,7 +1,7 @@
 """Workloads: the paper's tables, the split of K, and refusals that name the smallest legal value."""
 
 import pytest
-from t3sim.workload import INNER_MULTIPLE, MODELS, custom_workload, model_workload
+from t3sim.inputs.workload import INNER_MULTIPLE, MODELS, custom_workload, model_workload
 
 SIZES = {
     ("mega-gpt-2", "op", 8): (16384, 3072, 3072, 384),

@@ -4,9 +4,9 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from t3sim.reports import suite
-from t3sim.reports.suite import Suite
-from t3sim.workload import Workload
+from t3sim.inputs.workload import Workload
+from t3sim.study import suite
+from t3sim.study.suite import Suite
 
 INNER = {"op": 128, "fc2": 512, "fc1": 512, "ip": 384}
 MACHINES = MappingProxyType({"base": {}, "fit": {"hardware.overrides.tracker_sets": 16}, "cus": {"gpu.cus": 8}})

@@ -1,5 +1,5 @@
 """``python -m t3sim`` is ``t3``."""
 
-from .entry import main
+from .cli.entry import main
 
 main()

@@ -10,25 +10,17 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import NEVER, OCCUPANCY_BITS
 from t3hdl.signatures import slice_signature, word_map
 
-from ..abi import address_of
-from ..compiled import inner
-from ..hbm import accepts, enqueue, is_empty, occupancy, tick
+from t3sim.common.compiled import inner
+from t3sim.dram.hbm import accepts, enqueue, is_empty, occupancy, tick
+from t3sim.hardware.abi import address_of
+
 from .compute import stored
 from .llc import filled
 from .mover import row_gone, row_line_read
 from .nmc import apply_update, store_line
 from .requests import LINE_MASK, OP, STREAM, TAG, TAG_MASK, free_node, local_line_of
 from .rows import communicated, free_row
-from .state import (
-    AG_READ,
-    CAUSES,
-    FAR,
-    GEMM_READ,
-    GEMM_WRITE,
-    RS_READ,
-    RS_WRITE,
-    WAIT_BINS,
-)
+from .state import AG_READ, CAUSES, FAR, GEMM_READ, GEMM_WRITE, RS_READ, RS_WRITE, WAIT_BINS
 from .words import SLICE, part_in, part_out
 
 _WORDS = word_map(slice_signature(T3Config()))

@@ -5,7 +5,8 @@ its stores are accepted or performed, as the machine says. The workgroups of a C
 the LLC and its store path, each in the order in which they ask for it.
 """
 
-from ..compiled import inner
+from t3sim.common.compiled import inner
+
 from .llc import flush, read_line, write_segment
 from .scale import ceil_scaled
 from .state import BINS, CAUSES, COMPUTING, FAR, IDLE, RELEASING, STARTING, STORING, WAITING

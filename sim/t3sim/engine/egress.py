@@ -4,8 +4,9 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import Route
 from t3hdl.signatures import matcher_signature, word_map
 
-from ..abi import address_of
-from ..compiled import inner
+from t3sim.common.compiled import inner
+from t3sim.hardware.abi import address_of
+
 from .compute import stored
 from .requests import BOTTOM, COL, LINE_MASK, OP, RIGHT, ROW, TAGGED, WF, deliver, make_request, tag_tile
 from .rows import carried_line, new_row, row_bytes, transmit

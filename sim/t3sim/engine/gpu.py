@@ -1,6 +1,7 @@
 """One GPU in time: all of its models and hardware, from one cycle in which something happens to the next."""
 
-from ..compiled import inner, kernel
+from t3sim.common.compiled import inner, kernel
+
 from .channel import run_channel
 from .compute import dispatch_stage, run_cus
 from .egress import run_port

@@ -4,7 +4,8 @@ GPUs meet only here. A GPU writes packets and credits into rings that its neighb
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
 """
 
-from ..compiled import inner
+from t3sim.common.compiled import inner
+
 from .mover import row_gone
 from .rows import communicated, row_bytes, write_packet
 from .state import CAUSES, FAR, SEGMENT

@@ -4,7 +4,8 @@ Inputs of the GEMM are read through it. Without T3 its output is written through
 bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles share is written back once per byte.
 """
 
-from ..compiled import inner
+from t3sim.common.compiled import inner
+
 from .requests import line_bytes, make_request, request_llc_line, send
 from .rows import carried_line
 from .state import COMPUTE_WRITE, GEMM_WRITE, SEGMENT, WAITING

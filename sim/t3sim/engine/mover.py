@@ -10,7 +10,8 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import DmaCommand
 from t3hdl.signatures import trigger_signature, word_map
 
-from ..compiled import inner
+from t3sim.common.compiled import inner
+
 from .requests import LINE_MASK, make_request, send
 from .rows import carried_line, free_row, new_row, row_bytes, transmit, write_row
 from .state import COMM_READ, DMA, FAR, KERNEL, RS_READ, RS_WRITE

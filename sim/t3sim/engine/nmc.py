@@ -8,8 +8,9 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import NmcRequest
 from t3hdl.signatures import nmc_signature, word_map
 
-from ..abi import address_of
-from ..compiled import inner
+from t3sim.common.compiled import inner
+from t3sim.hardware.abi import address_of
+
 from .words import NMC, part_in, part_out
 
 _WORDS = word_map(nmc_signature(T3Config()))

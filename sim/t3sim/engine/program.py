@@ -11,8 +11,9 @@ from t3hdl.signatures import (
     word_map,
 )
 
-from ..abi import address_of
-from ..compiled import inner, kernel
+from t3sim.common.compiled import inner, kernel
+from t3sim.hardware.abi import address_of
+
 from .channel import COMM_SEEN, NOW
 from .unit import LIVE, MONITOR_CONFIG, TRACKER_CONFIG, TRACKER_INIT, TRIGGER_CONFIG, TRIGGER_INIT, gather_unit
 from .words import LEAF, MATCHER, MONITOR, NMC, REGISTERS, ROOT, SLICE, TRACKER, TRIGGER, part_in, part_out

@@ -2,8 +2,9 @@
 
 from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
 
-from ..compiled import inner
-from ..hbm_state import lowest_bit
+from t3sim.common.compiled import inner
+from t3sim.dram.state import lowest_bit
+
 from .state import GEMM_READ
 
 

@@ -1,6 +1,7 @@
 """Rows: segments of an output row of one wavefront tile, on their way over the link or back into memory."""
 
-from ..compiled import inner
+from t3sim.common.compiled import inner
+
 from .requests import append, deliver, line_bytes, make_request, send, tag_tile
 from .state import AG_WRITE, COMM_WRITE, RS_WRITE
 

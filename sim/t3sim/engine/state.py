@@ -4,7 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..hbm_state import CHANNEL
+from t3sim.dram.state import CHANNEL
+
 from .reference import Bundle
 
 WORD, NUMBER, FLAG, COUNT = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)

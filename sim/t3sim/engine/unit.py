@@ -8,8 +8,9 @@ from t3hdl.config import T3Config
 from t3hdl.layouts import NEVER
 from t3hdl.signatures import monitor_signature, tracker_signature, trigger_signature, word_map
 
-from ..abi import address_of
-from ..compiled import inner
+from t3sim.common.compiled import inner
+from t3sim.hardware.abi import address_of
+
 from .channel import MEASURE, SERVED, THRESHOLD, TOKEN
 from .mover import COMMAND_VALID, offer_command
 from .requests import release_held

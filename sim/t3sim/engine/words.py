@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ..abi import Hardware
-from ..compiled import inner
+from t3sim.common.compiled import inner
+from t3sim.hardware.abi import Hardware
 
 # Index of the first instance of each part, and instances per GPU at most.
 SLICE = 0

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from t3hdl.emit.upsets import stored_words
 from t3hdl.emit.verilog import PARTS
 
-from ..request import SimulationError
+from t3sim.run.request import SimulationError
+
 from .kinds import DRAWS, Ground, group_of
 from .outcome import Observation, Outcome, broken_off, judge, observe
 from .scene import GPUS, UPSETTABLE, FaultSystem, Scene, Strike

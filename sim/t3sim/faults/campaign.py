@@ -10,9 +10,10 @@ from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
-from ..cache import cache_folder, check_writable
-from ..reports.runner import deaf_to_ctrl_c, workers
-from ..reports.store import source_digest
+from t3sim.common.cache import cache_folder, check_writable
+from t3sim.study.runner import deaf_to_ctrl_c, workers
+from t3sim.study.store import source_digest
+
 from .bench import Bench, Verdict
 from .classes import Job
 from .outcome import Outcome

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from t3hdl.layouts import MemoryRequest, Op
 
-from ..compiled import kernel
-from ..engine.requests import append, make_request
-from ..engine.rows import carried_line, store_data
-from ..engine.state import COMM_WRITE, RS_WRITE
+from t3sim.common.compiled import kernel
+from t3sim.engine.requests import append, make_request
+from t3sim.engine.rows import carried_line, store_data
+from t3sim.engine.state import COMM_WRITE, RS_WRITE
+
 from .scene import FaultSystem
 
 _CONTEXT, _TAGGED = MemoryRequest["context"].offset, MemoryRequest["tagged"].offset

@@ -11,11 +11,12 @@ from t3hdl.control import register_map as regs
 from t3hdl.emit.upsets import Stored
 from t3hdl.layouts import LINE_BITS
 
-from ..driver import Driver
-from ..engine.state import DMA, FAR
-from ..engine.unit import TRACKER_PART, TRIGGER_PART
-from ..engine.words import TRACKER, TRIGGER
-from ..ratio import CLOCK_LARGEST, ratio
+from t3sim.collective.driver import Driver
+from t3sim.common.ratio import CLOCK_LARGEST, ratio
+from t3sim.engine.state import DMA, FAR
+from t3sim.engine.unit import TRACKER_PART, TRIGGER_PART
+from t3sim.engine.words import TRACKER, TRIGGER
+
 from .foreign import draw_store, send_foreign
 from .links import KINDS, link_fault
 from .scene import GPUS, UPSETTABLE, FaultSystem, Scene, Strike

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ..engine.state import Gpu
+from t3sim.engine.state import Gpu
+
 from .scene import FaultSystem
 
 KINDS = ("lost", "repeated", "reordered")

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from t3hdl.control import register_map as regs
 
-from ..engine.state import Gpu
-from ..request import SimulationError
+from t3sim.engine.state import Gpu
+from t3sim.run.request import SimulationError
+
 from .scene import FaultSystem
 
 

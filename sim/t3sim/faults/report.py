@@ -8,10 +8,11 @@ from typing import Any, Literal
 from matplotlib.figure import Figure
 from pydantic import BaseModel, ConfigDict, Field
 
-from .. import __version__
-from ..fitted_table import FittedTable
-from ..provenance import Provenance
-from ..reports.drawing import legend_above, save
+from t3sim import __version__
+from t3sim.common.fitted_table import FittedTable
+from t3sim.run.provenance import Provenance
+from t3sim.study.drawing import legend_above, save
+
 from .bench import Verdict
 from .classes import PROTECTED_AGAINST, Job
 from .outcome import SILENT, Outcome

@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from t3hdl.config import T3Config
 from t3hdl.control import register_map as regs
 
-from ..abi import Hardware
-from ..allocate import new_gpu
-from ..carried import partial_products
-from ..compiled import compile_once
-from ..driver import Driver
-from ..engine.gpu import advance
-from ..machine import load_machine
-from ..plan import Plan
-from ..request import RunRequest
-from ..rtl import rtl_hardware
-from ..system import System
-from ..workload import custom_workload
+from t3sim.collective.carried import partial_products
+from t3sim.collective.driver import Driver
+from t3sim.common.compiled import compile_once
+from t3sim.engine.gpu import advance
+from t3sim.hardware.abi import Hardware
+from t3sim.hardware.rtl.backend import rtl_hardware
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.allocate import new_gpu
+from t3sim.run.plan import Plan
+from t3sim.run.request import RunRequest
+from t3sim.run.system import System
 
 UPSETTABLE = ("tracker", "trigger")
 """Parts whose stored bits a fault can invert."""

@@ -1,0 +1,57 @@
+"""``t3 model``: where the time of a whole model goes, and how much of it an overlap can hide."""
+
+import click
+
+from t3sim.inputs.machine.files import parse_setting, preset_names
+from t3sim.inputs.workload import MAX_TP, MODELS, named_model
+from t3sim.run.request import HARDWARE, Hardware
+from t3sim.study.end_to_end import SUBLAYERS
+from t3sim.study.operators import ATTENTIONS, PHASES, Attention, Phase, layer_operators
+from t3sim.study.suite import BASELINE, OVERLAPPED, Point, Suite
+
+from .errors import Mismatch
+from .reproduce import jobs_option, run_all, wide_console
+
+
+@click.command()
+@click.option("--model", default="t-nlg", help=f"Model: {', '.join(MODELS)}.")
+@click.option("--tp", type=int, help=f"Tensor-parallel GPUs, 2 to {MAX_TP}.  [default: the paper's lowest]")
+@click.option("--phase", default="training", help=f"What runs: {' or '.join(PHASES)}.")
+@click.option("--attention", default="unfused", help=f"Attention: {' or '.join(ATTENTIONS)}.")
+@click.option("--optimizer", is_flag=True, help="Add one Adam step to the training phase.")
+@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
+@click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
+@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
+@jobs_option
+def model(
+    model: str, tp: int | None, phase: Phase, attention: Attention, optimizer: bool, hardware: Hardware, machine: str,
+    settings: tuple[str, ...], jobs: int,
+) -> None:  # fmt: skip
+    """Show where the time of a whole model goes: simulated all-reduced sublayers, everything else by a roofline.
+
+    One GPU of the ring is simulated. Finished runs are kept, as with reproduce.
+    """
+    degree = named_model(model).tp[0] if tp is None else tp
+    layer_operators(model, degree, phase, attention)  # refuses what cannot be before anything runs
+    if optimizer and phase != "training":
+        raise ValueError(f"--optimizer belongs to --phase training, not to {phase!r}")
+    suite = Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=True)
+    points = [Point(model=model, sublayer=sublayer, tp=degree) for sublayer in SUBLAYERS[phase]]
+    wanted = [(point, policy) for point in points for policy in (BASELINE, *OVERLAPPED)]
+    store = run_all([suite.experiment(point, policy) for point, policy in wanted], jobs, "model")
+
+    from t3sim.run.policies import failures
+    from t3sim.study.evaluation import Evaluation
+    from t3sim.study.model_tables import amdahl_text, operator_table, policy_table
+
+    evaluation = Evaluation(suite, store)
+    time = evaluation.model_time(model, degree, phase, attention, optimizer=optimizer)
+    console = wide_console()
+    console.print(f"{model}, TP {degree}, {phase}, {attention} attention, on machine {machine}", highlight=False)
+    for part in (operator_table(time), policy_table(time), amdahl_text(time)):
+        console.print()
+        console.print(part, highlight=False)
+    records = (evaluation.record(point, policy) for point, policy in wanted)
+    wrong = [f"{record.workload.sublayer} {text}" for record in records for text in failures(record)]
+    if wrong:
+        raise Mismatch("; ".join(wrong))

@@ -1,0 +1,110 @@
+"""``t3 prove``: the proofs of the hardware."""
+
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+
+from t3sim.common.output import output_folder, write_atomically
+from t3sim.run.result import json_text
+
+from .console import proof_progress
+from .errors import OUT_FOLDER, Failure, Mismatch, refuse_given
+from .reproduce import wide_console
+
+if TYPE_CHECKING:
+    from t3hdl.formal.proof import Task, Verdict
+
+EVENTS = 40
+"""Lines of a counterexample that are printed; a longer one shows its end."""
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--quick", is_flag=True, help="Only proofs that take seconds, each at one size.")
+@click.option("--list", "listed", is_flag=True, help="Say what would be proven, and prove nothing.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=lambda: len(os.sched_getaffinity(0)),
+    show_default="usable cores",
+    help="Proofs side by side.",
+)
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results and waveforms.")
+def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: Path | None) -> None:  # fmt: skip
+    """Prove the properties of the hardware, all or those whose NAME or component is given.
+
+    Exit code 1 if one is not proven. A counterexample is printed as what goes through the part's ports, cycle by
+    cycle, and kept as waveforms, without --out in a new temporary folder.
+    """
+    from t3hdl.formal.catalogue import chosen_proofs
+    from t3hdl.formal.netlist import ToolError
+    from t3hdl.formal.run import tasks
+
+    from .proof_tables import proof_list, proof_table, record, timing
+
+    todo = tasks(chosen_proofs(names), quick=quick)
+    if not todo:
+        raise ValueError(f"none of {', '.join(names)} is a quick proof: leave out --quick")
+    if listed:
+        refuse_given(("workers", "out"), "--list proves nothing")
+        wide_console().print(proof_list(todo))
+        return
+    started = time.monotonic()
+    try:
+        if out is None:
+            place = Path(tempfile.mkdtemp(prefix="t3-counterexamples-"))
+            verdicts = _run(todo, workers, place)
+            if not any(place.iterdir()):
+                place.rmdir()
+        else:
+            place = out
+            with output_folder(out) as folder:
+                verdicts = _run(todo, workers, folder)
+                write_atomically(folder / "proofs.json", json_text(record(verdicts)))
+                write_atomically(folder / "timing.json", json_text(timing(verdicts, time.monotonic() - started)))
+    except ToolError as error:
+        raise Failure(str(error)) from error
+    console = wide_console()
+    console.print(proof_table(verdicts))
+    count = f"{len(verdicts)} task{'' if len(verdicts) == 1 else 's'}"
+    console.print(f"{count} in {time.monotonic() - started:.0f} s, {workers} side by side")
+    _report_failures(verdicts, place, console)
+
+
+def _run(todo: "list[Task]", workers: int, keep: Path) -> "dict[Task, Verdict]":
+    """All verdicts, in the order of ``todo``, with progress on stderr."""
+    from t3hdl.formal.run import prove as prove_all
+
+    verdicts: dict[Task, Verdict] = {}
+    started = time.monotonic()
+    with proof_progress(Console(stderr=True), "prove", len(todo)) as show:
+        for task, verdict in prove_all(todo, workers=workers, keep=keep):
+            verdicts[task] = verdict
+            unproven = sum(verdict.outcome != "proven" for verdict in verdicts.values())
+            show(len(verdicts), unproven, time.monotonic() - started, task.title)
+    return {task: verdicts[task] for task in todo}
+
+
+def _report_failures(verdicts: "dict[Task, Verdict]", place: Path, console: Console) -> None:
+    """Prints every counterexample; then fails (exit code 1) if something is not proven."""
+    for task, verdict in verdicts.items():
+        found = verdict.counterexample
+        if found is not None:
+            console.print(f"\n{task.title}: {verdict.outcome} in cycle {verdict.frames - 1}", style="bold")
+            for claim in found.claims:
+                console.print(f"  does not hold: {claim}")
+            console.print("  cycle  port                     what goes through it")
+            if len(found.events) > EVENTS:
+                console.print(f"  ({len(found.events) - EVENTS} earlier lines are left out)")
+            for event in found.events[-EVENTS:]:
+                console.print(f"  {event}", highlight=False, soft_wrap=True)
+            if found.waves is not None:
+                console.print(f"  waveforms: gtkwave {place / found.waves.name}", soft_wrap=True, highlight=False)
+    unproven = [task.title for task, verdict in verdicts.items() if verdict.outcome != "proven"]
+    if unproven:
+        raise Mismatch(f"not proven: {', '.join(unproven)}")

@@ -1,0 +1,114 @@
+"""``t3 reproduce`` and ``t3 sweep``: many runs, in worker processes, and what they show together."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from t3sim.common.output import output_folder, write_atomically
+from t3sim.common.user_input import one_line
+from t3sim.inputs.machine.files import parse_setting, preset_names
+from t3sim.run.request import HARDWARE, Hardware
+from t3sim.run.result import json_text
+from t3sim.study.suite import QUICK_TABLES, TABLES, Suite
+
+from .console import plain_console, runs_progress
+from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch
+
+if TYPE_CHECKING:
+    from t3sim.study.evaluation import Evaluation
+    from t3sim.study.experiment import Experiment
+    from t3sim.study.reproduction import Reproduction
+    from t3sim.study.store import Store
+
+
+def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
+    """Runs what is missing, with progress on stderr. Raises Failure and Interrupted; finished runs are kept."""
+    from t3sim.study.runner import RunsFailedError, run_missing
+    from t3sim.study.store import Store
+
+    store = Store()
+    console = Console(stderr=True)
+    try:
+        with runs_progress(console, label) as show:
+            run_missing(experiments, store, jobs, show)
+    except RunsFailedError as error:
+        raise Failure(str(error)) from error
+    except KeyboardInterrupt as error:
+        raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
+    return store
+
+
+def jobs_option(command: Any) -> Any:
+    """The option ``--jobs``."""
+    return click.option(
+        "--jobs", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
+        help="Runs at a time; the results do not depend on it.",
+    )(command)  # fmt: skip
+
+
+@click.command()
+@click.option("--only", "only", multiple=True, metavar="TABLE", help=f"Table, repeatable: {', '.join(TABLES)}.")
+@click.option("--quick", is_flag=True, help="TP 8 and 16 only, one GPU of every ring: a fast look.")
+@click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
+@click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
+@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
+@jobs_option
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+def reproduce(
+    only: tuple[str, ...], quick: bool, hardware: Hardware, machine: str, settings: tuple[str, ...], jobs: int,
+    out: Path | None,
+) -> None:  # fmt: skip
+    """Put every published result of the paper beside ours.
+
+    Runs what is not in the cache yet; each finished run is kept at once, so that an interrupted command goes on. A
+    figure outside its band does not change the exit code; an identity that does not hold does.
+    """
+    known = QUICK_TABLES if quick else TABLES
+    unknown = [name for name in only if name not in known]
+    if unknown:
+        raise ValueError(f"--only must name tables of {', '.join(known)}, not {', '.join(unknown)}")
+    suite = Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=quick)
+    tables = [name for name in known if not only or name in only]
+    with output_folder(out) as folder:
+        store = run_all(suite.experiments(tables), jobs, "reproduce")
+
+        from t3sim.study.evaluation import Evaluation
+        from t3sim.study.reproduction import reproduction
+
+        evaluation = Evaluation(suite, store)
+        record = reproduction(evaluation, tables)
+        if folder is not None:
+            from t3sim.study.charts import draw_charts
+
+            write_atomically(folder / "reproduce.json", json_text(record.model_dump(by_alias=True)))
+            draw_charts(evaluation, tables, folder)
+    _print(evaluation, record, tables)
+    say_where(out)
+    if record.failures:
+        raise Mismatch("; ".join(record.failures))
+
+
+def _print(evaluation: "Evaluation", record: "Reproduction", tables: Sequence[str]) -> None:
+    """The tables that were asked for, and every published figure beside ours."""
+    from t3sim.study.tables import TABLE_MAKERS, figures_table
+
+    console = wide_console()
+    for name in tables:
+        if name in TABLE_MAKERS:
+            console.print(TABLE_MAKERS[name](evaluation), end="\n\n")
+    console.print(figures_table(record.figures))
+
+
+def say_where(out: Path | None) -> None:
+    """Says where results were written, if they were."""
+    if out is not None:
+        click.echo(one_line(f"written to {click.format_filename(out)}"))
+
+
+def wide_console() -> Console:
+    """The console for tables (:func:`t3sim.cli.console.plain_console`)."""
+    return plain_console()

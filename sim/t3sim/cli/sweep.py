@@ -1,0 +1,71 @@
+"""``t3 sweep``: the same sublayers on many machines."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from t3sim.common.output import output_folder, write_atomically
+from t3sim.inputs.machine.files import parse_setting, preset_names
+from t3sim.inputs.workload import MODELS
+from t3sim.run.request import HARDWARE, POLICIES, Hardware
+from t3sim.run.result import json_text
+from t3sim.study.suite import Suite, sweep_points
+
+from .errors import OUT_FOLDER, Mismatch
+from .reproduce import jobs_option, run_all, say_where, wide_console
+
+
+def _names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
+    """The names of an option that takes several, separated by commas; each once."""
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    if len(set(names)) != len(names):
+        raise ValueError(f"--{parameter.name} must name each once, not {text!r}")
+    return names
+
+
+@click.command()
+@click.option("--vary", multiple=True, metavar="KEY=V1,V2", help="Machine value and what it takes; repeatable.")
+@click.option("--assumptions", is_flag=True, help="Change the machine's assumptions one at a time.")
+@click.option("--variants", default="", callback=_names, help="Only these assumptions, separated by commas.")
+@click.option("--models", default="mega-gpt-2,t-nlg", callback=_names, help=f"Some of {', '.join(MODELS)}.")
+@click.option("--sublayers", default="op,fc2,fc1,ip", callback=_names, help="Sublayers, separated by commas.")
+@click.option("--tp", "degrees", default="8,16", callback=_names, help="Tensor-parallel degrees.")
+@click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=_names, help=f"Some of {', '.join(POLICIES)}.")
+@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
+@click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
+@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one value for all runs.")
+@jobs_option
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+def sweep(
+    vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
+    sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Hardware, machine: str,
+    settings: tuple[str, ...], jobs: int, out: Path | None,
+) -> None:  # fmt: skip
+    """Run the same sublayers on many machines, one GPU of every ring mirrored, and compare the speedups.
+
+    Either --vary, for every combination of values, or --assumptions, for the named changes of the machine's
+    assumptions. Finished runs are kept, as with reproduce.
+    """
+    from t3sim.study.sweep import Sweep, chosen_assumptions, product_of, sweep_record
+    from t3sim.study.sweep_output import draw_sensitivity, draw_sweep, sweep_table
+
+    if bool(vary) == (assumptions or bool(variants)):
+        raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
+    work = Sweep(
+        suite=Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=True),
+        variants=product_of(vary) if vary else chosen_assumptions(variants),
+        points=sweep_points(models, degrees, sublayers),
+        policies=policies,
+    )
+    name, draw = ("sweep", draw_sweep) if vary else ("sensitivity", draw_sensitivity)
+    with output_folder(out) as folder:
+        store = run_all(work.experiments(), jobs, "sweep")
+        record = sweep_record(work, store)
+        if folder is not None:
+            write_atomically(folder / f"{name}.json", json_text(record.model_dump(by_alias=True)))
+            draw(record, folder / name)
+    wide_console().print(sweep_table(record))
+    say_where(out)
+    if record.failures:
+        raise Mismatch("; ".join(record.failures))

@@ -1,0 +1,108 @@
+"""The tables of single runs: results, speed, and the models held against what is known."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from t3sim.common.fitted_table import FittedTable
+from t3sim.common.units import BYTES, COUNTS, TIMES, Unit, unit_of, with_unit
+from t3sim.run.request import CAUSE_TITLES
+from t3sim.run.result import GemmRecord, Result
+
+if TYPE_CHECKING:  # they take seconds to import
+    from t3sim.validation.alu import Row as AluRow
+    from t3sim.validation.bench import Bench
+    from t3sim.validation.hbm import Row
+
+SECOND = 1e9
+"""In ns."""
+
+
+def tiling_text(gemm: GemmRecord) -> str:
+    """The GEMM's workgroup tile and what follows from it, in one line."""
+    return (
+        f"GEMM: {gemm.workgroups} workgroups of {gemm.tile_rows} x {gemm.tile_cols} in {gemm.waves} "
+        f"wave{'s' * (gemm.waves > 1)}, predicted {with_unit(TIMES, gemm.predicted_ns)}"
+    )
+
+
+def result_table(results: Sequence[Result], speedups: Sequence[float | None]) -> FittedTable:
+    """Quantities down, policies across; all times have one unit, and so have all bytes and all cycles."""
+    table = FittedTable("", *(result.policy for result in results))
+    time = unit_of(TIMES, (result.time_ns.total for result in results))
+    traffic = unit_of(BYTES, (result.traffic_bytes_per_gpu.total for result in results))
+    cycles = unit_of(COUNTS, (result.rtl.cycles for result in results if result.rtl))
+
+    def row(title: str, cell: Callable[[Result], object]) -> None:
+        table.add_row(title, *("-" if (value := cell(result)) is None else str(value) for result in results))
+
+    row(time.title("time"), lambda r: time.text(r.time_ns.total))
+    table.add_row("speedup over sequential", *("-" if value is None else f"{value:.3f}" for value in speedups))
+    row(time.title("  GEMM"), lambda r: time.text(r.time_ns.gemm))
+    row(time.title("  reduce-scatter"), lambda r: time.text(r.time_ns.reduce_scatter))
+    row(time.title("  all-gather"), lambda r: time.text(r.time_ns.all_gather))
+    row(time.title("  exposed"), lambda r: time.text(r.time_ns.exposed_communication))
+    row(traffic.title("DRAM traffic per GPU"), lambda r: traffic.text(r.traffic_bytes_per_gpu.total))
+    for cause, title in CAUSE_TITLES.items():
+        row(traffic.title(f"  {title}"), partial(_bytes, traffic, cause))
+    row("data check: elements", lambda r: r.data_check and r.data_check.elements)
+    row("  mismatches", lambda r: r.data_check and r.data_check.mismatches)
+    row("blocks by tile / by chunk", lambda r: r.blocks and f"{r.blocks.by_tile} / {r.blocks.by_chunk}")
+    row(cycles.title("RTL cycles"), lambda r: r.rtl and cycles.text(r.rtl.cycles))
+    row(cycles.title("  evaluated"), lambda r: r.rtl and cycles.text(r.rtl.cycles_evaluated))
+    row(cycles.title("  skipped, idle"), lambda r: r.rtl and cycles.text(r.rtl.cycles_skipped))
+    return table
+
+
+def _bytes(unit: Unit, cause: str, result: Result) -> str:
+    return unit.text(getattr(result.traffic_bytes_per_gpu, cause))
+
+
+def bench_tables(bench: "Bench") -> list[FittedTable]:
+    """What is held against targets; evaluations by event and what they sum to; evaluations by part and their time."""
+    targets = FittedTable("figure", "measured", "target", "")
+    for row in bench.targets:
+        sign = "<=" if row.ceiling else ">="
+        targets.add_row(row.name, f"{row.measured:.3g}", f"{sign} {row.limit:g}", "ok" if row.ok else "MISS")
+    events = FittedTable("for each", "evaluations", "times", "sum")
+    for cost in bench.costs:
+        events.add_row(cost.event, f"{cost.per_event:.2f}", f"{cost.count}", f"{cost.evaluations:.0f}")
+    others = bench.evaluations - sum(cost.evaluations for cost in bench.costs)
+    events.add_row("all else (matcher, monitor, registers, NMC)", "", "", f"{others:.0f}")
+    events.add_row(f"all ({bench.evaluated_share:.2%} of part-cycles)", "", "", f"{bench.evaluations}")
+    time = unit_of(TIMES, [SECOND * bench.simulate_seconds])
+    parts = FittedTable("part", "evaluations", "per s (Numba)", "per s (C)", time.title("time"))
+    for part in bench.parts:
+        parts.add_row(
+            part.name, f"{part.evaluations}", f"{part.speed.in_numba:.3g}", f"{part.speed.in_c:.3g}",
+            time.text(SECOND * part.seconds),
+        )  # fmt: skip
+    parts.add_row("all", f"{bench.evaluations}", "", "", time.text(SECOND * bench.rtl_seconds))
+    share = f"{bench.rtl_share:.0%} of {time.text(SECOND * bench.simulate_seconds)}"
+    parts.add_row("share of simulation", "", "", "", share)
+    return [targets, events, parts]
+
+
+def validation_table(rows: "Sequence[Row]") -> FittedTable:
+    """Cycles of model and reference for each trace."""
+    table = FittedTable("trace", "requests", "model", "reference", "error", "")
+    for row in rows:
+        table.add_row(
+            row.name, f"{row.requests}", f"{row.cycles}", f"{row.reference_cycles}", f"{row.error:+.2%}",
+            "" if row.within else "OFF",
+        )  # fmt: skip
+    return table
+
+
+def alu_table(rows: "Sequence[AluRow]") -> FittedTable:
+    """Cases of each check of the ALU, how many came out wrong, and how long it took."""
+    time = unit_of(TIMES, (SECOND * row.seconds for row in rows))
+    rate = unit_of(COUNTS, (row.cases / row.seconds for row in rows if row.seconds))
+    speed = f"{rate.name} of cases per s" if rate.name else "cases per s"
+    table = FittedTable("check", "cases", "alone in a line", "differences", time.title("time"), speed)
+    for row in rows:
+        table.add_row(
+            f"{row.dtype} {row.op}", f"{row.cases}", f"{row.alone}", f"{row.differences}",
+            time.text(SECOND * row.seconds), rate.text(row.cases / row.seconds) if row.seconds else "-",
+        )  # fmt: skip
+    return table

@@ -1,0 +1,103 @@
+"""``t3 validate``: checks of models and hardware against what is known."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+from t3hdl.config import PRESETS
+
+from t3sim.common.output import output_folder, write_atomically
+from t3sim.inputs.machine.files import hardware_with
+from t3sim.run.result import json_text
+
+from .console import case_progress, plain_console
+from .errors import OUT_FOLDER, Mismatch
+from .reproduce import say_where
+from .tables import alu_table, validation_table
+
+
+@click.group()
+def validate() -> None:
+    """Hold a model or the hardware against what is known."""
+
+
+@validate.command("hbm")
+@click.option("--traces", type=click.Path(path_type=Path), help="Traces (.npz). [default: those of the package]")
+@click.option("--reference", type=click.Path(path_type=Path), help="Cycles (.json). [default: those of the package]")
+@click.option("--tolerance", type=float, default=0.03, help="Largest relative error.")
+@click.option("--refresh/--no-refresh", default=True, help="With or without refresh.")
+def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, refresh: bool) -> None:
+    """Replay the traces of a cycle-level DRAM simulator (Ramulator 2.1); exit code 1 if one is off."""
+    from t3sim.validation.hbm import validate as replay_all
+
+    if (traces is None) != (reference is None):
+        raise ValueError("give both --traces and --reference, or neither")
+    folder = Path(__file__).parents[1] / "validation" / "reference"
+    rows = replay_all(
+        traces or folder / "hbm2_traces.npz", reference or folder / "hbm2_reference.json", tolerance, refresh
+    )
+    plain_console().print(validation_table(rows))
+    off = [row.name for row in rows if not row.within]
+    if off:
+        raise Mismatch(f"off by more than {tolerance:g}: {', '.join(off)}")
+
+
+@validate.command("alu")
+@click.option("--dtype", help="Data type: fp16, bf16, fp32 or int32. [default: all built; with --exhaustive fp16]")
+@click.option("--op", help="Operation: add, min or max. [default: all]")
+@click.option("--exhaustive", is_flag=True, help="Every pair of a 16-bit dtype.")
+@click.option(
+    "--random", type=int, metavar="N", help="Every pair of special values, and N random pairs, at most 2**32."
+)
+@click.option("--seed", type=int, default=0, help="Seed of the random pairs.")
+@click.option(
+    "--alone-every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Repeat one case in N alone in its line. [default: 1, and one in each line for many cases]",
+)
+@click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
+@click.option(
+    "--threads", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores"
+)
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+def validate_alu(
+    dtype: str | None, op: str | None, exhaustive: bool, random: int | None, seed: int, alone_every: int | None,
+    preset: str, settings: tuple[str, ...], threads: int, out: Path | None,
+) -> None:  # fmt: skip
+    """Check the compiled NMC ALU; exit code 1 if a case comes out wrong.
+
+    Cases come from standard input, as Berkeley TestFloat's testfloat_gen prints them (`a b result flags`), or are made
+    with the golden model's results.
+    """
+    from t3sim.validation import alu as alus
+
+    if exhaustive and random is not None:
+        raise ValueError("give either --exhaustive or --random, not both")
+    config = hardware_with(preset, settings)
+    if exhaustive:
+        checks = alus.exhaustive_checks(config, op, dtype, alone_every)
+    elif random is not None:
+        checks = alus.random_checks(config, op, dtype, count=random, seed=seed, every=alone_every)
+    else:
+        if sys.stdin.isatty():
+            raise ValueError("give cases on standard input, or --exhaustive, or --random")
+        checks = alus.text_check(config, op, dtype, sys.stdin, alone_every)
+    rows: list[alus.Row] = []
+    with output_folder(out) as folder:
+        for check in checks:
+            with case_progress(Console(stderr=True), check.title, check.cases) as watch, alus.open_alu(config) as part:
+                rows.append(alus.run(part, check, threads=threads, watch=watch))
+        if folder is not None:
+            write_atomically(folder / "validate.json", json_text(alus.record(config, preset, rows)))
+    console = plain_console()
+    console.print(alu_table(rows))
+    for text in (text for row in rows for text in row.texts()):
+        console.print(text, soft_wrap=True, highlight=False)
+    say_where(out)
+    wrong = sum(row.differences for row in rows)
+    if wrong:
+        raise Mismatch(f"{wrong} of {sum(row.cases for row in rows)} cases came out wrong")

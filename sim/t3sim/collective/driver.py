@@ -1,0 +1,134 @@
+"""The library that the collective calls to map an output (T3.md section 2.1); it programs a T3 unit over its bus."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from amaranth.lib import data
+from t3hdl.config import T3Config
+from t3hdl.control import register_map as regs
+from t3hdl.layouts import ChunkKind, Dtype, Op
+
+from t3sim.inputs.geometry import Blocks, Chunk, Grid
+from t3sim.inputs.limits import check_count
+from t3sim.inputs.machine.files import Machine
+
+RANGE_OP = Op.ADD
+"""What a local store to the tracked output becomes."""
+
+
+def pack(layout: data.StructLayout, **values: int) -> int:
+    """The word of ``layout`` with these fields.
+
+    Raises ValueError if a value does not fit its field (a program that the hardware could not hold).
+    """
+    word = 0
+    for name, value in values.items():
+        width = layout[name].width
+        if not 0 <= value < 1 << width:
+            raise ValueError(f"register field {name} has {width} bits and takes 0 to {(1 << width) - 1}, not {value}")
+        word |= value << layout[name].offset
+    return word
+
+
+@dataclass
+class Driver:
+    """Collects the register writes of one armed output; ``writes`` are (address, value) in order."""
+
+    config: T3Config
+    machine: Machine
+    grid: Grid
+    base: int
+    """First line of the output buffer, the same on every GPU."""
+    writes: list[tuple[int, int]] = field(default_factory=list)
+    mapped: int = 0
+
+    def map_output(self) -> None:
+        """Program range 0 (stores into it become FP16 additions) and the geometry profile."""
+        attributes = pack(regs.RangeAttributes, valid=1, context=0, epoch=0, op=RANGE_OP, dtype=Dtype.FP16)
+        self.writes += [
+            (regs.RANGE, self.base),
+            (regs.RANGE + 8, self.base + self.grid.lines),
+            (regs.RANGE + 16, attributes),
+            *self._profile(),
+        ]
+
+    def _profile(self) -> Iterator[tuple[int, int]]:
+        for bottom in (0, 1):
+            for right in (0, 1):
+                for wf in range(self.grid.wavefronts):
+                    lines = self.grid.profile(bool(bottom), bool(right), wf)
+                    yield regs.PROFILE + 8 * (bottom * 32 + right * 16 + wf), lines
+
+    def remote_map(self, chunk: Chunk, peer: int) -> None:
+        """Stores to ``chunk`` go to GPU ``peer`` as updates; nothing is stored or tracked here."""
+        self._descriptor(chunk, ChunkKind.REMOTE, peer, 0, Blocks(0, 0, 1, 1))
+
+    def dma_map(self, chunk: Chunk, peer: int, addends: int, blocks: Blocks) -> None:
+        """Stores to ``chunk`` stay; each block is sent to ``peer`` as updates once ``addends`` updates per element are
+        counted."""
+        self._descriptor(chunk, ChunkKind.DMA, peer, addends, blocks)
+
+    def own(self, chunk: Chunk, addends: int, blocks: Blocks) -> None:
+        """``chunk`` ends here: it is tracked until all its updates are counted."""
+        self._descriptor(chunk, ChunkKind.LOCAL, 0, addends, blocks)
+
+    def _descriptor(self, chunk: Chunk, kind: ChunkKind, peer: int, addends: int, blocks: Blocks) -> None:
+        if self.mapped == self.config.descriptors:
+            raise ValueError(
+                f"the T3 hardware has {self.config.descriptors} descriptors, one per chunk, but the output has more "
+                f"chunks: use at most TP = {self.config.descriptors} or set hardware.overrides.descriptors"
+            )
+        last = (blocks.row_blocks - 1, blocks.col_blocks - 1)
+        expected = self.grid.chunk_lines(chunk) * addends
+        check_count(expected, self.config.chunk_count_bits, "chunk", "chunk_count_bits")
+        per_tile = self.grid.profile(False, False, 0) * addends
+        check_count(per_tile, self.config.tile_count_bits, "wavefront tile", "tile_count_bits")
+
+        def tiles(block_row: int, block_col: int) -> int:
+            return self.grid.block_tiles(chunk, blocks, block_row, block_col)
+
+        words = (
+            {"row0": chunk.row0, "row1": chunk.row1, "col0": chunk.col0, "col1": chunk.col1, "kind": kind,
+             "op": RANGE_OP, "peer": peer},
+            {"expected": expected, "addends": addends, "context": 0, "epoch": 0,
+             "dtype": Dtype.FP16},
+            {"base": self.base, "pitch": self.grid.pitch},
+            {"peer_base": self.base, "row_shift": blocks.row_shift, "col_shift": blocks.col_shift,
+             "row_blocks_log": blocks.row_blocks_log},
+            {"tiles_inner": tiles(0, 0), "tiles_bottom": tiles(last[0], 0), "tiles_right": tiles(0, last[1]),
+             "tiles_corner": tiles(*last)},
+            {"last_block_row": last[0], "last_block_col": last[1]},
+        )  # fmt: skip
+        address = regs.DESCRIPTOR + self.mapped * regs.DESCRIPTOR_STRIDE
+        for i, (layout, values) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, words, strict=True)):
+            self.writes.append((address + 8 * i, pack(layout, **values)))
+        self.mapped += 1
+
+    def set_arbiter(self, mca: bool) -> None:
+        """Communication-aware arbitration with the machine's limits, or round-robin.
+
+        Thresholds are given for a queue of 64 lines and scaled with its depth.
+        """
+        arbiter, hbm = self.machine.arbiter, self.machine.hbm
+        depth = hbm.queue_lines if hbm.queue == "shared" else hbm.read_lines + hbm.write_lines
+
+        def scaled(threshold: int) -> int:
+            return threshold if threshold == 127 else max(1, threshold * depth // 64)
+
+        self.writes.append((regs.ARBITER, pack(
+            regs.Arbiter, mca=int(mca), fixed=0, threshold=127, starvation=arbiter.starvation_cycles,
+            burst=arbiter.starvation_burst,
+        )))  # fmt: skip
+        self.writes.append((regs.THRESHOLDS, pack(
+            regs.Thresholds, under_25=scaled(arbiter.threshold_under_25), under_50=scaled(arbiter.threshold_under_50),
+            under_75=scaled(arbiter.threshold_under_75), above=scaled(arbiter.threshold_above),
+        )))  # fmt: skip
+
+    def arm(self) -> None:
+        """Start tracking: all mapped chunks, in the order in which they were mapped."""
+        self.writes.append((regs.CONTROL, pack(regs.Control, arm=1, descriptors=self.mapped)))
+
+    @property
+    def load_cycles(self) -> int:
+        """Cycles after which every descriptor that fits the window is live (docs/hardware.md, Trigger)."""
+        return self.mapped * (self.config.blocks + 16) + 64

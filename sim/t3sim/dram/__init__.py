@@ -1,0 +1,1 @@
+"""HBM: timing constraints, command scheduler, request queues."""

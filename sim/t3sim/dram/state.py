@@ -1,0 +1,169 @@
+"""State of the HBM model: one record per pseudo-channel, with one record per line that it knows.
+
+Waiting lines stand in a list by age per bank. For each bank and class (below) the oldest line whose row is open
+(*hit*) and the oldest whose row is not (*miss*) are remembered, so that the scheduler looks at banks, not at lines. A
+line whose row has been activated leaves the queue for its bank's command register (*active*): its row stays open until
+its column command, and its place in the queue is free again, as in Ramulator 2.1. There is one such register per bank.
+
+The *class* of a line says with what it is served: READ, WRITE or UPDATE. Near-memory updates cross the channel as
+writes and are served with them (class WRITE). With mode-switched PIM they are a class of their own, the only one of
+compute mode. With atomics an update is first of class READ and, once its line was read and computed on, of class WRITE.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP
+
+from t3sim.common.compiled import njit
+
+from .timing import DISTANCES, FOREVER, MAX_QUEUE_LINES, READ, UPDATE, WRITE, HbmParameters, distances
+
+BANKS = BANK_GROUPS * BANKS_PER_GROUP
+NONE = -1
+CLASSES = UPDATE + 1
+MEMORY, COMPUTE = 0, 1
+"""Modes of a pseudo-channel with mode-switched PIM; any other stays in MEMORY."""
+
+SLOTS = MAX_QUEUE_LINES + BANKS
+"""Line slots: as many as can wait, and one command register per bank."""
+
+GROUP = BANKS
+ALL = BANKS + BANK_GROUPS
+SCOPES = ALL + 1
+"""Scopes of timing: banks from 0, bank groups from GROUP, the whole channel at ALL."""
+
+ACT, PRE, COLUMN, PRE_ALL, REFRESH, SWITCH = 0, 1, 2, 3, 4, 5
+COMMAND = np.dtype([("cycle", np.int64), ("command", np.int64), ("bank", np.int64), ("slot", np.int64)])
+"""The last command on a bus: when, which, and for which bank and line (NONE where it has no meaning)."""
+
+LINE = np.dtype(
+    [
+        ("order", np.int64),
+        ("arrived", np.int64),
+        ("tag", np.int64),
+        ("matures", np.int64),
+        ("row", np.int32),
+        *((name, np.int16) for name in ["column", "bank", "kind", "served", "keeps", "touched", "waits", "follower"]),
+        *((name, np.int16) for name in ["older", "younger", "bank_older", "bank_younger"]),
+    ],
+    align=True,
+)
+"""One access. ``served``: its class; ``keeps``: 1 if it keeps its place in the queue until it is done (an update by
+atomics); ``matures``: when such an update may write; ``waits``: for an older access to the same line; ``follower``: the
+next younger one that waits for this. ``younger`` also chains the free slots, ``bank_younger`` the maturing lines."""
+
+STATISTICS = (
+    *("reads", "writes", "updates"),
+    *("row_hits", "row_misses", "row_conflicts"),
+    *("turnarounds", "bus_cycles", "activates", "precharges", "refreshes"),
+    *("atomic_reads", "mode_switches"),
+)
+"""Counts per channel: accesses by kind (when their last column command issues); row hits, misses (bank closed) and
+conflicts (other row open), once per column command at the first command towards it; changes of data-bus direction;
+data-bus clocks; row commands; reads that belong to an atomic update (besides ``reads``); PIM mode switches."""
+
+CHANNEL = np.dtype(
+    [
+        ("wake", np.int64),
+        ("next_refresh", np.int64),
+        ("refresh_ready", np.int64),
+        ("row_bus", np.int64),
+        ("next_order", np.int64),
+        ("serving", np.int64),  # the class that is served
+        ("refreshes_due", np.int64),
+        ("mode", np.int64),
+        ("mode_since", np.int64),
+        ("switching", np.int64),  # 1 from when the other mode is wanted until the switch issues
+        ("oldest", np.int64, (2,)),  # per mode in which they are served: of all lines that are not done
+        ("youngest", np.int64, (2,)),
+        ("maturing", np.int64),  # first and last update in the controller's ALU
+        ("maturing_last", np.int64),
+        ("next_mature", np.int64),
+        ("free", np.int64),
+        ("last_column", np.int64),  # READ or WRITE
+        ("next_act", np.int64),  # place in recent_acts
+        ("recent_acts", np.int64, (4,)),
+        ("active_mask", np.int64),  # banks whose command register holds a line
+        ("hit_mask", np.int64, (CLASSES,)),  # banks with a hit
+        ("miss_mask", np.int64, (CLASSES,)),
+        ("waiting", np.int64, (CLASSES,)),  # lines in the queue that may be served, or wait for one of the same line
+        ("held", np.int64, (2,)),  # places of the queue in use: by reads, and by writes and updates
+        *((name, np.int64) for name in STATISTICS),
+        ("row_command", COMMAND),
+        ("column_command", COMMAND),
+        ("active", np.int16, (BANKS,)),
+        ("hit", np.int16, (CLASSES, BANKS)),  # oldest line whose row is open
+        ("miss", np.int16, (CLASSES, BANKS)),  # oldest line whose row is not open
+        ("bank_oldest", np.int16, (BANKS,)),
+        ("bank_youngest", np.int16, (BANKS,)),
+        ("open_row", np.int64, (BANKS,)),
+        # First cycles at which timing allows a command, per scope: every bank, bank group and the channel.
+        ("column_ready", np.int64, (2, SCOPES)),
+        ("act_ready", np.int64, (SCOPES,)),
+        ("pre_ready", np.int64, (BANKS,)),
+        ("distance", DISTANCES),
+        ("line", LINE, (SLOTS,)),
+    ],
+    align=True,
+)
+"""State of one pseudo-channel. Slots are NONE if empty."""
+
+
+class Hbm(NamedTuple):
+    """The pseudo-channels of one GPU."""
+
+    channel: np.ndarray
+    """[channel] :data:`CHANNEL` records."""
+
+
+def new_hbm(parameters: HbmParameters, channels: int) -> Hbm:
+    """Idle pseudo-channels, all banks closed, before cycle 0. ValueError if ``channels`` is below 1."""
+    if channels < 1:
+        raise ValueError(f"HBM: channels must be at least 1, not {channels}")
+    channel = np.zeros(channels, CHANNEL)
+    channel["distance"] = distances(parameters)
+    channel["next_refresh"] = channel["distance"]["refresh_interval"]
+    channel["recent_acts"] = -FOREVER
+    channel["next_mature"] = FOREVER
+    channel["row_command"]["cycle"] = channel["column_command"]["cycle"] = NONE
+    for name in (
+        "oldest",
+        "youngest",
+        "maturing",
+        "maturing_last",
+        "last_column",
+        "open_row",
+        "active",
+        "hit",
+        "miss",
+        "bank_oldest",
+        "bank_youngest",
+    ):
+        channel[name] = NONE
+    channel["line"]["younger"] = [*range(1, SLOTS), NONE]
+    return Hbm(channel)
+
+
+def statistics(hbm: Hbm, c: int) -> dict[str, int]:
+    """The counts of channel ``c`` by name (see :data:`STATISTICS`)."""
+    return {name: int(hbm.channel[c][name]) for name in STATISTICS}
+
+
+@intrinsic
+def lowest_bit(typingctx, mask):
+    """Number of the lowest 1 of a non-zero int64."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
+
+@njit(cache=True, nogil=True)
+def command_of(served):
+    """The column command of a line of class ``served``: READ, or WRITE for writes and updates."""
+    return READ if served == READ else WRITE

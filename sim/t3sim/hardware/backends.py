@@ -1,0 +1,28 @@
+"""The two backends of the T3 hardware: compiled RTL, or the golden model. Same inputs, same outputs, every cycle."""
+
+from typing import Literal
+
+from t3hdl.config import T3Config
+
+from .abi import Hardware
+
+BACKENDS = ("rtl", "golden")
+"""Names of the backends."""
+
+
+def open_hardware(config: T3Config, backend: Literal["rtl", "golden"]) -> Hardware:
+    """The parts of ``config`` from one backend; ``close()`` frees the instances.
+
+    A backend is imported when it is asked for: each takes seconds to load.
+
+    Raises ValueError for an unknown backend, :class:`~t3sim.common.cache.BuildError` if the RTL cannot be compiled.
+    """
+    if backend == "rtl":
+        from .rtl.backend import rtl_hardware
+
+        return rtl_hardware(config)
+    if backend == "golden":
+        from .golden.backend import golden_hardware
+
+        return golden_hardware(config)
+    raise ValueError(f"hardware backend must be one of {', '.join(BACKENDS)}, not {backend!r}")

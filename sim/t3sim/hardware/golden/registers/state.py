@@ -1,0 +1,163 @@
+"""The state of the golden ControlRegisters: which addresses there are, and what is kept.
+
+Masks have a bit per context. The ports' status words are those of the configuration with the fewest contexts; the
+words of the contexts come last.
+"""
+
+import numpy as np
+from t3hdl.config import DTYPES, T3Config
+from t3hdl.control import register_map as regs
+from t3hdl.signatures import registers_signature, word_map
+
+from t3sim.common.compiled import njit
+from t3sim.hardware.golden.words import (
+    ARBITER,
+    CONTEXT_STATUS,
+    QUOTA,
+    THRESHOLDS,
+    fields_of,
+    place,
+    ports_of,
+    state_map,
+    take,
+)
+
+_PORTS = registers_signature(T3Config(contexts=1))
+IN, OUT = ports_of(_PORTS)
+"""First words of the ports; the inputs end with one status word per context."""
+
+READABLE, WRITABLE, LOCKABLE, BROADCAST = 1, 2, 4, 8
+"""What an address allows: ``LOCKABLE`` by LOCK.configuration, ``BROADCAST`` as configuration pulse."""
+_CONTEXTS, _RANGES = 16, 4
+_END = regs.CONTROL + 8
+"""First address after the register map."""
+_PROFILE_EDGES, _PROFILE_WAVEFRONTS = 4, 16
+
+S = state_map(
+    contexts=1, descriptors=1, version=1, capability=1, capability_tracker=1, access=_END // 8,  # parameters
+    arbiter=1, thresholds=1, watchdog=1, quota=_CONTEXTS, lock=1,
+    range_valid=_RANGES, range_context=_RANGES,
+    window_first=_CONTEXTS, window_end=_CONTEXTS,  # of the last arm
+    irq_status=1, irq_enable=1, nmc_flags=1, locked_write=1, violation=1, violations=1,
+    complete=1, levels=1, violating=1,  # of the last cycle: contexts, status bits, whether a write was refused
+    # the address and data of a configuration pulse as at the port
+    response_valid=1, response_error=1, response_data=1, config_valid=1, config=2,
+)  # fmt: skip
+"""The state of the ControlRegisters."""
+
+_READ_ONLY = (
+    regs.ID, regs.STATUS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.THRESHOLD, regs.VERSION, regs.CAPABILITY,
+    regs.CAPABILITY_TRACKER, regs.ERRORS, regs.VIOLATION, regs.VIOLATIONS, regs.STUCK, regs.DEBUG_DATA, regs.UPDATES,
+    regs.TILES, regs.TRIGGERS, regs.COMMAND_STALL, regs.PEAK_READY, regs.DONE_MASK, regs.POISONED,
+)  # fmt: skip
+_OWN = (regs.IRQ_STATUS, regs.IRQ_ENABLE, regs.LOCK, regs.NMC_FLAGS)
+"""What may be read and written, and concerns no other part."""
+
+
+def input_word(name: str) -> tuple[int, int]:
+    """First word of an input port of at most 64 bits, and the mask of its bits."""
+    word, bits = word_map(_PORTS).inputs[name]
+    return word, (1 << bits) - 1 if bits < 64 else -1
+
+
+def _access_table(config: T3Config) -> np.ndarray:
+    """What each word of the register map allows; 0 where there is no register."""
+    table = np.zeros(_END // 8, np.int64)
+
+    def allow(addresses, access: int) -> None:
+        table[[address // 8 for address in addresses]] = access
+
+    contexts, written = range(config.contexts), WRITABLE | BROADCAST
+    allow(_READ_ONLY, READABLE)
+    allow(_OWN, READABLE | WRITABLE)
+    allow((regs.CONTROL, regs.DEBUG_SELECT), written)
+    allow((regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG), READABLE | written | LOCKABLE)
+    allow((regs.QUOTA + 8 * c for c in contexts), READABLE | written | LOCKABLE)
+    allow((regs.CONTEXT + 8 * c for c in contexts), READABLE)
+    allow(
+        (regs.RANGE + i * regs.RANGE_STRIDE + 8 * w for i in range(config.ranges) for w in range(3)), written | LOCKABLE
+    )
+    profile = (_PROFILE_WAVEFRONTS * edge + wf for edge in range(_PROFILE_EDGES) for wf in range(config.wavefronts))
+    allow((regs.PROFILE + 8 * word for word in profile), written | LOCKABLE)
+    for word in range(regs.DESCRIPTOR_WORDS):
+        numbers = range(config.descriptors)
+        allow((regs.DESCRIPTOR + i * regs.DESCRIPTOR_STRIDE + 8 * word for i in numbers), written | LOCKABLE)
+    return table
+
+
+def _constants(config: T3Config) -> tuple[int, int, int]:
+    """VERSION, CAPABILITY, CAPABILITY_TRACKER."""
+
+    def word(layout, **values: int) -> int:
+        fields = fields_of(layout)._asdict()
+        return sum(place(fields[name], int(value)) for name, value in values.items())
+
+    return (
+        word(regs.Version, **regs.HARDWARE_VERSION),
+        word(
+            regs.Capability,
+            slices=config.slices, ranges=config.ranges, contexts=config.contexts, descriptors=config.descriptors,
+            chunk_window=config.chunk_window, blocks=config.blocks, wavefronts=config.wavefronts,
+            egress_ports=config.egress_ports,
+            dtypes=sum((name in config.dtypes) << i for i, name in enumerate(DTYPES)),
+            protect=config.protect, performed=config.count_on == "performed",
+        ),
+        word(
+            regs.CapabilityTracker,
+            sets=config.tracker_sets, ways=config.tracker_ways, banks=config.tracker_banks,
+            row_index_bits=config.row_index_bits, tile_count_bits=config.tile_count_bits,
+            chunk_count_bits=config.chunk_count_bits, token_queue=config.token_queue, event_queue=config.event_queue,
+            nmc_latency=config.nmc_latency,
+        ),
+    )  # fmt: skip
+
+
+def init_state(config: T3Config) -> np.ndarray:
+    """State of the registers of ``config``. Call ``reset`` before ``step``."""
+    state = np.zeros(S.size, np.int64)
+    state[S.contexts], state[S.descriptors] = config.contexts, config.descriptors
+    state[S.version], state[S.capability], state[S.capability_tracker] = _constants(config)
+    state[S.access : S.access + _END // 8] = _access_table(config)
+    return state
+
+
+_RESET_ARBITER = place(ARBITER.threshold, 127) | place(ARBITER.starvation, 64) | place(ARBITER.burst, 8)
+_RESET_THRESHOLDS = (
+    place(THRESHOLDS.under_25, 127)
+    | place(THRESHOLDS.under_50, 30)
+    | place(THRESHOLDS.under_75, 10)
+    | place(THRESHOLDS.above, 5)
+)
+_RESET_QUOTA = place(QUOTA.ways, 16) | place(QUOTA.slots, 64) | place(QUOTA.credits, regs.NO_CREDIT_LIMIT)
+
+
+@njit(cache=True)
+def reset_state(state):
+    """Every register as after reset."""
+    state[S.arbiter :] = 0
+    state[S.arbiter], state[S.thresholds] = _RESET_ARBITER, _RESET_THRESHOLDS
+    state[S.quota : S.quota + state[S.contexts]] = _RESET_QUOTA
+
+
+@njit(cache=True)
+def access_of(state, address):
+    """What an address allows; 0 if there is no register."""
+    return state[S.access + (address >> 3)] if address < _END and address & 7 == 0 else 0
+
+
+@njit(cache=True)
+def complete_contexts(state, words):
+    """The contexts that are complete."""
+    mask = 0
+    for context in range(state[S.contexts]):
+        mask |= take(words[IN.context_0 + context], CONTEXT_STATUS.complete) << context
+    return mask
+
+
+@njit(cache=True)
+def active_contexts(state, words):
+    """The contexts that are armed and not complete."""
+    mask = 0
+    for context in range(state[S.contexts]):
+        mask |= take(words[IN.context_0 + context], CONTEXT_STATUS.armed) << context
+    return mask & ~complete_contexts(state, words)

@@ -1,0 +1,154 @@
+"""What a write to the golden ControlRegisters does, and why it may be refused."""
+
+from t3hdl.control import register_map as regs
+
+from t3sim.common.compiled import njit
+from t3sim.hardware.golden.words import CONTROL, LOCK, RANGE, put_config, take
+
+from .state import BROADCAST, IN, LOCKABLE, WRITABLE, S, access_of, active_contexts
+
+_CONTROL, _DEBUG_SELECT = regs.CONTROL, regs.DEBUG_SELECT
+_RANGE_REGISTERS, _ATTRIBUTES = 4 * regs.RANGE_STRIDE, 16
+_CONTEXTS = 16
+_ARBITER_MASK = (1 << regs.Arbiter.size) - 1
+_THRESHOLDS_MASK = (1 << regs.Thresholds.size) - 1
+_WATCHDOG_MASK = (1 << 32) - 1
+_QUOTA_MASK = (1 << regs.Quota.size) - 1
+_LOCK_MASK = (1 << regs.Lock.size) - 1
+_INTERRUPTS_MASK = (1 << regs.Interrupts.size) - 1
+
+REFUSED, LOCKED, GOOD, DISARMED = range(4)
+"""What became of a write. ``LOCKED``: refused, and remembered. ``DISARMED``: good, and a disarm."""
+
+
+@njit(cache=True)
+def _in_window(state, active, number):
+    """Whether a descriptor is in the window of one of these contexts."""
+    for context in range(state[S.contexts]):
+        inside = state[S.window_first + context] <= number < state[S.window_end + context]
+        if active >> context & 1 and inside:
+            return True
+    return False
+
+
+@njit(cache=True)
+def _is_locked(state, words, address, access):
+    """Whether a register may not be written now."""
+    if not access & LOCKABLE:
+        return False
+    if take(state[S.lock], LOCK.configuration):
+        return True
+    active = active_contexts(state, words)
+    if address >= regs.DESCRIPTOR:
+        return _in_window(state, active, (address - regs.DESCRIPTOR) // regs.DESCRIPTOR_STRIDE)
+    if address >= regs.PROFILE:
+        return active != 0
+    if address >= regs.QUOTA:
+        return (active >> ((address - regs.QUOTA) >> 3) & 1) != 0
+    if address >= regs.RANGE:
+        number = (address - regs.RANGE) // regs.RANGE_STRIDE
+        return state[S.range_valid + number] & (active >> state[S.range_context + number]) & 1 != 0
+    return False
+
+
+@njit(cache=True)
+def _may_arm(state, words, value):
+    """Whether a context may be armed with a window now."""
+    context, first, count = take(value, CONTROL.context), take(value, CONTROL.first), take(value, CONTROL.descriptors)
+    active, end = active_contexts(state, words), first + count
+    if words[IN.quiesced] & 1 or active >> context & 1 or count == 0 or end > state[S.descriptors]:
+        return False
+    for other in range(state[S.contexts]):
+        overlaps = state[S.window_first + other] < end and first < state[S.window_end + other]
+        if active >> other & 1 and overlaps:
+            return False
+    return True
+
+
+@njit(cache=True)
+def _tables_are_free(words):
+    """Whether the tracker's tables can be worked on."""
+    return words[IN.init_done] & ~(words[IN.maintenance] | words[IN.abort_busy]) & 1 != 0
+
+
+@njit(cache=True)
+def _control_is_good(state, words, value):
+    """Whether a write to CONTROL is one that the unit can carry out now."""
+    arm, abort = take(value, CONTROL.arm), take(value, CONTROL.abort)
+    disarm, quiesce, resume = take(value, CONTROL.disarm), take(value, CONTROL.quiesce), take(value, CONTROL.resume)
+    if arm + disarm + abort + quiesce + resume > 1:
+        return False
+    if not (arm or abort):
+        return True
+    if take(value, CONTROL.context) >= state[S.contexts] or not _tables_are_free(words):
+        return False
+    return abort != 0 or _may_arm(state, words, value)
+
+
+@njit(cache=True)
+def _control(state, value):
+    """What a good write to CONTROL changes here."""
+    context = take(value, CONTROL.context)
+    if take(value, CONTROL.disarm):
+        state[S.locked_write] = state[S.violation] = state[S.violations] = 0
+        state[S.window_first : S.window_first + _CONTEXTS] = 0
+        state[S.window_end : S.window_end + _CONTEXTS] = 0
+        return DISARMED
+    if take(value, CONTROL.arm):
+        first = take(value, CONTROL.first)
+        state[S.window_first + context], state[S.window_end + context] = first, first + take(value, CONTROL.descriptors)
+    elif take(value, CONTROL.abort):
+        for number in range(S.range_context - S.range_valid):
+            if state[S.range_context + number] == context:
+                state[S.range_valid + number] = 0
+    return GOOD
+
+
+@njit(cache=True)
+def _store(state, address, value):
+    """What a good write to any other register changes here."""
+    if address == regs.ARBITER:
+        state[S.arbiter] = value & _ARBITER_MASK
+    elif address == regs.THRESHOLDS:
+        state[S.thresholds] = value & _THRESHOLDS_MASK
+    elif address == regs.WATCHDOG:
+        state[S.watchdog] = value & _WATCHDOG_MASK
+    elif address == regs.IRQ_STATUS:
+        state[S.irq_status] &= ~value
+    elif address == regs.IRQ_ENABLE:
+        state[S.irq_enable] = value & _INTERRUPTS_MASK
+    elif address == regs.LOCK:
+        state[S.lock] |= value & _LOCK_MASK
+    elif address == regs.NMC_FLAGS:
+        state[S.nmc_flags] &= ~value
+    elif regs.QUOTA <= address < regs.CONTEXT:
+        state[S.quota + ((address - regs.QUOTA) >> 3)] = value & _QUOTA_MASK
+    elif regs.RANGE <= address < regs.RANGE + _RANGE_REGISTERS:
+        number, register = divmod(address - regs.RANGE, regs.RANGE_STRIDE)
+        if register == _ATTRIBUTES:
+            state[S.range_valid + number] = take(value, RANGE.valid)
+            state[S.range_context + number] = take(value, RANGE.context)
+
+
+@njit(cache=True)
+def write(state, words, address):
+    """A write request: changes registers and gives the configuration pulse, or says why not."""
+    value, access = words[IN.bus_data], access_of(state, address)
+    if not access & WRITABLE or (take(state[S.lock], LOCK.privileged) and not words[IN.bus_privileged] & 1):
+        return REFUSED
+    if _is_locked(state, words, address, access):
+        state[S.locked_write] = 1
+        return LOCKED
+    if address == _DEBUG_SELECT and not _tables_are_free(words):
+        return REFUSED
+    outcome = GOOD
+    if address == _CONTROL:
+        if not _control_is_good(state, words, value):
+            return REFUSED
+        outcome = _control(state, value)
+    else:
+        _store(state, address, value)
+    if access & BROADCAST:
+        state[S.config_valid] = 1
+        put_config(state, S.config, address, value)
+    return outcome

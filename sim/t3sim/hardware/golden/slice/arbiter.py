@@ -1,0 +1,122 @@
+"""The registers of the golden MemorySlice, and its arbiter: which of four queues may send its head to the DRAM."""
+
+from t3hdl.config import T3Config
+from t3hdl.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
+from t3hdl.signatures import slice_signature
+
+from t3sim.common.compiled import njit
+from t3sim.hardware.golden.ranges import RANGE_WORDS
+from t3sim.hardware.golden.words import REQUEST, ports_of, state_map
+
+IN, OUT = ports_of(slice_signature(T3Config()))
+# The four input queues have the number of their port: 2 x stream + (1 for writes).
+COMPUTE, COMM, NONE = 0, 1, -1
+# An item: the two words of its request, the epoch of its range. A queue: the number of items, then two items.
+ITEM = 3
+QUEUE = 1 + 2 * ITEM
+TOKEN_QUEUE_LIMIT = 64
+
+S = state_map(
+    # parameters
+    token_queue=1, performed=1, ranges=1,
+    # configuration registers: kept by disarm
+    mca=1, fixed=1, threshold=1, starvation=1, burst_length=1, table=4 * RANGE_WORDS,
+    # the rest
+    queue=4 * QUEUE, out_valid=1, out=ITEM, tokens=TOKEN_QUEUE_LIMIT, token_head=1, token_level=1, outstanding=1,
+    last_kind=2, last_stream=1, comm_waiting=1, comm_overdue=1, comm_deadline=1, burst=1,
+    served=1, comm_seen=1, armed=1,
+    aborted=1,  # a bit per context
+    refused_valid=2, refused=2 * 2,  # by stream: what its write port gives back
+)  # fmt: skip
+"""The state of a MemorySlice."""
+
+TRACKED = REQUEST.tagged.mask << REQUEST.tagged.shift
+_OCCUPANCY_MASK = (1 << OCCUPANCY_BITS) - 1
+NO_LIMIT = _OCCUPANCY_MASK
+TIME_MASK = (1 << TIME_BITS) - 1
+
+
+@njit(cache=True)
+def offer(state, stream):
+    """The queue whose head is the candidate of ``stream``, or ``NONE``."""
+    read = S.queue + 2 * stream * QUEUE
+    write = read + QUEUE
+    can_write = state[write] > 0
+    if can_write and state[write + 1] & TRACKED:
+        in_out = 1 if state[S.out_valid] and state[S.out] & TRACKED else 0
+        can_write = state[S.token_level] + state[S.outstanding] + in_out < state[S.token_queue]
+    if can_write and (state[read] == 0 or state[S.last_kind + stream] == 0):
+        return write
+    return read if state[read] > 0 else NONE
+
+
+@njit(cache=True)
+def below_limit(state, words):
+    """Whether the DRAM queue is empty enough for communication (T3-MCA)."""
+    limit = state[S.threshold] if state[S.fixed] else words[IN.threshold] & _OCCUPANCY_MASK
+    level = (words[IN.occupancy] & _OCCUPANCY_MASK) + state[S.out_valid]
+    return level < limit or limit == NO_LIMIT
+
+
+@njit(cache=True)
+def arbitrate(state, words, compute, comm):
+    """The stream that is granted, or ``NONE``; keeps ``burst``. ``compute``, ``comm``: there is a candidate."""
+    if not state[S.mca]:
+        if compute and comm:
+            return 1 - state[S.last_stream]
+        return COMPUTE if compute else (COMM if comm else NONE)
+    if comm and state[S.burst] > 0:
+        state[S.burst] -= 1
+        return COMM
+    if comm and state[S.comm_overdue]:
+        state[S.burst] = max(state[S.burst_length] - 1, 0)
+        return COMM
+    if compute:
+        return COMPUTE
+    return COMM if comm and below_limit(state, words) else NONE
+
+
+@njit(cache=True)
+def watch_comm(state, words, waits, granted):
+    """The wait of comm, and the end of a burst. ``waits``: comm has a candidate; ``granted``: a stream."""
+    if not state[S.mca]:
+        end_wait(state)
+        state[S.burst] = 0
+        return
+    if not waits:
+        state[S.burst] = 0
+    if granted == COMM:
+        end_wait(state)
+    elif state[S.comm_waiting]:
+        if words[IN.now] & TIME_MASK >= state[S.comm_deadline]:
+            state[S.comm_overdue] = 1
+    elif waits:
+        patience = max(state[S.starvation] - 1, 0)
+        state[S.comm_waiting] = 1
+        state[S.comm_overdue] = patience == 0
+        state[S.comm_deadline] = (words[IN.now] + patience) & TIME_MASK
+
+
+@njit(cache=True)
+def end_wait(state):
+    """Comm does not wait, or it begins anew."""
+    state[S.comm_waiting] = 0
+    state[S.comm_overdue] = 0
+
+
+@njit(cache=True)
+def drive_idle(state, words, out):
+    """``idle`` and ``wake_at``: whether the registers would change if the inputs stayed and nothing transferred."""
+    compute, comm = offer(state, COMPUTE) != NONE, offer(state, COMM) != NONE
+    wake_at = NEVER
+    if state[S.mca]:
+        busy = not state[S.comm_waiting] if comm else state[S.burst] > 0
+        if not state[S.out_valid]:
+            busy |= compute or (comm and (state[S.burst] > 0 or below_limit(state, words)))
+        if state[S.comm_waiting] and (not state[S.comm_overdue] or (comm and not state[S.out_valid])):
+            wake_at = state[S.comm_deadline]
+    else:
+        busy = state[S.burst] > 0 or state[S.comm_waiting] > 0 or (not state[S.out_valid] and (compute or comm))
+    busy |= state[S.refused_valid] or state[S.refused_valid + 1]
+    out[OUT.idle] = 0 if busy else 1
+    out[OUT.wake_at] = wake_at

@@ -1,0 +1,1 @@
+"""The golden model of the tracker."""

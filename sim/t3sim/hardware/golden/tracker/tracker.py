@@ -1,0 +1,261 @@
+"""Golden model of the Tracker: live chunks, what is left of them, events in order; banks are in ``tracker_bank``."""
+
+import numpy as np
+from t3hdl.config import T3Config
+from t3hdl.control import register_map
+from t3hdl.layouts import TIME_BITS
+from t3hdl.signatures import tracker_signature
+
+from t3sim.common.compiled import cfunc, njit
+from t3sim.hardware.abi import CALL
+from t3sim.hardware.golden.words import (
+    CHUNK_DONE,
+    CONTROL,
+    EVENT_TILE,
+    LOAD,
+    NEVER,
+    QUOTA,
+    TILE_DONE,
+    config_address,
+    config_data,
+    get,
+    int64_at,
+    place,
+    ports_of,
+    take,
+)
+
+from .bank import (
+    ALL_CONTEXTS,
+    CONTEXTS,
+    EVENTS,
+    KIND_SHIFT,
+    LINES_SHIFT,
+    NO_CONTEXT,
+    PROFILES,
+    TILE_MASK,
+    TOKEN_MASK,
+    WAVEFRONTS,
+    S,
+    advance,
+    bank_rests,
+)
+from .maintenance import end_slot, list_slots, maintain, start_read, start_sweep, swept_context
+
+_CONTROL, _PROFILE = register_map.CONTROL, register_map.PROFILE
+_DEBUG_SELECT, _QUOTA = register_map.DEBUG_SELECT, register_map.QUOTA
+_RESET_WAYS = 16
+_OVERFLOWED_MASK = 127
+_TILES_MASK = (1 << 32) - 1
+_TIME_MASK = (1 << TIME_BITS) - 1
+
+# Ports of a tracker with one bank; with more, what follows the token ports lies this many words further per bank.
+_IN, _OUT = ports_of(tracker_signature(T3Config(tracker_banks=1)))
+_IN_STRIDE, _IN_VALID = 2, _IN.token_0_valid
+
+
+def init_state(config: T3Config) -> np.ndarray:
+    """State of a tracker with the sizes of ``config``. Call ``reset`` before ``step``."""
+    size = S.marks + config.tracker_sets * (1 + config.tracker_ways)
+    state = np.zeros(size, np.int64)
+    for at, value in (
+        (S.words, size),
+        (S.banks, config.tracker_banks),
+        (S.ways, config.tracker_ways),
+        (S.rows, config.sets_per_bank),
+        (S.event_limit, config.event_queue),
+        (S.window, config.chunk_window),
+        (S.wavefronts, config.wavefronts),
+        (S.contexts, config.contexts),
+        (S.drain_cycles, config.drain_cycles),
+        (S.row_mask, (1 << config.row_index_bits) - 1),
+        (S.col_mask, (1 << config.column_index_bits) - 1),
+        (S.bank_bits, config.bank_bits),
+        (S.col_bits, config.column_index_bits),
+        (S.tile_mask, (1 << config.tile_count_bits) - 1),
+        (S.chunk_mask, (1 << config.chunk_count_bits) - 1),
+    ):
+        state[at] = value
+    return state
+
+
+@njit(cache=True)
+def _state_at(address):
+    return int64_at(address, int64_at(address, 1)[0])
+
+
+@njit(cache=True)
+def _account(state, event):
+    """Count an event's lines for its chunk, and prepare the pulses of the next cycle."""
+    slot = take(event, TILE_DONE.slot)
+    if (event >> KIND_SHIFT) & 1 == EVENT_TILE:
+        state[S.tile_valid], state[S.tile] = 1, event & TILE_MASK
+        state[S.tiles] = (state[S.tiles] + 1) & _TILES_MASK
+    elif not state[S.flagged + slot]:
+        state[S.flagged + slot] = 1
+        state[S.overflowed] = (state[S.overflowed] + 1) & _OVERFLOWED_MASK
+    left, lines = state[S.left + slot], event >> LINES_SHIFT
+    state[S.left + slot] = (left - lines) & state[S.chunk_mask]
+    if state[S.complete + slot] or lines > left:
+        state[S.over_total] = 1
+    elif lines == left:
+        state[S.complete + slot] = 1
+        state[S.chunk_valid] = 1
+        state[S.chunk] = place(CHUNK_DONE.slot, slot) | place(CHUNK_DONE.overflowed, state[S.flagged + slot])
+
+
+@njit(cache=True)
+def _drain(state):
+    """Take one event, round-robin over the banks, to be counted in the next cycle; returns the bank, or -1."""
+    banks = state[S.banks]
+    bank = state[S.drain_pointer]
+    for _ in range(banks):
+        following = bank + 1 if bank + 1 < banks else 0
+        if state[S.event_count + bank] > 0:
+            first = state[S.event_first + bank]
+            state[S.event_first + bank] = (first + 1) & (EVENTS - 1)
+            state[S.event_count + bank] -= 1
+            state[S.drain_pointer] = following
+            state[S.drained], state[S.drained_event] = 1, state[S.event + bank * EVENTS + first]
+            return bank
+        bank = following
+    return -1
+
+
+@njit(cache=True)
+def _load(state, words, first):
+    """A load pulse whose payload starts at word ``first``."""
+    slot = get(words, first, LOAD.slot)
+    if slot >= state[S.window]:
+        return
+    state[S.place0 + slot], state[S.place1 + slot] = words[first], words[first + 1]
+    state[S.left + slot] = get(words, first, LOAD.expected) & state[S.chunk_mask]
+    state[S.flagged + slot] = state[S.complete + slot] = 0
+    list_slots(state)
+
+
+@njit(cache=True)
+def _walk(state):
+    """Clear one row of every bank's table, until all are clear."""
+    rows, banks, ways = state[S.rows], state[S.banks], state[S.ways]
+    if state[S.walked] == rows:
+        return
+    for bank in range(banks):
+        row = bank * rows + state[S.walked]
+        state[S.marks + row] = 0
+        first = S.marks + banks * rows + row * ways
+        state[first : first + ways] = 0
+    state[S.walked] += 1
+
+
+@njit(cache=True)
+def _configure(state, address, value, now):
+    """A configuration write; after everything else in its cycle, since it acts from the next one on."""
+    if address == _CONTROL:
+        if take(value, CONTROL.disarm):
+            state[S.walked : S.marks] = 0
+        elif swept_context(address, value) >= 0:
+            start_sweep(state, value, now + state[S.drain_cycles])
+    elif address == _DEBUG_SELECT:
+        start_read(state, value)
+    elif address >= _PROFILE:
+        index = (address - _PROFILE) >> 3
+        if address & 7 == 0 and index < PROFILES and index % WAVEFRONTS < state[S.wavefronts]:
+            state[S.profile + index] = value & 0xFFFF
+    elif address >= _QUOTA:
+        context = (address - _QUOTA) >> 3
+        if address & 7 == 0 and context < state[S.contexts]:
+            state[S.quota + context] = take(value, QUOTA.ways)
+
+
+@njit(cache=True)
+def _is_idle(state):
+    """Whether nothing is in the pipelines and event queues, and no register follows another."""
+    if state[S.walked] < state[S.rows] or state[S.drained] or state[S.tile_valid] or state[S.chunk_valid]:
+        return False
+    if state[S.peak] < state[S.shown_entries] or state[S.shown_entries] != state[S.entries] or state[S.maintenance]:
+        return False
+    for bank in range(state[S.banks]):
+        if not bank_rests(state, bank):
+            return False
+    return True
+
+
+@njit(cache=True)
+def _drive(state, out):
+    """The outputs as functions of the state."""
+    banks = state[S.banks]
+    done = state[S.walked] == state[S.rows]
+    for b in range(banks):
+        out[b] = 1 if done and state[S.count + b] < 2 else 0
+    k = banks - 1
+    out[_OUT.tile_done_valid + k], out[_OUT.tile_done + k] = state[S.tile_valid], state[S.tile]
+    out[_OUT.chunk_done_valid + k], out[_OUT.chunk_done + k] = state[S.chunk_valid], state[S.chunk]
+    out[_OUT.init_done + k] = 1 if done else 0
+    out[_OUT.entries + k], out[_OUT.peak_entries + k] = state[S.shown_entries], state[S.peak]
+    out[_OUT.overflowed + k] = state[S.overflowed]
+    out[_OUT.unmatched + k] = state[S.unmatched]
+    out[_OUT.over_count + k], out[_OUT.over_total + k] = state[S.over_count], state[S.over_total]
+    out[_OUT.maintenance + k] = 1 if state[S.maintenance] else 0
+    out[_OUT.abort_busy + k] = state[S.abort_busy]
+    out[_OUT.debug_data + k] = state[S.debug_data]
+    out[_OUT.updates + k], out[_OUT.tiles + k] = state[S.updates], state[S.tiles]
+    out[_OUT.idle + k] = 1 if _is_idle(state) else 0
+    out[_OUT.wake_at + k] = min(state[S.deadline], NEVER) if state[S.abort_busy] else NEVER
+
+
+@cfunc(CALL, cache=True)
+def reset(state_at, in_at, out_at):
+    """State after reset (tables are cleared by the walker), outputs of the first cycle."""
+    state = _state_at(state_at)
+    state[S.profile : S.marks] = 0
+    state[S.quota : S.quota + CONTEXTS] = _RESET_WAYS
+    out = int64_at(out_at, _OUT.size + state[S.banks] - 1)
+    out[:] = 0  # a golden model has no faults: their outputs stay 0
+    _drive(state, out)
+
+
+@cfunc(CALL, cache=True)
+def step(state_at, in_at, out_at):
+    """One clock cycle."""
+    state = _state_at(state_at)
+    banks = state[S.banks]
+    k = (banks - 1) * _IN_STRIDE
+    words = int64_at(in_at, _IN.size + k)
+    accepts = 0  # ready is a function of the state before this cycle
+    for b in range(banks):
+        if words[b * _IN_STRIDE + _IN_VALID] & 1 and state[S.walked] == state[S.rows] and state[S.count + b] < 2:
+            accepts |= 1 << b
+    finished = take(state[S.chunk], CHUNK_DONE.slot) if state[S.chunk_valid] else -1
+    state[S.tile_valid] = state[S.chunk_valid] = 0
+    state[S.peak] = max(state[S.peak], state[S.shown_entries])
+    state[S.shown_entries] = state[S.entries]
+    now = words[_IN.now + k] & _TIME_MASK
+    configured = words[_IN.config_valid + k] & 1
+    address = value = swept = refused = NO_CONTEXT
+    if state[S.maintenance] + state[S.abort_busy]:
+        refused = ALL_CONTEXTS if state[S.maintenance] else state[S.context]
+        maintain(state, now)
+    if configured:
+        address, value = config_address(words, _IN.config + k), config_data(words, _IN.config + k)
+        swept = swept_context(address, value)
+        if swept >= 0 and take(value, CONTROL.abort):
+            refused = swept
+    _walk(state)
+    if state[S.drained]:
+        state[S.drained] = 0
+        _account(state, state[S.drained_event])
+    drained = _drain(state)
+    for b in range(banks):
+        advance(state, b, 1 if b == drained else 0, refused)
+        if accepts >> b & 1:
+            at = S.head + b if state[S.count + b] == 0 else S.tail + b
+            state[at] = words[b * _IN_STRIDE] & TOKEN_MASK
+            state[S.count + b] += 1
+    if finished >= 0:
+        end_slot(state, finished)
+    if words[_IN.load_valid + k] & 1 and get(words, _IN.load + k, LOAD.context) != swept:
+        _load(state, words, _IN.load + k)
+    if configured:
+        _configure(state, address, value, now)
+    _drive(state, int64_at(out_at, _OUT.size + banks - 1))

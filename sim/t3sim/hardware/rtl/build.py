@@ -1,0 +1,72 @@
+"""From a part's Verilog to a shared library: Verilator, then one C++ file, kept in the cache folder."""
+
+import logging
+from pathlib import Path
+
+from t3hdl.signatures import WordMap
+
+from t3sim.common.cache import cached, digest
+from .wrapper import simulated_copy, wrapper
+from .toolchain import Toolchain, find_toolchain
+
+_log = logging.getLogger(__name__)
+
+_VERILATOR_FLAGS = (
+    "--cc", "-O3", "--x-assign", "fast", "--x-initial", "0", "--noassert", "--no-timing", "--threads", "1",
+    "-Wno-fatal", "-Wno-lint", "--quiet", "--prefix", "V", "--Mdir", ".",
+)  # fmt: skip
+# No -march: one machine code for all machines of an architecture.
+_COMPILER_FLAGS = (
+    "-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-faligned-new",
+    "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVL_TIME_CONTEXT",
+)  # fmt: skip
+_LINKER_FLAGS = ("-shared", "-Wl,--gc-sections", "-pthread")
+# Verilator's runtime: what a design without threads, files and traces needs of it.
+_RUNTIME = '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n'
+
+
+def library(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3) -> Path:
+    """The shared library of the part ``name`` (also its top module), compiled now or before.
+
+    ``select`` as in :func:`~t3sim.hardware.rtl.wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run for
+    seconds alone takes less time in all with 1.
+    Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
+    """
+    tools = find_toolchain()
+    # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
+    level = f"-O{optimise}"
+    flags = (*_VERILATOR_FLAGS, *_build_texts(tools), *_LINKER_FLAGS, level)
+    key = digest(verilog, wrapper(words, (), select), *flags)
+
+    def build(folder: Path) -> Path:
+        _log.info("compiling %s", name)
+        runtime = _runtime(tools)
+        (folder / f"{name}.v").write_text(simulated_copy(verilog))
+        tools.verilate([*_VERILATOR_FLAGS, "--top-module", name, f"{name}.v"], folder)
+        sources = sorted(path.name for path in folder.glob("*.cpp"))
+        (folder / "part.cpp").write_text(wrapper(words, sources, select))
+        tools.compile([*_flags(tools), *_LINKER_FLAGS, level, "part.cpp", str(runtime), "-o", "part.so"], folder)
+        return folder / "part.so"
+
+    return cached(f"{name}-{key}.so", build)
+
+
+def _runtime(tools: Toolchain) -> Path:
+    """Verilator's runtime as an object file."""
+
+    def build(folder: Path) -> Path:
+        _log.info("compiling Verilator's runtime")
+        (folder / "runtime.cpp").write_text(_RUNTIME)
+        tools.compile([*_flags(tools), "-c", "runtime.cpp", "-o", "runtime.o"], folder)
+        return folder / "runtime.o"
+
+    return cached(f"runtime-{digest(_RUNTIME, *_build_texts(tools))}.o", build)
+
+
+def _flags(tools: Toolchain) -> list[str]:
+    return [*_COMPILER_FLAGS, f"-I{tools.include}", f"-I{tools.include}/vltstd"]
+
+
+def _build_texts(tools: Toolchain) -> tuple[str, ...]:
+    """What compiled code depends on besides its source."""
+    return (tools.verilator_version, tools.compiler_version, *_COMPILER_FLAGS)

@@ -1,0 +1,1 @@
+"""What a user asks for: a workload, its tiling, and a machine."""

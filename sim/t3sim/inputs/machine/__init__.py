@@ -1,0 +1,1 @@
+"""Machine files and the sections of a machine."""

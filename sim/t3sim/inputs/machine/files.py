@@ -1,0 +1,214 @@
+"""Machine files: TOML in, a checked :class:`Machine` out (and back with ``Machine.to_toml``).
+
+A value is plain (``cus = 80``) or says its unit and source (``cus = { value = 80, unit = "CUs", source = "..." }``).
+A file with ``base = "paper"`` (a preset, or a path relative to the file) replaces only what it names.
+"""
+
+import difflib
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from t3hdl.config import T3Config
+
+from t3sim.common.user_input import read_file, readable, shortened
+
+from .sections import SECTIONS, Machine, hardware_config, unit_of
+
+__all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "preset_names"]
+
+MOST_BASES = 32
+"""Files that a machine may be put together from."""
+MOST_BYTES = 1 << 20
+"""Size of a machine file."""
+MOST_DIGITS = sys.get_int_max_str_digits()
+"""Digits of an integer that Python reads."""
+Values = dict[str, dict[str, Any]]
+"""section -> key -> plain value."""
+
+
+def preset_names() -> list[str]:
+    """Names of the machines that come with the package."""
+    folder = resources.files(__package__) / "presets"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def load_machine(name_or_path: str | Path = "paper", overrides: Mapping[str, Any] | None = None) -> Machine:
+    """The machine called ``name_or_path`` (preset or TOML file) with ``overrides`` ("section.key" -> value) applied.
+
+    Raises ValueError for an unknown name, an unreadable file, an unknown key, a wrong unit or an illegal value; the
+    message names the key, the rule and the value.
+    """
+    values, sources = _read(str(name_or_path))
+    for dotted, value in (overrides or {}).items():
+        section, _, key = dotted.partition(".")
+        _put(values, sources, section, key, value, "set for this run", "setting")
+    named = {
+        "name": readable(Path(name_or_path).stem),
+        "sources": dict(sorted(sources.items())),
+        "settings": dict(overrides or {}),
+    }
+    try:
+        return Machine.model_validate(named | values)
+    except ValidationError as error:
+        raise ValueError(_one_line(f"machine {str(name_or_path)!r}", error)) from error
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """``section.key=value`` as typed on a command line -> ("section.key", value).
+
+    The value is read as TOML; a bare word is a string. Raises ValueError if the text has no such form.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or "." not in name:
+        raise ValueError(f"a setting must have the form section.key=value, not {shortened(text)}")
+    if not text.isprintable():  # also bytes that are no UTF-8
+        raise ValueError(f"a setting must be one line of printable text, not {shortened(text)}")
+    try:
+        return name.strip(), tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return name.strip(), value.strip()
+    except RecursionError as error:
+        raise ValueError(f"a setting must not nest lists so deeply: {shortened(text)}") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ValueError(f"a setting must have numbers of at most {MOST_DIGITS} digits: {shortened(text)}") from error
+
+
+def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
+    """The hardware preset with parameters changed, each ``key=value`` as typed on a command line.
+
+    Raises ValueError as :func:`parse_setting` and :func:`~.machine_models.hardware_config` do.
+    """
+    overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
+    return hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
+
+
+def _read(name: str) -> tuple[Values, dict[str, str]]:
+    """Values and sources of one file on top of its bases."""
+    values: Values = {}
+    sources: dict[str, str] = {}
+    for label, content in reversed(_chain(name)):
+        where = f"machine file {label}"
+        for section, table in content.items():
+            if not isinstance(table, dict):
+                raise ValueError(f"{where}: {section!r} must be a section like [gpu], not {shortened(table)}")
+            for key, item in table.items():
+                _put(values, sources, section, key, item, f"machine file {readable(Path(label).name)}", where)
+    return values, sources
+
+
+def _chain(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """A machine file and its bases: label and content without ``base``, the file first."""
+    chain: list[tuple[str, dict[str, Any]]] = []
+    folder = Path()
+    while True:
+        label, text = _text(name, folder)
+        content = _toml(text, f"machine file {label}")
+        labels = [seen for seen, _ in chain]
+        if label in labels:
+            raise ValueError(f"machine file {label} is its own base: {' -> '.join((*labels, label))}")
+        base = content.pop("base", None)
+        chain.append((label, content))
+        if base is None:
+            return chain
+        if not isinstance(base, str):
+            raise ValueError(f"machine file {label}: base must be the name of a preset or file, not {shortened(base)}")
+        if len(chain) == MOST_BASES:
+            raise ValueError(
+                f"machine file {chain[0][0]} has a chain of more than {MOST_BASES - 1} base files: put some into one"
+            )
+        name, folder = base, Path(label).parent
+
+
+def _text(name: str, folder: Path) -> tuple[str, str]:
+    """Label and content of a preset, or of a file in ``folder``."""
+    if name in preset_names():
+        return name, (resources.files(__package__) / "presets" / f"{name}.toml").read_text(encoding="utf-8")
+    path = folder / name
+    rule = f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r}"
+    try:
+        return str(path), read_file(path, MOST_BYTES).decode("utf-8-sig")
+    except OSError as error:
+        raise ValueError(f"{rule} ({error.strerror})") from error
+    except UnicodeDecodeError as error:
+        raise ValueError(f"machine file {path} is not UTF-8 text ({error.reason})") from error
+    except ValueError as error:
+        raise ValueError(f"{rule} ({error})") from error
+
+
+def _toml(text: str, where: str) -> dict[str, Any]:
+    """The content of a TOML text. Raises ValueError if it is none, or too deep for the parser."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{where} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ValueError(f"{where} nests lists or tables too deeply") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ValueError(f"{where} has a number of more than {MOST_DIGITS} digits") from error
+
+
+def _put(values: Values, sources: dict[str, str], section: str, key: str, item: Any, source: str, where: str) -> None:
+    """Stores one setting after checking that it exists and that its unit is the field's."""
+    if section not in SECTIONS:
+        raise ValueError(f"{where}: unknown section {section!r}{_suggest(section, SECTIONS)}")
+    if section == "hardware" and key == "overrides" and isinstance(item, dict):
+        for inner, value in item.items():
+            _put(values, sources, section, f"overrides.{inner}", value, source, where)
+        return
+    if section == "hardware" and key.startswith("overrides."):
+        inner = key.removeprefix("overrides.")
+        value, source = _unwrap(item, None, source, f"{where}: {section}.{key}")
+        values.setdefault(section, {}).setdefault("overrides", {})[inner] = value
+        sources[f"{section}.{key}"] = source
+        return
+    known = SECTIONS[section].model_fields
+    if key not in known:
+        raise ValueError(f"{where}: unknown key {section}.{key}{_suggest(key, known)}")
+    value, source = _unwrap(item, unit_of(section, key), source, f"{where}: {section}.{key}")
+    values.setdefault(section, {})[key] = _frozen(value)
+    sources[f"{section}.{key}"] = source
+
+
+def _frozen(value: Any) -> Any:
+    """``value`` with all of its lists as tuples: a machine cannot be changed."""
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def _unwrap(item: Any, unit: str | None, source: str, where: str) -> tuple[Any, str]:
+    """Plain value and source of ``item``, which is plain or a table with value, unit and source."""
+    if not isinstance(item, dict):
+        return item, source
+    unknown = set(item) - {"value", "unit", "source"}
+    if unknown or "value" not in item:
+        raise ValueError(f"{where} must be a plain value or {{ value, unit, source }}, not {shortened(item)}")
+    if "unit" in item and item["unit"] != unit:
+        raise ValueError(f"{where} is in {unit or 'no unit'}, not {shortened(item['unit'])}")
+    return item["value"], str(item.get("source", source))
+
+
+def _suggest(word: str, known: Mapping[str, Any]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else f"; known: {', '.join(known)}"
+
+
+def _message(text: str) -> str:
+    """A message of pydantic's, in TOML's words."""
+    return f"{text[0].lower()}{text[1:]}".replace("a valid tuple", "a list")
+
+
+def _one_line(where: str, error: ValidationError) -> str:
+    """The problems that pydantic found, as one message: key, rule, value."""
+    problems = []
+    for problem in error.errors():
+        if problem["type"] == "value_error":
+            problems.append(str(problem["ctx"]["error"]))
+        else:
+            name = ".".join(str(part) for part in problem["loc"])
+            given = "" if problem["type"] == "missing" else f" (given: {shortened(problem['input'])})"
+            problems.append(f"{name}: {_message(problem['msg'])}{given}")
+    return f"{where}: {'; '.join(problems)}"

@@ -1,1 +1,0 @@
-"""What is computed from simulations and machines: operators, whole models, tables."""

@@ -1,0 +1,118 @@
+"""What a finished system shows: contention between the streams, and the timeline for pictures."""
+
+from typing import cast
+
+import numpy as np
+
+from t3sim.dram.state import STATISTICS, Hbm, statistics
+from t3sim.engine import state
+from t3sim.engine.state import Gpu
+
+from .request import CAUSES, Interval, IntervalKind, Timeline, TriggerEvent
+from .result import Contention, DramUse, StreamContention
+from .system import System
+
+
+def _ns(system: System, cycles: float) -> float:
+    return float(cycles) * 1000 / system.plan.request.machine.hbm.clock_mhz
+
+
+def dram_totals(gpu: Gpu) -> dict[str, int]:
+    """Counts of the HBM model summed over one GPU's channels (see hbm_state.STATISTICS)."""
+    channels = [statistics(Hbm(gpu.channel), channel) for channel in range(int(gpu.p["channels"][0]))]
+    return {name: sum(channel[name] for channel in channels) for name in STATISTICS}
+
+
+def contention(system: System) -> Contention:
+    """Waits, blocked cycles, DRAM and link use, summed or averaged over the simulated GPUs."""
+    gpus = system.gpus
+    totals = {name: sum(dram_totals(gpu)[name] for gpu in gpus) for name in STATISTICS}
+    channel_cycles = sum(int(gpu.p["channels"][0]) * int(gpu.s["finish"][0]) for gpu in gpus)
+    cus = system.plan.request.machine.gpu.cus * len(gpus)
+    busy = max(int(gpu.s["link_busy_ps"][0]) for gpu in gpus) / 1000
+    total = _ns(system, max(int(gpu.s["finish"][0]) for gpu in gpus))
+    return Contention(
+        compute=_stream(system, 0),
+        communication=_stream(system, 1),
+        dram=DramUse(
+            bus_use=totals["bus_cycles"] / channel_cycles,
+            row_hits=totals["row_hits"],
+            row_misses=totals["row_misses"],
+            row_conflicts=totals["row_conflicts"],
+            turnarounds=totals["turnarounds"],
+            atomic_reads=totals["atomic_reads"],
+            mode_switches=totals["mode_switches"],
+        ),
+        cu_stall_ns={
+            "loads": _ns(system, sum(int(gpu.s["stall_cycles"][0]) for gpu in gpus) / cus),
+            "stores": _ns(system, sum(int(gpu.s["store_stall_cycles"][0]) for gpu in gpus) / cus),
+        },
+        link_busy_ns=busy,
+        link_idle_ns=total - busy,
+        window_stall_ns=_ns(system, max(int(gpu.s["held_cycles"][0]) for gpu in gpus)),
+    )
+
+
+def _stream(system: System, stream: int) -> StreamContention:
+    histogram = sum(gpu.wait[stream] for gpu in system.gpus)
+    blocked = [int(cycles) for cycles in sum(gpu.blocked[stream] for gpu in system.gpus)]
+    lines = int(histogram.sum())
+    waits = np.arange(state.WAIT_BINS)
+    mean = float((histogram * waits).sum() / lines) if lines else 0.0
+    p99 = int(np.searchsorted(np.cumsum(histogram), 0.99 * lines)) if lines else 0
+    return StreamContention(
+        lines=lines,
+        mean_wait_ns=_ns(system, mean),
+        p99_wait_ns=_ns(system, p99),
+        blocked_by_other_stream_cycles=blocked[0],
+        blocked_by_threshold_cycles=blocked[1],
+        blocked_by_full_queue_cycles=blocked[2],
+        blocked_by_tracker_cycles=blocked[3],
+    )
+
+
+def timeline(system: System) -> Timeline:
+    """Rates over time in bins, intervals and triggers of every simulated GPU."""
+    gpus = system.gpus
+    bin_cycles = int(gpus[0].p["bin_cycles"][0])
+    last = max(int(gpu.s["finish"][0]) for gpu in gpus)
+    used = min(state.BINS, -(-last // bin_cycles))
+    bins = np.stack([gpu.bins[:, :used] for gpu in gpus]).astype(np.float64)
+    # CU clocks per bin, as a fraction of what all CUs could do in it.
+    clocks_per_cycle = system.plan.request.machine.gpu.clock_mhz / system.plan.request.machine.hbm.clock_mhz
+    possible = bin_cycles * clocks_per_cycle * system.plan.request.machine.gpu.cus
+    return Timeline(
+        bin_ns=_ns(system, bin_cycles),
+        cu_busy=np.minimum(1.0, bins[:, state.CAUSES] / possible),
+        bytes={cause: bins[:, i] for i, cause in enumerate(CAUSES)},
+        link_bytes=bins[:, state.CAUSES + 1],
+        updates=bins[:, state.CAUSES + 2],
+        local_updates=bins[:, state.CAUSES + 3],
+        intervals=[interval for number, gpu in enumerate(gpus) for interval in _intervals(system, number, gpu)],
+        triggers=[
+            TriggerEvent(gpu=number, chunk=int(chunk), time_ns=_ns(system, int(cycle)))
+            for number, gpu in enumerate(gpus)
+            for chunk, cycle in gpu.fired[: int(gpu.s["triggers"][0])]
+        ],
+    )
+
+
+def _intervals(system: System, number: int, gpu: Gpu) -> list[Interval]:
+    s = gpu.s[0]
+    spans: list[tuple[str, int, int]] = [
+        ("gemm", s["gemm_start"], s["gemm_end"]),
+        ("reduce_scatter", s["rs_first"], s["rs_last"]),
+        ("all_gather", s["ag_first"], s["ag_last"]),
+        *(("stage", start, end) for start, end in gpu.stages),
+        *(("exposed", start, end) for start, end in gpu.exposed[: int(s["exposed_count"])]),
+    ]
+    return [
+        Interval(
+            gpu=number,
+            kind=cast(IntervalKind, kind),
+            start_ns=_ns(system, int(start)),
+            end_ns=_ns(system, int(end)),
+        )
+        for kind, start, end in spans
+        if end > start
+    ]

@@ -1,0 +1,226 @@
+"""The result record: what ``result.json`` holds. It is the same, byte for byte, on any computer and thread count.
+
+Traffic is the mean over the simulated GPUs of enabled bytes; ``init_write`` stays outside ``total``. Fields without
+meaning for a policy are null. Real time is not part of the record; it goes to ``timing.json``.
+"""
+
+import json
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from t3sim import __version__
+from t3sim.common.output import write_atomically
+from t3sim.inputs.tiling import Tiling
+from t3sim.inputs.workload import Workload
+
+from .provenance import Provenance
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class WorkloadRecord(_Record):
+    """The GEMM. ``k`` is the largest inner dimension on one GPU, ``k_smallest`` the smallest, ``k_total`` their sum."""
+
+    model: str
+    sublayer: str
+    tp: int
+    m: int
+    n: int
+    k: int
+    k_smallest: int
+    k_total: int
+    dtype: Literal["fp16"] = "fp16"
+
+    @classmethod
+    def of(cls, workload: Workload) -> Self:
+        """The record of ``workload``."""
+        smallest, largest = workload.k_range
+        return cls(
+            model=workload.model, sublayer=workload.sublayer, tp=workload.tp, m=workload.m, n=workload.n,
+            k=largest, k_smallest=smallest, k_total=workload.k,
+        )  # fmt: skip
+
+
+class GemmRecord(_Record):
+    """The GEMM kernel: its workgroup tile, workgroups, waves of them on the GPU, and the kernel's predicted time, by
+    which the tile was chosen (t3sim.inputs.tiling)."""
+
+    tile_rows: int
+    tile_cols: int
+    workgroups: int
+    waves: int
+    predicted_ns: float
+
+    @classmethod
+    def of(cls, tiling: Tiling) -> Self:
+        """The record of ``tiling``."""
+        return cls(
+            tile_rows=tiling.rows, tile_cols=tiling.cols, workgroups=tiling.workgroups, waves=tiling.waves,
+            predicted_ns=tiling.predicted_ns,
+        )  # fmt: skip
+
+
+class TimeNs(_Record):
+    """Times in ns of the GPU that finishes last. ``total``: from GEMM launch; exposed: no workgroup resident,
+    communication moving; ``init_write``: what the driver's clearing of the tracked output takes at the DRAM's peak
+    rate, before the launch and outside ``total`` (null when nothing is cleared)."""
+
+    total: float
+    gemm: float
+    reduce_scatter: float
+    all_gather: float
+    exposed_communication: float
+    init_write: float | None = None
+
+
+class TrafficBytes(_Record):
+    """Mean DRAM bytes of one GPU by cause; ``total`` is the sum of all but ``init_write``."""
+
+    gemm_read: float
+    gemm_write: float
+    rs_read: float
+    rs_write: float
+    ag_read: float
+    ag_write: float
+    init_write: float
+    total: float
+
+
+class TrackerRecord(_Record):
+    """What the tracker counted and fired, summed over the simulated GPUs (``peak_entries``: the largest)."""
+
+    updates: int
+    tiles: int
+    triggers: int
+    peak_entries: int
+    overflowed_chunks: int
+
+
+class BlocksRecord(_Record):
+    """DMA blocks fired because all their tiles were counted, and because their chunk was complete after an overflow."""
+
+    by_tile: int
+    by_chunk: int
+
+
+class RtlRecord(_Record):
+    """Clock cycles of the compiled Verilog, summed over its parts: all, evaluated, and skipped because idle.
+
+    ``evaluated_by_part``: those evaluated, by the parts' names in :class:`t3sim.hardware.abi.Hardware`.
+    """
+
+    cycles: int
+    cycles_evaluated: int
+    cycles_skipped: int
+    evaluated_by_part: dict[str, int]
+
+
+class DataCheck(_Record):
+    """Output elements compared bit by bit with the reference reduction, without the padding behind rows that end within
+    a line; and how many differed, padding included, which must stay as it was."""
+
+    elements: int
+    mismatches: int
+
+
+class StreamContention(_Record):
+    """One of the two streams into memory: accepted lines, their wait before issue, and memory clocks that its
+    lines waited at a slice: the other stream's line had its turn, the threshold, a full DRAM queue, or the tracker,
+    which had not taken the tokens of earlier updates."""
+
+    lines: int
+    mean_wait_ns: float
+    p99_wait_ns: float
+    blocked_by_other_stream_cycles: int
+    blocked_by_threshold_cycles: int
+    blocked_by_full_queue_cycles: int
+    blocked_by_tracker_cycles: int
+
+
+class DramUse(_Record):
+    """Data bus use (fraction of the total time), row outcomes, and read/write turnarounds. ``atomic_reads``: lines read
+    besides the traffic because updates are atomics; ``mode_switches``: changes between memory and compute mode."""
+
+    bus_use: float
+    row_hits: int
+    row_misses: int
+    row_conflicts: int
+    turnarounds: int
+    atomic_reads: int = 0
+    mode_switches: int = 0
+
+
+class Contention(_Record):
+    """Where time was lost. ``cu_stall_ns``: mean CU time lost by cause; link times are of the busiest GPU;
+    ``window_stall_ns``: longest time of any GPU with stores held because their chunk was not live yet."""
+
+    compute: StreamContention
+    communication: StreamContention
+    dram: DramUse
+    cu_stall_ns: dict[str, float]
+    link_busy_ns: float
+    link_idle_ns: float
+    window_stall_ns: float
+
+
+class Result(_Record):
+    """One simulation's result.
+
+    ``identities``: accounting identity -> it held; None if nothing was observed. ``machine`` is a name, which two
+    machine files may share; ``provenance`` says what was simulated.
+    """
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    opent3: str = __version__
+    policy: str
+    hardware: str
+    machine: str
+    provenance: Provenance | None = None
+    mirror: bool
+    seed: int
+    gpus_simulated: int
+    workload: WorkloadRecord
+    gemm: GemmRecord
+    time_ns: TimeNs
+    traffic_bytes_per_gpu: TrafficBytes
+    tracker: TrackerRecord | None
+    blocks: BlocksRecord | None
+    rtl: RtlRecord | None
+    data_check: DataCheck | None
+    contention: Contention | None
+    identities: dict[str, bool | None]
+
+    def to_json(self) -> str:
+        """The text of ``result.json``: fields in the order of this class, deterministic."""
+        return json_text(self.model_dump(by_alias=True))
+
+
+class WallSeconds(_Record):
+    """Real time of a run in seconds: building the hardware, and simulating."""
+
+    build: float
+    simulate: float
+
+
+def json_text(content: object) -> str:
+    """``content`` as the JSON that every output file uses."""
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
+
+
+def write_result(result: Result, path: Path) -> None:
+    """Writes ``result.json`` in one step: the file is either whole or absent."""
+    write_atomically(path, result.to_json())
+
+
+def read_result(path: Path) -> Result:
+    """The record in ``path``. Raises ValueError if it is not one of this version's schema."""
+    try:
+        return Result.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "file"
+        raise ValueError(f"{path} is not a result record of schema 1: {where}: {first['msg']}") from error

@@ -1,0 +1,208 @@
+"""One simulation from request to result: build the hardware, program and run the system, and draw up the record."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from t3sim.collective.carried import carried_elements, owners, partial_products, ring_reference, to_words
+from t3sim.engine import state
+from t3sim.engine.words import PART_NAMES, instance_counts
+from t3sim.hardware.abi import Hardware
+from t3sim.hardware.backends import open_hardware
+
+from .allocate import new_gpu
+from .ideal import COMPUTED
+from .identities import UnitCounters, identities, read_units
+from .observe import contention, timeline
+from .plan import Plan
+from .provenance import Provenance
+from .request import CAUSES, Progress, RunRequest, RunResult
+from .result import (
+    BlocksRecord,
+    DataCheck,
+    GemmRecord,
+    Result,
+    RtlRecord,
+    TimeNs,
+    TrackerRecord,
+    TrafficBytes,
+    WallSeconds,
+    WorkloadRecord,
+)
+from .sizes import check_fits
+from .system import System
+from .work import work_done
+
+REPORT_SECONDS = 0.2
+"""Real time between two reports of progress."""
+
+
+def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
+    """Simulate ``request`` (any policy but the ideal ones, which are computed from sequential runs).
+
+    Raises ValueError for a request that machine or hardware cannot hold, BuildError if the RTL cannot be compiled, and
+    SimulationError if the simulated system gets stuck or breaks a rule of its own.
+    """
+    if request.policy in COMPUTED:
+        sources = " and ".join(dict.fromkeys(COMPUTED[request.policy]))
+        raise ValueError(f"policy {request.policy} is computed from {sources}, not simulated")
+    begin = time.perf_counter()
+    plan = Plan(request)
+    check_fits(plan)  # before anything is built or takes memory
+    hardware = open_hardware(request.machine.hardware.config(), request.hardware)
+    try:
+        built = time.perf_counter()
+        system, partials = _set_up(plan, hardware)
+        system.program()
+        _run(system, request.threads, on_progress, built)
+        wall = WallSeconds(build=built - begin, simulate=time.perf_counter() - built)
+        record = _record(system, hardware, partials)
+        return RunResult(record=record, timeline=timeline(system), wall=wall)
+    finally:
+        hardware.close()
+
+
+def _set_up(plan: Plan, hardware: Hardware) -> tuple[System, list[NDArray[np.float16]]]:
+    """The system before it is programmed, and each GPU's partial products for the carried lines."""
+    request = plan.request
+    partials = [
+        partial_products(plan.carried, plan.grid, request.seed, gpu, request.workload.k_of(gpu))
+        for gpu in range(plan.simulated)
+    ]
+    gpus = [new_gpu(plan, number, hardware, partials[number]) for number in range(plan.simulated)]
+    return System(plan, hardware, gpus), partials
+
+
+def _run(system: System, threads: int, on_progress: Callable[[Progress], None] | None, start: float) -> None:
+    plan = system.plan
+    reported = 0.0
+    for cycle in system.run(threads):
+        now = time.perf_counter()
+        if on_progress is not None and now - reported > REPORT_SECONDS:
+            reported = now
+            on_progress(
+                Progress(
+                    simulated_ns=_ns(plan, cycle),
+                    work_done=work_done(system),
+                    phase=_phase(system),
+                    wall_seconds=now - start,
+                )
+            )
+
+
+def _phase(system: System) -> str:
+    """What the slowest GPU does."""
+    if any(gpu.s["gemm_end"][0] < 0 for gpu in system.gpus):
+        return "GEMM" if system.plan.sequential else "GEMM and reduce-scatter"
+    if any(gpu.s["ag_first"][0] == state.FAR for gpu in system.gpus):
+        return "reduce-scatter"
+    return "all-gather"
+
+
+def _ns(plan: Plan, cycles: float) -> float:
+    return cycles * 1000 / plan.request.machine.hbm.clock_mhz
+
+
+def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float16]]) -> Result:
+    plan, request = system.plan, system.plan.request
+    tracked = not plan.sequential
+    evaluations = _evaluations(system, hardware) if request.hardware == "rtl" else None  # before the bus is read
+    units = read_units(system)
+    check = _check_data(system, partials) if len(plan.carried.lines) else None
+    return Result(
+        policy=request.policy,
+        hardware=request.hardware,
+        machine=request.machine.name,
+        provenance=Provenance.of(request.machine),
+        mirror=request.mirror,
+        seed=request.seed,
+        gpus_simulated=plan.simulated,
+        workload=WorkloadRecord.of(request.workload),
+        gemm=GemmRecord.of(request.tiling),
+        time_ns=_times(system),
+        traffic_bytes_per_gpu=_traffic(system),
+        tracker=_tracker(units) if tracked else None,
+        blocks=BlocksRecord(by_tile=_sum(system, "by_tile"), by_chunk=_sum(system, "by_chunk")) if tracked else None,
+        rtl=evaluations,
+        data_check=check,
+        contention=contention(system),
+        identities=identities(system, units),
+    )
+
+
+def _sum(system: System, name: str) -> int:
+    return sum(int(gpu.s[name][0]) for gpu in system.gpus)
+
+
+def _times(system: System) -> TimeNs:
+    """Times of the GPU that finishes last (the lowest number among equals), so that they add up."""
+    plan, hbm = system.plan, system.plan.request.machine.hbm
+    s = max((gpu.s[0] for gpu in system.gpus), key=lambda scalars: scalars["finish"])
+
+    def span(first: str, last: str) -> float:
+        return _ns(plan, int(s[last] - s[first]))
+
+    return TimeNs(
+        total=_ns(plan, int(s["finish"])),
+        gemm=span("gemm_start", "gemm_end"),
+        reduce_scatter=span("rs_first", "rs_last"),
+        all_gather=span("ag_first", "ag_last"),
+        exposed_communication=_ns(plan, int(s["exposed_cycles"])),
+        init_write=None if plan.sequential else _ns(plan, _cleared_lines(system) * hbm.nBL / hbm.channels),
+    )
+
+
+def _cleared_lines(system: System) -> float:
+    """Mean lines that the driver clears on a GPU: all that is updated there, which is all but the remote chunk."""
+    plan = system.plan
+    chunks = plan.partition.chunks
+    remote = [plan.grid.chunk_lines(chunks[(number + 1) % plan.gpus]) for number in range(plan.simulated)]
+    return plan.grid.lines - sum(remote) / len(remote)
+
+
+def _traffic(system: System) -> TrafficBytes:
+    """Mean over the simulated GPUs; ``init_write`` is what the driver clears before it arms."""
+    count = len(system.gpus)
+    sums = sum(gpu.bytes_by_cause for gpu in system.gpus)
+    values = {cause: float(sums[i]) / count for i, cause in enumerate(CAUSES)}
+    cleared = 0.0 if system.plan.sequential else 32 * _cleared_lines(system)
+    return TrafficBytes(**values, init_write=cleared, total=sum(values.values()))
+
+
+def _tracker(units: list[UnitCounters]) -> TrackerRecord:
+    """Totals of what the units counted."""
+    return TrackerRecord(
+        updates=sum(unit.updates for unit in units),
+        tiles=sum(unit.tiles for unit in units),
+        triggers=sum(unit.triggers for unit in units),
+        peak_entries=max(unit.peak_entries for unit in units),
+        overflowed_chunks=sum(unit.overflowed_chunks for unit in units),
+    )
+
+
+def _evaluations(system: System, hardware: Hardware) -> RtlRecord:
+    counts = instance_counts(hardware)
+    instances = sum(counts.values())
+    cycles = sum(instances * (int(gpu.s["finish"][0]) + int(gpu.p["epoch"][0])) for gpu in system.gpus)
+    by_part = dict(zip(PART_NAMES, (int(n) for n in sum(gpu.evaluated for gpu in system.gpus)), strict=True))
+    evaluated = sum(by_part.values())
+    return RtlRecord(
+        cycles=cycles, cycles_evaluated=evaluated, cycles_skipped=cycles - evaluated, evaluated_by_part=by_part
+    )
+
+
+def _check_data(system: System, partials: list[NDArray[np.float16]]) -> DataCheck:
+    """Every carried line, on every GPU after the all-gather, against the ring's reduction in NumPy.
+
+    Padding behind a row counts as a mismatch if something was written there, but not as elements that were checked.
+    """
+    plan = system.plan
+    expected = to_words(ring_reference(partials, owners(plan.carried, plan.grid, plan.partition)))
+    mismatches = 0
+    for gpu in system.gpus:
+        got = np.ascontiguousarray(gpu.memory).view(np.uint16)
+        mismatches += int(np.count_nonzero(got != np.ascontiguousarray(expected).view(np.uint16)))
+    elements = carried_elements(plan.carried, plan.grid)
+    return DataCheck(elements=elements * len(system.gpus), mismatches=mismatches)

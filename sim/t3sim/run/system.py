@@ -1,0 +1,199 @@
+"""N GPUs in a ring, each simulated alone for as long as the link's latency allows, on threads.
+
+A packet or credit takes at least one window to arrive, so every window sees exactly the packets of earlier windows, and
+the result does not depend on which thread ran what.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+from t3hdl.layouts import ChunkKind
+
+from t3sim.collective.driver import Driver
+from t3sim.collective.ring import ring_maps, ring_next
+from t3sim.common.compiled import compile_once
+from t3sim.engine.gpu import advance, close_state
+from t3sim.engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
+from t3sim.engine.state import BINS, FAR, Gpu
+from t3sim.engine.words import PART_NAMES
+from t3sim.hardware.abi import Hardware, PartFunctions
+from t3sim.inputs.limits import LONGEST_CYCLES
+
+from .plan import Plan
+from .request import SimulationError
+
+PATIENCE = 100_000
+"""Memory cycles in which something happens but DRAM moves no line and nothing is on its way, after which a run is given
+up: longer than DRAM ever keeps a line waiting."""
+
+
+class System:
+    """All simulated GPUs of a plan with their hardware."""
+
+    def __init__(self, plan: Plan, hardware: Hardware, gpus: list[Gpu]) -> None:
+        self.plan = plan
+        self.steps = PartFunctions(getattr(hardware, name).step for name in PART_NAMES)
+        self.resets = PartFunctions(getattr(hardware, name).reset for name in PART_NAMES)
+        self.config = hardware.config
+        count = len(gpus)
+        # In mirror mode the one GPU is its own neighbour.
+        self.gpus = gpus
+        for number, gpu in enumerate(gpus):
+            gpu.bind("rx", gpus[(number + 1) % count].out)
+            gpu.bind("grants", gpus[ring_next(number, count)].credits)
+
+    def program(self) -> None:
+        """Reset every unit, and unless the policy is sequential map and arm its output."""
+        for number, gpu in enumerate(self.gpus):
+            reset_unit(gpu, self.resets)
+            if not wait_until_ready(gpu, self.steps):
+                raise SimulationError("the T3 unit does not finish its initialisation")
+            if not self.plan.sequential:
+                self._arm(number, gpu)
+            # Simulated time starts at the launch of the GEMM; the unit's timestamps go on.
+            gpu.p["epoch"] = gpu.s["now"]
+            gpu.s["now"] = 0
+
+    def _arm(self, number: int, gpu: Gpu) -> None:
+        """Program the unit, and wait until its chunks are live. Raises SimulationError if it refuses a write."""
+        driver = self.driver(number)
+        for address, value in driver.writes:
+            signed = value - (value >> 63 << 64)  # as compiled code takes 64 bits
+            error, _ = bus_access(gpu, self.steps, 1, address, signed)
+            if error:
+                raise SimulationError(f"the T3 unit refused the write of {value:#x} to register {address:#x}")
+        run_cycles(gpu, self.steps, driver.load_cycles)
+        gpu.s["comm_seen"] = 0
+
+    def driver(self, number: int) -> Driver:
+        """The program of GPU ``number``."""
+        plan = self.plan
+        driver = Driver(self.config, plan.request.machine, plan.grid, plan.bases["out"])
+        driver.map_output()
+        peer = ring_next(number, plan.gpus)
+        for entry in ring_maps(number, plan.gpus):
+            chunk = plan.partition.chunks[entry.chunk]
+            blocks = plan.partition.blocks(chunk, plan.request.machine.dma.block, self.config)
+            if entry.kind == ChunkKind.REMOTE:
+                driver.remote_map(chunk, peer)
+            elif entry.kind == ChunkKind.DMA:
+                driver.dma_map(chunk, peer, entry.addends, blocks)
+            else:
+                driver.own(chunk, entry.addends, blocks)
+        driver.set_arbiter(mca=plan.request.policy == "t3-mca")
+        driver.arm()
+        return driver
+
+    def read(self, number: int, address: int) -> int:
+        """A register of one GPU's unit."""
+        error, value = bus_access(self.gpus[number], self.steps, 0, address, 0)
+        if error:
+            raise SimulationError(f"the T3 unit refused the read of register {address:#x}")
+        return int(value)
+
+    def run(self, threads: int) -> Iterator[int]:
+        """Simulate until every GPU has finished; yields the cycle reached after each window.
+
+        A window begins at the next cycle in which something happens anywhere, and is as long as the link's latency.
+        Raises SimulationError when nothing can happen any more although work is left.
+        """
+        window = int(self.gpus[0].p["link_latency"][0])
+        until = window
+        progress, progress_at = -1, 0
+        compile_once(advance, self.gpus[0], self.steps, until, 0, 0)
+        with ThreadPoolExecutor(threads) as pool:
+            while True:
+                self._fold_bins(until)
+                wakes = list(pool.map(lambda job: job(), self._window(until)))
+                yield until
+                self._check()
+                if all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
+                    break
+                begin = max(until, min(*wakes, self._next_arrival()))
+                if self._progress() != progress or begin > until or self._timed() or self._on_its_way(until):
+                    progress, progress_at = self._progress(), begin
+                if begin >= FAR or begin - progress_at > PATIENCE:
+                    raise SimulationError(f"deadlock at cycle {until}: {self._stuck()}")
+                if begin > LONGEST_CYCLES:
+                    raise SimulationError(self._too_long())
+                until = begin + window
+        for gpu in self.gpus:
+            close_state(gpu, int(gpu.s["finish"][0]))
+
+    def _fold_bins(self, until: int) -> None:
+        """Halve the resolution of the timeline when its bins would not reach to cycle ``until``."""
+        while until > BINS * int(self.gpus[0].p["bin_cycles"][0]):
+            for gpu in self.gpus:
+                gpu.bins[:, : BINS // 2] = gpu.bins[:, ::2] + gpu.bins[:, 1::2]
+                gpu.bins[:, BINS // 2 :] = 0
+                gpu.p["bin_cycles"] *= 2
+
+    def _window(self, until: int) -> list[Callable[[], int]]:
+        """One job per GPU. The limits are read before any job starts: what is written meanwhile arrives later."""
+        count = len(self.gpus)
+
+        def job(i: int) -> Callable[[], int]:
+            gpu = self.gpus[i]
+            packets = int(self.gpus[(i + 1) % count].s["out_head"][0])
+            credits = int(self.gpus[ring_next(i, count)].s["credit_head"][0])
+            return lambda: advance(gpu, self.steps, until, packets, credits)
+
+        return [job(i) for i in range(count)]
+
+    def _check(self) -> None:
+        """Raises SimulationError for what the T3 hardware may never do."""
+        for number, gpu in enumerate(self.gpus):
+            s = gpu.s[0]
+            if s["bad_commands"]:
+                raise SimulationError(f"GPU {number}: a DMA command leaves the output buffer")
+            if s["early_chunks"]:
+                raise SimulationError(f"GPU {number}: the own chunk was reported complete before its last update")
+
+    def _progress(self) -> int:
+        """A number that grows with every line that DRAM moves."""
+        return sum(int(gpu.wait.sum()) + int(gpu.bytes_by_cause.sum()) for gpu in self.gpus)
+
+    def _timed(self) -> bool:
+        """Whether a launch, a workgroup, a packet or a kernel step waits for nothing but its time."""
+        return any(
+            gpu.s["gemm_start"][0] < 0 or min(gpu.s[name][0] for name in ("cu_next", "link_wake", "kernel_wake")) < FAR
+            for gpu in self.gpus
+        )
+
+    def _next_arrival(self) -> int:
+        """The cycle at which the next packet or credit arrives anywhere; FAR if none is on its way."""
+        count, arrival = len(self.gpus), FAR
+        for i, gpu in enumerate(self.gpus):
+            rings = (
+                (gpu.rx, gpu.s["rx_tail"][0], self.gpus[(i + 1) % count].s["out_head"][0]),
+                (gpu.grants, gpu.s["credit_tail"][0], self.gpus[ring_next(i, count)].s["credit_head"][0]),
+            )
+            for ring, tail, head in rings:
+                if tail < head:
+                    arrival = min(arrival, int(ring["arrival"][tail % len(ring)]))
+        return arrival
+
+    def _on_its_way(self, cycle: int) -> bool:
+        """Whether a packet, a credit or a request in the fabric has yet to arrive."""
+        heads = ((gpu, gpu.head[gpu.head >= 0]) for gpu in self.gpus)
+        return self._next_arrival() < FAR or any((gpu.nodes["available"][head] > cycle).any() for gpu, head in heads)
+
+    def _too_long(self) -> str:
+        seconds = LONGEST_CYCLES / (self.plan.request.machine.hbm.clock_mhz * 1e6)
+        return (
+            f"the run takes more than {seconds:.0f} s of simulated time (2**40 memory clocks), as far as it can be "
+            "simulated: see which rate of the machine is so low, or which latency so high"
+        )
+
+    def _stuck(self) -> str:
+        """What each unfinished GPU waits for, for people."""
+        reports = []
+        for number, gpu in enumerate(self.gpus):
+            s = gpu.s[0]
+            if s["finish"] < 0:
+                reports.append(
+                    f"GPU {number}: {s['wg_done']} of {gpu.p['tiles'][0]} workgroups done, {s['live']} chunks live, "
+                    f"{s['held']} stores held, {s['nodes_used']} requests in memory, {s['job']} of "
+                    f"{gpu.p['jobs'][0]} kernel steps, {s['triggers']} blocks fired"
+                )
+        return "; ".join(reports)

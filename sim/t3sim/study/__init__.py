@@ -1,0 +1,1 @@
+"""Many runs: sweeps, the paper's results, charts and tables."""

@@ -1,0 +1,54 @@
+"""What ``t3 model`` prints: operators, policies, and Amdahl's bounds."""
+
+from t3sim.common.fitted_table import FittedTable
+from t3sim.common.units import BYTES, FLOP, TIMES, unit_of
+
+from .end_to_end import ModelTime
+from .operators import Operator
+from .suite import BASELINE
+
+
+def operator_table(time: ModelTime) -> FittedTable:
+    """Every operator with its work and its time, all-reduced sublayers with their simulated sequential times."""
+    simulated, operators = time.sublayers[BASELINE], [item.operator for item in time.operators]
+    each = unit_of(TIMES, (*(one.total for one in simulated.values()), *(item.ns for item in time.operators)))
+    total, moved = unit_of(TIMES, [time.total_ns(BASELINE)]), unit_of(BYTES, (work.bytes for work in operators))
+    flop = unit_of(FLOP, (work.flop for work in operators))
+    table = FittedTable(
+        "operator", "runs", flop.title("work"), moved.title("bytes"), each.title("time"), "limited by",
+        total.title("all runs"), "share %", text=["limited by"],
+    )  # fmt: skip
+
+    def row(name: str, runs: int, work: Operator | None, ns: float, limit: str) -> None:
+        table.add_row(
+            name, str(runs), flop.text(work.flop) if work and work.flop else "", moved.text(work.bytes) if work else "",
+            each.text(ns), limit, total.text(runs * ns), f"{100 * shares[name]:.1f}",
+        )  # fmt: skip
+
+    shares = time.shares(BASELINE)
+    for name, one in simulated.items():
+        row(f"sublayer {name}", time.layers, None, one.total, "simulated")
+    for item in time.operators:
+        limit = "matrix units" if item.compute_ns > item.memory_ns else "memory"
+        row(item.operator.name, item.count, item.operator, item.ns, limit)
+    return table
+
+
+def policy_table(time: ModelTime) -> FittedTable:
+    """Times and speedup of every policy."""
+    unit = unit_of(TIMES, map(time.total_ns, time.sublayers))
+    times = ("all-reduced sublayers", "other operators", "total")
+    table = FittedTable("policy", *map(unit.title, times), "speedup")
+    for policy in time.sublayers:
+        parts = (time.sublayer_ns(policy), time.other_ns, time.total_ns(policy))
+        table.add_row(policy, *map(unit.text, parts), f"{time.speedup(policy):.3f}")
+    return table
+
+
+def amdahl_text(time: ModelTime) -> str:
+    """What bounds the speedup."""
+    return (
+        f"All-reduced sublayers take {time.sublayer_share:.1%} of the sequential time, communication "
+        f"{time.communication_share:.1%}. A perfect overlap of GEMM and reduce-scatter gives at most "
+        f"{time.overlap_limit:.3f}x, no communication at all {time.communication_limit:.3f}x."
+    )

@@ -1,0 +1,159 @@
+"""``reproduce.json``: every published figure beside the measured one, and all that was measured for it."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from t3sim import __version__
+from t3sim.run.ideal import COMPUTED
+from t3sim.run.policies import failures
+from t3sim.run.request import Policy
+from t3sim.run.result import Result
+
+from .evaluation import Evaluation, measure
+from .operators import ATTENTIONS, PHASES, Attention, Phase
+from .published import Verdict, published
+from .suite import BASELINE, NEEDS, OVERLAPPED, Point, Variant
+
+_Where = tuple[Point, Policy, Variant, bool]
+"""What names a run: point, policy, machine, and whether one GPU is mirrored."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class FigureRecord(_Record):
+    """A published figure and ours, both in ``unit``; ``low`` and ``high`` are the limits of its band."""
+
+    name: str
+    table: str
+    title: str
+    unit: str
+    published: float
+    low: float | None
+    high: float | None
+    band: str | None
+    measured: float | None
+    verdict: Verdict
+    note: str
+    source: str
+
+
+class RunRecord(_Record):
+    """A run on a machine of the report; ``speedup`` is over the sequential run that is like it in all else."""
+
+    variant: Variant
+    speedup: float | None
+    result: Result
+
+
+class ModelRecord(_Record):
+    """A whole model: its time in ns, of which ``sublayers_ns`` in all-reduced sublayers, and its speedup."""
+
+    model: str
+    tp: int
+    phase: Phase
+    attention: Attention
+    policy: Policy
+    total_ns: float
+    sublayers_ns: float
+    speedup: float
+
+
+class Reproduction(_Record):
+    """All of ``reproduce.json``. ``sources``: digest of the simulator; ``failures``: what does not add up."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    opent3: str = __version__
+    sources: str
+    machine: str
+    settings: dict[str, Any]
+    hardware: str
+    quick: bool
+    seed: int
+    tables: list[str]
+    figures: list[FigureRecord]
+    runs: list[RunRecord]
+    models: list[ModelRecord]
+    failures: list[str]
+
+
+def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
+    """The record of ``tables``, whose runs are finished. KeyError if one is not."""
+    suite = evaluation.suite
+    runs = list(_runs(evaluation, tables))
+    return Reproduction(
+        sources=evaluation.store.sources,
+        machine=suite.machine,
+        settings=dict(suite.settings),
+        hardware=suite.hardware,
+        quick=suite.quick,
+        seed=suite.seed,
+        tables=list(tables),
+        figures=figures(measure(evaluation, tables)),
+        runs=runs,
+        models=list(_models(evaluation)) if "end-to-end" in tables else [],
+        failures=[f"{run.result.workload.model} {run.result.workload.sublayer} TP={run.result.workload.tp} {text}"
+                  for run in runs for text in failures(run.result)],
+    )  # fmt: skip
+
+
+def figures(measured: dict[str, float]) -> list[FigureRecord]:
+    """Every published figure with the measured one, if there is one."""
+    found = []
+    for name, figure in published().items():
+        value = measured.get(name)
+        low, high = figure.interval
+        found.append(
+            FigureRecord(
+                name=name, published=figure.value, low=low, high=high, measured=value, verdict=figure.verdict(value),
+                **figure.model_dump(include={"table", "title", "unit", "band", "note", "source"}),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _runs(evaluation: Evaluation, tables: Sequence[str]) -> Iterator[RunRecord]:
+    """All runs of ``tables`` and the policies that are computed from them, each once."""
+    suite = evaluation.suite
+    wanted: dict[tuple[Point, str], _Where] = {}
+    for need in (need for table in tables for need in NEEDS[table]):
+        for point in suite.points(need):
+            for policy in need.policies:
+                where = point, policy, need.machine, need.mirror
+                wanted.setdefault((point, suite.experiment(*where).key), where)
+    simulated = set(wanted.values())
+    for point, policy, variant, mirror in wanted.values():
+        yield _run(evaluation, (point, policy, variant, mirror), simulated)
+        for name, sources in COMPUTED.items():
+            if policy == sources[-1] and all((point, source, variant, mirror) in simulated for source in sources):
+                yield _run(evaluation, (point, name, variant, mirror), simulated)
+
+
+def _run(evaluation: Evaluation, where: _Where, simulated: set[_Where]) -> RunRecord:
+    point, _, variant, mirror = where
+    comparable = (point, BASELINE, variant, mirror) in simulated
+    return RunRecord(
+        variant=variant, speedup=evaluation.speedup(*where) if comparable else None, result=evaluation.record(*where)
+    )
+
+
+def _models(evaluation: Evaluation) -> Iterator[ModelRecord]:
+    for model, tp in model_pairs(evaluation):
+        for phase in PHASES:
+            for attention in ATTENTIONS:
+                time = evaluation.model_time(model, tp, phase, attention)
+                for policy in (BASELINE, *OVERLAPPED):
+                    yield ModelRecord(
+                        model=model, tp=tp, phase=phase, attention=attention, policy=policy,
+                        total_ns=time.total_ns(policy), sublayers_ns=time.sublayer_ns(policy),
+                        speedup=time.speedup(policy),
+                    )  # fmt: skip
+
+
+def model_pairs(evaluation: Evaluation) -> list[tuple[str, int]]:
+    """The models and degrees of the end-to-end table, in its order."""
+    found = [(point.model, point.tp) for need in NEEDS["end-to-end"] for point in evaluation.suite.points(need)]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,161 @@
+"""Which simulations the paper's evaluation needs, by table."""
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal
+
+from t3sim.inputs.machine.files import Machine, load_machine
+from t3sim.inputs.workload import INNER_MULTIPLE, model_workload
+from t3sim.run.request import Hardware, Policy
+
+from .experiment import TRACKED, Experiment
+
+Variant = Literal["base", "fit", "cus"]
+SETTINGS: Mapping[Variant, dict[str, Any]] = MappingProxyType({
+    "base": {},
+    "fit": {"hardware.preset": "paper-fit"},
+    "cus": {"gpu.cus": 160, "kernel.cus": 160},
+})  # fmt: skip
+"""Machines of the report: the paper's, with a tracker that never overflows, and with twice the CUs."""
+
+BASELINE: Policy = "sequential"
+OVERLAPPED: tuple[Policy, ...] = ("t3", "t3-mca")
+OVERLAP: tuple[Policy, ...] = (BASELINE, *OVERLAPPED)
+FULL_RING: tuple[Policy, ...] = OVERLAP
+"""Policies that are simulated with all GPUs of the ring at FULL_RING_TP on the base machine."""
+FULL_RING_TP = 8
+
+
+@dataclass(frozen=True, order=True, kw_only=True)
+class Point:
+    """One sublayer of one model at one degree of tensor parallelism."""
+
+    model: str
+    sublayer: str
+    tp: int
+
+    @property
+    def title(self) -> str:
+        """For people, for example ``t-nlg fc2 TP 8``."""
+        return f"{self.model} {self.sublayer} TP {self.tp}"
+
+
+def points(models: Iterable[str], degrees: Iterable[int]) -> tuple[Point, ...]:
+    """All four sublayers of every model at every degree, in the order of the paper's figures."""
+    return tuple(
+        Point(model=model, sublayer=sublayer, tp=tp)
+        for model in models
+        for tp in degrees
+        for sublayer in INNER_MULTIPLE
+    )
+
+
+TP_8_16 = points(("mega-gpt-2", "t-nlg"), (8, 16))
+TP_32 = points(("gpt-3", "palm", "mt-nlg"), (32,))
+TP_64 = points(("1t", "10t"), (64,))
+FIGURE_17 = Point(model="t-nlg", sublayer="fc2", tp=8)
+"""The sublayer whose DRAM traffic over time the paper shows."""
+
+
+def sweep_points(models: Iterable[str], degrees: Iterable[str], sublayers: Iterable[str]) -> tuple[Point, ...]:
+    """The points that a command line names. Raises ValueError for an unknown name, or a degree that is no number."""
+    found = []
+    for model, text, sublayer in itertools.product(models, degrees, sublayers):
+        if not text.isdecimal():
+            raise ValueError(f"--tp must be numbers of GPUs separated by commas, not {text!r}")
+        model_workload(model, sublayer, int(text))
+        found.append(Point(model=model, sublayer=sublayer, tp=int(text)))
+    if not found:
+        raise ValueError("choose at least one model, one sublayer and one degree")
+    return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Need:
+    """Simulations of ``policies`` at every point; ``mirror``: of one GPU also where all of the ring is the rule."""
+
+    points: tuple[Point, ...]
+    policies: tuple[Policy, ...]
+    machine: Variant = "base"
+    mirror: bool = False
+
+
+NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType({
+    "sublayers": (Need(points=TP_8_16, policies=OVERLAP), Need(points=TP_8_16, policies=("sequential-nmc",))),
+    "mca": (Need(points=TP_8_16, policies=OVERLAP),),
+    "traffic": (Need(points=TP_8_16, policies=OVERLAP),),
+    "timeline": (Need(points=(FIGURE_17,), policies=OVERLAP),),
+    "nmc": (Need(points=TP_8_16, policies=("sequential", "sequential-nmc"), mirror=True),),
+    "baseline": (
+        Need(points=TP_8_16, policies=("sequential", "sequential-pipelined", "t3-mca"), mirror=True),
+    ),
+    "mirror": (
+        Need(points=TP_8_16, policies=("sequential", "t3-mca"), mirror=True),
+        Need(points=TP_8_16, policies=("sequential", "t3-mca")),
+    ),
+    "tracker": (
+        Need(points=TP_8_16, policies=("sequential", "t3-mca"), mirror=True),
+        Need(points=TP_8_16, policies=("t3-mca",), machine="fit"),
+    ),
+    "tp32": (Need(points=TP_32, policies=OVERLAP),),
+    "tp64": (Need(points=TP_64, policies=OVERLAP),),
+    "cus": (
+        Need(points=TP_8_16, policies=OVERLAP, machine="cus"),
+        Need(points=TP_8_16, policies=OVERLAP),
+    ),
+    "end-to-end": (Need(points=TP_8_16, policies=OVERLAP), Need(points=TP_32 + TP_64, policies=OVERLAP)),
+})  # fmt: skip
+"""Table -> what must be simulated for it. Tables share runs."""
+TABLES = tuple(NEEDS)
+QUICK_TABLES = tuple(name for name in TABLES if name not in ("mirror", "tp32", "tp64"))
+"""Tables of a quick look: TP 8 and 16 only, one GPU of every ring."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """The evaluation on one machine. ``hardware`` is what the T3 policies run on; ``quick`` mirrors everything."""
+
+    machine: str = "paper"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    hardware: Hardware = "rtl"
+    quick: bool = False
+    seed: int = 0
+
+    @cached_property
+    def _machines(self) -> dict[Variant, Machine]:
+        return {}
+
+    def machine_of(self, variant: Variant) -> Machine:
+        """A machine of the report. Raises ValueError if its values are not legal."""
+        if variant not in self._machines:
+            self._machines[variant] = load_machine(self.machine, {**self.settings, **SETTINGS[variant]})
+        return self._machines[variant]
+
+    def experiment(self, point: Point, policy: Policy, variant: Variant = "base", mirror: bool = False) -> Experiment:
+        """The simulation of ``policy`` at ``point``; raises ValueError for a machine that cannot hold it."""
+        full = point.tp == FULL_RING_TP and variant == "base" and policy in FULL_RING and not (mirror or self.quick)
+        return Experiment(
+            workload=model_workload(point.model, point.sublayer, point.tp),
+            machine=self.machine_of(variant),
+            policy=policy,
+            hardware=self.hardware if policy in TRACKED else "golden",
+            mirror=not full,
+            seed=self.seed,
+        )
+
+    def points(self, need: Need) -> tuple[Point, ...]:
+        """The points of ``need`` that this suite has."""
+        return tuple(point for point in need.points if point in TP_8_16) if self.quick else need.points
+
+    def experiments(self, tables: Sequence[str]) -> list[Experiment]:
+        """All that ``tables`` need, each once."""
+        found: dict[str, Experiment] = {}
+        for need in (need for table in tables for need in NEEDS[table]):
+            for point in self.points(need):
+                for policy in need.policies:
+                    item = self.experiment(point, policy, need.machine, need.mirror)
+                    found.setdefault(item.key, item)
+        return list(found.values())

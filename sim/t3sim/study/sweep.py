@@ -1,0 +1,222 @@
+"""``t3 sweep``: the same runs on many machines, and what that does to the results."""
+
+import itertools
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import resources
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from t3sim import __version__
+from t3sim.common.user_input import shortened
+from t3sim.inputs.machine.files import parse_setting
+from t3sim.run.ideal import COMPUTED
+from t3sim.run.policies import failures
+from t3sim.run.request import POLICIES, Policy
+from t3sim.run.result import Result
+
+from .evaluation import Evaluation, geomean
+from .experiment import Experiment
+from .store import Store
+from .suite import BASELINE, OVERLAPPED, Point, Suite
+
+BASE = "base"
+"""Name of the machine without a change."""
+
+
+class Variant(BaseModel):
+    """Another machine file, changed machine values, or both; and in one sentence why somebody may want them so."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    machine: str | None = None
+    settings: dict[str, Any] = {}
+    why: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep:
+    """``policies`` at ``points`` on every variant of a machine; the sequential policy is always among them."""
+
+    suite: Suite
+    variants: Mapping[str, Variant]
+    points: tuple[Point, ...]
+    policies: tuple[Policy, ...]
+
+    def __post_init__(self) -> None:
+        for policy in self.policies:
+            if policy not in POLICIES:
+                raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {policy!r}")
+
+    @property
+    def simulated(self) -> list[Policy]:
+        """The policies that are simulated: those that computed ones are computed from, not these."""
+        found = [source for policy in (BASELINE, *self.policies) for source in COMPUTED.get(policy, (policy,))]
+        return list(dict.fromkeys(found))
+
+    def suites(self) -> Iterator[tuple[str, Suite]]:
+        """Name and suite of every variant. Raises ValueError for an illegal machine value when it is used."""
+        for name, variant in self.variants.items():
+            settings = {**self.suite.settings, **variant.settings}
+            yield name, replace(self.suite, machine=variant.machine or self.suite.machine, settings=settings)
+
+    def experiments(self) -> list[Experiment]:
+        """All that must be simulated, each once."""
+        found: dict[str, Experiment] = {}
+        for _, suite in self.suites():
+            for point, policy in itertools.product(self.points, self.simulated):
+                item = suite.experiment(point, policy)
+                found.setdefault(item.key, item)
+        return list(found.values())
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Geomeans(_Record):
+    """Geometric means over the points: speedups by policy, and of t3-mca, relative to sequential, the GEMM's reads
+    (how many times fewer) and all DRAM traffic (bytes for a byte); None if t3-mca is not among the policies."""
+
+    speedups: dict[Policy, float]
+    gemm_reads: float | None
+    data_movement: float | None
+
+
+class SweptRun(_Record):
+    """One run of a variant, and its speedup over the variant's sequential run."""
+
+    speedup: float
+    result: Result
+
+
+class SweptVariant(_Record):
+    """A variant with its results; ``changes``: of each geometric mean against the first variant, in percent."""
+
+    name: str
+    machine: str
+    settings: dict[str, Any]
+    why: str
+    geomeans: Geomeans
+    changes: dict[str, float]
+    runs: list[SweptRun]
+
+
+class SweepRecord(_Record):
+    """All of ``sweep.json`` and ``sensitivity.json``; ``failures``: what does not add up."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    opent3: str = __version__
+    sources: str
+    machine: str
+    settings: dict[str, Any]
+    hardware: str
+    seed: int
+    variants: list[SweptVariant]
+    failures: list[str]
+
+
+def sweep_record(sweep: Sweep, store: Store) -> SweepRecord:
+    """The record of a sweep whose runs are finished. KeyError if one is not."""
+    found: list[SweptVariant] = []
+    for name, suite in sweep.suites():
+        variant, evaluation = sweep.variants[name], Evaluation(suite, store)
+        means = _geomeans(sweep, evaluation)
+        found.append(
+            SweptVariant(
+                name=name, machine=suite.machine, settings=variant.settings, why=variant.why, geomeans=means,
+                changes=_changes(found[0].geomeans if found else means, means),
+                runs=[SweptRun(speedup=evaluation.speedup(point, policy), result=evaluation.record(point, policy))
+                      for point in sweep.points for policy in dict.fromkeys((BASELINE, *sweep.policies))],
+            )
+        )  # fmt: skip
+    suite = sweep.suite
+    return SweepRecord(
+        sources=store.sources, machine=suite.machine, settings=dict(suite.settings), hardware=suite.hardware,
+        seed=suite.seed, variants=found,
+        failures=[f"{item.name}: {text}" for item in found for run in item.runs for text in failures(run.result)],
+    )  # fmt: skip
+
+
+def _geomeans(sweep: Sweep, evaluation: Evaluation) -> Geomeans:
+    def ratio(cause: str) -> float:
+        return geomean(evaluation.traffic_ratio(point, (cause,)) for point in sweep.points)
+
+    tracked = "t3-mca" in sweep.policies
+    return Geomeans(
+        speedups={policy: geomean(evaluation.speedups(sweep.points, policy)) for policy in sweep.policies},
+        gemm_reads=1 / ratio("gemm_read") if tracked else None,
+        data_movement=ratio("total") if tracked else None,
+    )
+
+
+def _changes(base: Geomeans, new: Geomeans) -> dict[str, float]:
+    """In percent, by policy and by ``gemm_reads`` and ``data_movement``."""
+    found: dict[str, float] = {name: 100 * (value / base.speedups[name] - 1) for name, value in new.speedups.items()}
+    for name in ("gemm_reads", "data_movement"):
+        before, after = getattr(base, name), getattr(new, name)
+        if before is not None and after is not None:
+            found[name] = 100 * (after / before - 1)
+    return found
+
+
+SENSITIVITY_POLICIES: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
+
+
+@lru_cache
+def assumptions() -> dict[str, Variant]:
+    """The named variants of ``variants.toml``: the machine's assumptions, changed one at a time."""
+    text = (resources.files(__package__) / "variants.toml").read_text(encoding="utf-8")
+    return {name: Variant.model_validate(entry) for name, entry in tomllib.loads(text).items()}
+
+
+def chosen_assumptions(names: Sequence[str]) -> dict[str, Variant]:
+    """The base and the variants called ``names``, or all. Raises ValueError for an unknown name."""
+    known = assumptions()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"--variants must name some of {', '.join(known)}, not {', '.join(unknown)}")
+    return {BASE: Variant()} | {name: known[name] for name in names or known}
+
+
+def product_of(texts: Sequence[str]) -> dict[str, Variant]:
+    """Every combination of ``key=value,value`` settings, the last key changing fastest.
+
+    Values are items of a TOML array, such as ``75,150`` or ``[[64, 64]],[[128, 64]]``, or bare words. Raises
+    ValueError for a text of another form, a repeated key or value, or more than MAX_COMBINATIONS.
+    """
+    axes: dict[str, list[tuple[str, Any]]] = {}
+    for text in texts:
+        key, _, values = text.partition("=")
+        if key in axes:
+            raise ValueError(f"--vary must name each key once, not {key} again")
+        names = _texts(values)
+        if not names or not all(names) or len(set(names)) != len(names):
+            raise ValueError(f"--vary must have the form section.key=value,value with different values, not {text!r}")
+        axes[key] = [(f"{key}={name}", parse_setting(f"{key}={name}")) for name in names]
+    combinations = list(itertools.product(*axes.values()))
+    if len(combinations) > MAX_COMBINATIONS:
+        raise ValueError(f"--vary makes {len(combinations)} machines; at most {MAX_COMBINATIONS} are run at once")
+    return {
+        ", ".join(name for name, _ in combination): Variant(settings=dict(setting for _, setting in combination))
+        for combination in combinations
+    }
+
+
+def _texts(values: str) -> list[str]:
+    """The values as text: items of a TOML array, or else words separated by commas. ValueError if they are too deep."""
+    try:
+        found = tomllib.loads(f"values = [{values}]")["values"]
+    except tomllib.TOMLDecodeError:
+        return [name.strip() for name in values.split(",")]
+    except RecursionError as error:
+        raise ValueError(f"--vary must not nest lists so deeply: {shortened(values)}") from error
+    # TOML has dates and times, which no machine takes; and it writes inf and nan in its own way.
+    return [json.dumps(item, default=str).replace("Infinity", "inf").replace("NaN", "nan") for item in found]
+
+
+MAX_COMBINATIONS = 256
+"""Most machines of one sweep: more is rather a mistake than a wish."""

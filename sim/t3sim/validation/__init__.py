@@ -1,0 +1,1 @@
+"""Models and hardware held against references; speed held against targets."""
