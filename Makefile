@@ -46,7 +46,7 @@ mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what
 	$(BIN)/python -m t3sim.pages.mutation_page
 
 area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
-	$(BIN)/python -m t3hdl.emit.area
+	$(BIN)/python -m t3hdl.export.area
 
 fpga: $(FPGA)  ## docs/boards-results.md: all boards, three seeds each (hours of a core; seeds in docs/fpga are kept)
 	$(BIN)/python -m t3sim.pages.boards_page

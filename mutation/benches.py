@@ -8,10 +8,10 @@ from typing import Any
 import test_alu_rtl as alu_tests
 import test_axi as axi_tests
 from amaranth.lib.wiring import Signature
+from t3formal.prover.mutation import SELECT, Mutant, Netlist
 from t3hdl.config import T3Config
-from t3hdl.formal.mutation import SELECT, Mutant, Netlist
-from t3hdl.layouts import Dtype, Op
-from t3hdl.signatures import alu_signature, axi_signature, word_map
+from t3hdl.interface.layouts import Dtype, Op
+from t3hdl.interface.signatures import alu_signature, axi_signature, word_map
 from t3sim.hardware.abi import Instance, PartType, part_words
 from t3sim.hardware.golden.backend import golden_hardware
 from t3sim.hardware.rtl.backend import CompiledPart

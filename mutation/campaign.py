@@ -21,12 +21,12 @@ sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "tests")]  # the stimulus that 
 
 from fates import Fate, explain, known, record, table
 from rich.console import Console
+from t3formal.prover.catalogue import all_proofs
+from t3formal.prover.equivalence import Comparison
+from t3formal.prover.mutant_proofs import noticed
+from t3formal.prover.mutation import Netlist
 from t3hdl.config import preset
-from t3hdl.emit.verilog import PARTS
-from t3hdl.formal.catalogue import all_proofs
-from t3hdl.formal.equivalence import Comparison
-from t3hdl.formal.mutant_proofs import noticed
-from t3hdl.formal.mutation import Netlist
+from t3hdl.export.verilog import PARTS
 from t3sim.common.output import write_atomically
 from t3sim.run.result import json_text
 

@@ -21,7 +21,7 @@ class Fate:
 
     ``bench`` : what the unit bench says, empty if it notices nothing. ``proofs`` : those that are violated.
     ``unproven`` : those that are no longer inductive. ``equivalence`` : the answer of
-    :mod:`t3hdl.formal.equivalence`, asked only if the bench notices nothing. ``explanation`` : why nothing notices it,
+    :mod:`t3formal.prover.equivalence`, asked only if no bench notices it. ``explanation`` : why nothing notices it,
     ``harmless`` : because it is no mistake.
     """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from words import Trace
 
 Cycles = np.ndarray

@@ -2,7 +2,7 @@
 
 import numpy as np
 from bins import LONG, MEDIUM, Bins, Cycles
-from t3hdl.layouts import COUNT_BITS
+from t3hdl.interface.layouts import COUNT_BITS
 from words import Trace
 
 RARE = {"tokens merged while waiting": MEDIUM, "largest sum": LONG}

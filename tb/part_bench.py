@@ -9,7 +9,7 @@ from episodes import episodes
 from job import Job
 from player import Player
 from t3hdl.config import T3Config
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.verilog import PARTS
 from t3sim.hardware.golden.backend import golden_hardware
 from words import Ports, Stream, Trace, all_streams
 

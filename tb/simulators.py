@@ -9,8 +9,8 @@ from typing import Any
 
 from job import Job
 from t3hdl.config import T3Config
-from t3hdl.emit.verilog import PARTS, write_verilog
-from t3hdl.signatures import word_map
+from t3hdl.export.verilog import PARTS, write_verilog
+from t3hdl.interface.signatures import word_map
 from t3sim.common.cache import digest
 from t3sim.hardware.rtl.toolchain import find_toolchain
 from wrapper import Top, wrap

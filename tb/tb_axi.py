@@ -9,7 +9,7 @@ from bins import Bins, Coverage, after
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from job import Job
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.verilog import PARTS
 from watch import Watch
 from words import Ports, all_streams
 

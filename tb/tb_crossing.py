@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import Timer, gather
 from cocotbext.axi import AxiLiteBus, AxiLiteRam, AxiResp
 from job import Job
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.verilog import PARTS
 from watch import Watch
 from words import Ports, Stream, Trace, all_streams
 

@@ -6,7 +6,7 @@ import cocotb
 from bins import MEDIUM, Bins, Cycles, after, config_bins, control, field_of, register, rises
 from part_bench import random_traffic
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from words import Trace
 
 CLASSES = {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5}

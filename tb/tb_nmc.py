@@ -7,7 +7,7 @@ import numpy as np
 from bins import MEDIUM, Bins, Cycles, after, again
 from part_bench import random_traffic
 from t3hdl.config import DTYPES, T3Config
-from t3hdl.layouts import Dtype, Op
+from t3hdl.interface.layouts import Dtype, Op
 from words import Trace
 
 DISTANCES = range(6)

@@ -6,8 +6,8 @@ import cocotb
 from bins import LONG, MEDIUM, Bins, Cycles, after, config_bins, control, field_of, register
 from part_bench import random_traffic
 from t3hdl.config import NO_LIMIT, T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import Op
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op
 from words import Trace
 
 ARBITER_RESET = 127 << regs.Arbiter["threshold"].offset

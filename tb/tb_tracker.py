@@ -7,7 +7,7 @@ import numpy as np
 from bins import MEDIUM, Bins, Cycles, after, again, changes, config_bins, control, rises, writes
 from part_bench import random_traffic
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from words import Trace
 
 KEY = ("context", "epoch", "row", "col", "wf")

@@ -8,7 +8,7 @@ import numpy as np
 from bins import LONG, MEDIUM, Bins, Cycles, after, again, changes, config_bins, control, field_of, register, rises
 from part_bench import random_traffic
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from words import Trace
 
 QUOTA_RESET = 16 | 64 << regs.Quota["slots"].offset | 255 << regs.Quota["credits"].offset

@@ -11,7 +11,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from job import Job
 from t3hdl.config import T3Config
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.verilog import PARTS
 from unit_host import Bus, Host
 from unit_machine import Machine
 from unit_operator import Operator

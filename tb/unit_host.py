@@ -9,8 +9,8 @@ from cocotbext.axi import AxiLiteMaster, AxiProt, AxiResp
 from golden_bench import unpack
 from stimulus import pack
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ContextStatus
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ContextStatus
 from unit_job import LINES, Job
 from unit_machine import Fields, Machine
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from stimulus import pack
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
 from unit_machine import Fields, Sent
 
 ROWS = 3

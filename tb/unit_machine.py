@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from golden_bench import unpack
 from t3hdl.config import NO_LIMIT, T3Config
-from t3hdl.layouts import DmaCommand, MemoryRequest, Route
+from t3hdl.interface.layouts import DmaCommand, MemoryRequest, Route
 from words import Ports
 
 REQUESTS = ("compute_read", "compute_write", "comm_read", "comm_write")

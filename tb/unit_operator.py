@@ -4,8 +4,8 @@ import random
 
 from golden_bench import unpack
 from stimulus import pack
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import Stuck
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Stuck
 from unit_host import Host
 
 COUNTERS = (

@@ -1,7 +1,8 @@
 """Ports of a part as 64-bit words: what model, simulator and checks have in common.
 
-A part's inputs of one cycle are one row of words, its outputs another (:func:`t3hdl.signatures.word_map`). Traces are
-arrays of such rows, one per cycle, so that everything that looks at them works on thousands of cycles at a time.
+A part's inputs of one cycle are one row of words, its outputs another (:func:`t3hdl.interface.signatures.word_map`).
+Traces are arrays of such rows, one per cycle, so that everything that looks at them works on thousands of cycles at a
+time.
 """
 
 import re
@@ -12,7 +13,7 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
 from amaranth.lib.wiring import Signature
-from t3hdl.signatures import WordMap, word_map
+from t3hdl.interface.signatures import WordMap, word_map
 
 Place = tuple[int, int]
 """First word and width in bits of a port."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from t3hdl.config import T3Config
-from t3hdl.emit.assertions import assertions
-from t3hdl.emit.verilog import PARTS, write_verilog
-from t3hdl.signatures import WordMap, word_map
+from t3hdl.export.assertions import assertions
+from t3hdl.export.verilog import PARTS, write_verilog
+from t3hdl.interface.signatures import WordMap, word_map
 from t3sim.hardware.rtl.toolchain import find_toolchain
 from t3sim.hardware.rtl.wrapper import wrapper
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import cfunc
 from t3hdl.config import T3Config
-from t3hdl.signatures import alu_signature, word_map
+from t3hdl.interface.signatures import alu_signature, word_map
 from t3sim.hardware.abi import CALL, NativeFunction, PartType
 from t3sim.hardware.golden.arithmetic import LANE_BITS, lane
 from t3sim.hardware.golden.words import int64_at, ports_of

@@ -8,8 +8,8 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
 from amaranth.lib.wiring import Signature
-from t3hdl.layouts import ConfigWrite
-from t3hdl.signatures import word_map
+from t3hdl.interface.layouts import ConfigWrite
+from t3hdl.interface.signatures import word_map
 from t3sim.hardware.abi import Instance, NativeFunction, PartType
 
 

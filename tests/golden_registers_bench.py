@@ -2,9 +2,9 @@
 
 from golden_bench import Bench, pack, unpack
 from t3hdl.config import T3Config, preset
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import ConfigWrite, ContextStatus
-from t3hdl.signatures import registers_signature
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import ConfigWrite, ContextStatus
+from t3hdl.interface.signatures import registers_signature
 from t3sim.hardware.golden.registers import registers as golden
 
 SMALL = preset("small", ranges=2, contexts=3, wavefronts=3, descriptors=8)

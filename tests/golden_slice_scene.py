@@ -2,9 +2,9 @@
 
 from golden_bench import Bench, pack, unpack
 from t3hdl.config import preset
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import Dtype, MemoryRequest, Op
-from t3hdl.signatures import slice_signature
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import Dtype, MemoryRequest, Op
+from t3hdl.interface.signatures import slice_signature
 from t3sim.hardware.golden.slice import slice as golden
 
 PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")

@@ -2,9 +2,9 @@
 
 from golden_bench import Bench, pack, unpack
 from t3hdl.config import T3Config, preset
-from t3hdl.control import register_map
-from t3hdl.layouts import ChunkDone, ConfigWrite, SlotLoad, TileDone, Token
-from t3hdl.signatures import tracker_signature
+from t3hdl.interface import register_map
+from t3hdl.interface.layouts import ChunkDone, ConfigWrite, SlotLoad, TileDone, Token
+from t3hdl.interface.signatures import tracker_signature
 from t3sim.hardware.golden.tracker import tracker
 
 LINES = 6

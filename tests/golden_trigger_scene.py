@@ -2,8 +2,8 @@
 
 from golden_bench import Bench, pack, unpack
 from t3hdl.config import T3Config, preset
-from t3hdl.control import register_map
-from t3hdl.layouts import (
+from t3hdl.interface import register_map
+from t3hdl.interface.layouts import (
     ChunkDone,
     ChunkKind,
     ConfigWrite,
@@ -15,7 +15,7 @@ from t3hdl.layouts import (
     Stuck,
     TileDone,
 )
-from t3hdl.signatures import trigger_signature
+from t3hdl.interface.signatures import trigger_signature
 from t3sim.hardware.golden.trigger import trigger
 
 CONTEXT = 1

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 from float_reference import BF16, FP16, FP32, add, maximum, minimum
-from t3hdl.layouts import Dtype, Op
+from t3hdl.interface.layouts import Dtype, Op
 
 ALL_BYTES = (1 << 32) - 1
 FORMATS = {Dtype.FP16: FP16, Dtype.BF16: BF16, Dtype.FP32: FP32}

@@ -3,11 +3,11 @@
 from amaranth.hdl import Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
-from t3hdl.boards.selftest import SelfTest
-from t3hdl.boards.tracker_only_test import TrackerOnlyTest
-from t3hdl.boards.tracker_test import TrackerTest
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import Op, TileDone
+from t3fpga.selftest.selftest import SelfTest
+from t3fpga.selftest.tracker_only_test import TrackerOnlyTest
+from t3fpga.selftest.tracker_test import TrackerTest
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op, TileDone
 
 
 class Mistaken(wiring.Component):

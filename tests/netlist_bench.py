@@ -1,8 +1,8 @@
 """The netlist that Yosys makes of a design for an FPGA, with the vendor's cell models that Yosys ships, as Verilog."""
 
 from amaranth.back import rtlil
-from t3hdl.formal.named_netlist import through
-from t3hdl.formal.netlist import package_folder
+from t3formal.prover.named_netlist import through
+from t3formal.prover.netlist import package_folder
 
 _SYNTHESIS = {
     "iCE40HX": ("synth_ice40 -top {top}", "-D ICE40_HX", "ice40/cells_sim.v"),

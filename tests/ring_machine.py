@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from t3hdl.config import T3Config
-from t3hdl.layouts import DmaCommand, Dtype, MemoryRequest, NmcRequest, Op, Route, channel_of
+from t3hdl.interface.layouts import DmaCommand, Dtype, MemoryRequest, NmcRequest, Op, Route, channel_of
 from t3sim.hardware.abi import Instance
 
 LINK_LATENCY = 40

@@ -2,9 +2,9 @@
 
 import re
 
-from t3hdl.formal.catalogue import chosen_proofs
-from t3hdl.formal.check import check
-from t3hdl.formal.proof import Task
+from t3formal.prover.catalogue import chosen_proofs
+from t3formal.prover.check import check
+from t3formal.prover.proof import Task
 
 
 def in_cell(text, *, module, having, old, new):

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from t3hdl.emit.verilog import write_verilog
-from t3hdl.signatures import word_map
+from t3hdl.export.verilog import write_verilog
+from t3hdl.interface.signatures import word_map
 from t3sim.hardware.abi import Instance
 from t3sim.hardware.rtl.backend import CompiledPart
 from t3sim.hardware.rtl.build import library

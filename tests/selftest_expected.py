@@ -10,8 +10,8 @@ from selftest_reference import (
     dropped,
     dropped_of_tracker,
 )
-from t3hdl.boards.tracker_only_test import TrackerOnlyTest
-from t3hdl.boards.tracker_test import TrackerTest
+from t3fpga.selftest.tracker_only_test import TrackerOnlyTest
+from t3fpga.selftest.tracker_test import TrackerTest
 from t3hdl.config import T3Config
 
 

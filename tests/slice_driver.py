@@ -2,9 +2,9 @@
 
 from stream_checks import Bench
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import Dtype, Op
-from t3hdl.memory_side.slice import MemorySlice
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Dtype, Op
+from t3hdl.slice.slice import MemorySlice
 
 PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")
 TILE = {"context": 3, "row": 5, "col": 9, "wf": 1, "right": 1, "bottom": 0}

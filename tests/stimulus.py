@@ -12,8 +12,8 @@ from amaranth.hdl import Shape
 from amaranth.lib import data
 from lockstep import Lockstep
 from t3hdl.config import NO_LIMIT, T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import TIME_BITS, ConfigWrite
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import TIME_BITS, ConfigWrite
 
 TILES = 8
 """Rows and columns of tiles in the random outputs."""

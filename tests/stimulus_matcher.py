@@ -6,8 +6,8 @@ from lockstep import Lockstep
 from stimulus import pack
 from stimulus_ranges import REGION, Ranges
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkKind
 
 
 class Matcher(Ranges):

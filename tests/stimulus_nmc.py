@@ -5,7 +5,7 @@ import random
 from lockstep import Lockstep
 from stimulus import Stimulus, pack
 from t3hdl.config import T3Config
-from t3hdl.layouts import LINE_BYTES, NmcRequest, Op
+from t3hdl.interface.layouts import LINE_BYTES, NmcRequest, Op
 
 SPECIAL = (
     (16, (0, 1, 0x3FF, 0x400, 0x401, 0x3C00, 0x7BFF, 0x7C00, 0x7E00, 0x7D01)),

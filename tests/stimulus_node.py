@@ -5,7 +5,7 @@ import random
 from lockstep import Lockstep
 from stimulus import TILES, Stimulus, pack
 from t3hdl.config import T3Config
-from t3hdl.layouts import Token
+from t3hdl.interface.layouts import Token
 
 NAME = range(Token["n"].offset)
 """Bits of a token that name its tile."""

@@ -6,8 +6,8 @@ from amaranth.hdl import Shape
 from lockstep import Lockstep
 from stimulus import TILES, Stimulus, pack
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import LINE_BITS, MemoryRequest, Op
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import LINE_BITS, MemoryRequest, Op
 
 BASES = (0x20, 0x20, 0x40, 0x80, 0xC0)
 LIMITS = (0x40, 0x80, 0xC0, 0xF0, 0xFF)

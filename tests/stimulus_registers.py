@@ -5,8 +5,8 @@ import random
 from lockstep import Lockstep
 from stimulus import Stimulus, pack
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ContextStatus
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ContextStatus
 
 _NAMED = (
     regs.ID, regs.STATUS, regs.ARBITER, regs.THRESHOLDS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.THRESHOLD,

@@ -6,8 +6,8 @@ from lockstep import Lockstep
 from stimulus import pack
 from stimulus_ranges import Ranges
 from t3hdl.config import NO_LIMIT, T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ConfigWrite, MemoryRequest, Op
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ConfigWrite, MemoryRequest, Op
 
 NAME = range(MemoryRequest["wf"].offset, MemoryRequest["tag"].offset)
 """Bits of a request that name its tile."""

@@ -5,8 +5,8 @@ import random
 from lockstep import Lockstep
 from stimulus import TILES, Stimulus, pack
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkDone, ConfigWrite, SlotLoad, Token
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkDone, ConfigWrite, SlotLoad, Token
 
 SIDE = range(SlotLoad["row0"].width)
 """Bits of a tile's row or column."""

@@ -6,8 +6,8 @@ from collections import deque
 from lockstep import Lockstep
 from stimulus import TILES, Stimulus, pack
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkDone, ChunkKind, ContextStatus, DmaCommand, SlotLoad, TileDone
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkDone, ChunkKind, ContextStatus, DmaCommand, SlotLoad, TileDone
 
 
 class Trigger(Stimulus):

@@ -14,7 +14,7 @@ from amaranth.lib import data
 from amaranth.lib.memory import MemoryData
 from amaranth.lib.wiring import In
 from amaranth.sim import Simulator
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 
 
 def _registers(fragment: Any) -> Iterator[Any]:

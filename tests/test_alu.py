@@ -7,8 +7,8 @@ import pytest
 from amaranth.sim import Simulator
 from line_reference import NAMES, Request, combine, random_line, random_mask
 from t3hdl.config import preset
-from t3hdl.layouts import Dtype, Op
-from t3hdl.near_memory.alu import NmcAlu
+from t3hdl.interface.layouts import Dtype, Op
+from t3hdl.nmc.alu import NmcAlu
 
 ALL_DTYPES = tuple(NAMES.values())
 

@@ -8,8 +8,8 @@ from float_reference import INEXACT, INVALID, OVERFLOW
 from line_reference import ALL_BYTES, FORMATS, Request, combine, random_line, random_mask, width_of
 from system_cases import missing_compiler
 from t3hdl.config import T3Config, preset
-from t3hdl.layouts import Dtype, Op
-from t3hdl.signatures import alu_signature, word_map
+from t3hdl.interface.layouts import Dtype, Op
+from t3hdl.interface.signatures import alu_signature, word_map
 from t3sim.hardware.abi import Instance
 from t3sim.hardware.rtl.backend import compiled_part
 from test_float import specials

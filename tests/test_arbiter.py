@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 from t3hdl.config import NO_LIMIT
-from t3hdl.layouts import NEVER
-from t3hdl.memory_side.arbiter import StreamArbiter
+from t3hdl.interface.layouts import NEVER
+from t3hdl.slice.arbiter import StreamArbiter
 
 _MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 100, "burst": 0}
 _PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")

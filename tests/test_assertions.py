@@ -9,8 +9,8 @@ import re
 
 import pytest
 from assertion_bench import CheckedLibrary, CheckedPart, Fault, Traffic, checked_library
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import DmaCommand, MemoryRequest, Op, channel_of
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import DmaCommand, MemoryRequest, Op, channel_of
 from test_core import CONFIG, CONTEXT, KINDS, access, accesses, lines_of, programme
 
 pytestmark = [

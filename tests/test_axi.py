@@ -8,9 +8,9 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 from t3hdl.config import preset
-from t3hdl.control.axi import OKAY, SLVERR, AxiLitePort
-from t3hdl.control.crossing import AxiLiteCrossing
-from t3hdl.signatures import AXI
+from t3hdl.interface.signatures import AXI
+from t3hdl.registers.axi import OKAY, SLVERR, AxiLitePort
+from t3hdl.registers.crossing import AxiLiteCrossing
 
 CONFIG = preset("small")
 BAD = 0x800

@@ -13,9 +13,9 @@ from netlist_bench import netlist
 from selftest_bench import OPTIONS, Board, compiled_text
 from selftest_expected import check_dropped, check_good
 from selftest_reference import next_seed
-from t3hdl.boards.platforms import BOARDS
-from t3hdl.boards.rounds import FIRST_SEED
-from t3hdl.boards.selftest import SelfTest
+from t3fpga.build.platforms import BOARDS
+from t3fpga.selftest.rounds import FIRST_SEED
+from t3fpga.selftest.selftest import SelfTest
 from t3hdl.config import preset
 
 pytestmark = pytest.mark.slow  # a synthesis each, and a netlist of ten thousand cells and more to compile

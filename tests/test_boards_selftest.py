@@ -9,11 +9,11 @@ from mistaken_designs import MISTAKES, Mistaken
 from selftest_bench import OPTIONS, Board, compiled
 from selftest_expected import check_dropped, check_good
 from selftest_reference import next_seed
-from t3hdl.boards.rounds import FIRST_SEED
-from t3hdl.boards.selftest import SelfTest
-from t3hdl.boards.tracker_only_test import TrackerOnlyTest
-from t3hdl.boards.tracker_test import TrackerTest
-from t3hdl.boards.uart import Uart
+from t3fpga.selftest.rounds import FIRST_SEED
+from t3fpga.selftest.selftest import SelfTest
+from t3fpga.selftest.tracker_only_test import TrackerOnlyTest
+from t3fpga.selftest.tracker_test import TrackerTest
+from t3fpga.selftest.uart import Uart
 from t3hdl.config import preset
 
 pytestmark = pytest.mark.slow  # each compiles a whole design

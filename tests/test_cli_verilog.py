@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from t3hdl.emit import verilog
+from t3hdl.export import verilog
 from t3sim.common.manifest import MANIFEST
 from test_cli import fails, t3
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface.layouts import ChunkKind
 from t3sim.collective.ring import ChunkMap, closed_forms, ring_maps, ring_next, ring_order
 
 RINGS = (2, 3, 4, 5, 8, 16, 64)

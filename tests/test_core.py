@@ -11,9 +11,9 @@ from dataclasses import replace
 import pytest
 from stream_checks import Bench, run
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
 from t3hdl.core import T3Core
-from t3hdl.layouts import ChunkKind, Dtype, Op, channel_of
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkKind, Dtype, Op, channel_of
 
 CONFIG = preset("small")
 TINY = replace(CONFIG, slices=1, node_inputs=1, ranges=1, tracker_banks=1, descriptors=4)

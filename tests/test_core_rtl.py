@@ -8,11 +8,11 @@ import stream_checks
 from amaranth.hdl import Value
 from amaranth.lib.wiring import In
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
 from t3hdl.core import T3Core
-from t3hdl.emit.verilog import write_verilog
-from t3hdl.layouts import Op
-from t3hdl.signatures import core_signature, word_map
+from t3hdl.export.verilog import write_verilog
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op
+from t3hdl.interface.signatures import core_signature, word_map
 from t3sim.hardware.abi import Instance
 from t3sim.hardware.rtl import build as rtl_build
 from t3sim.hardware.rtl.backend import CompiledPart

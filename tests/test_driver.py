@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 from t3hdl.config import T3Config, preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkKind, Dtype, Op
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkKind, Dtype, Op
 from t3sim.collective.driver import Driver, pack
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.machine.files import load_machine

@@ -23,10 +23,10 @@ from c_driver import (
 )
 from ring_machine import Gpu, Output, Ring, lines_of
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.emit.verilog import PARTS, write_verilog
-from t3hdl.layouts import Dtype, Op
-from t3hdl.signatures import nmc_signature, unit_signature, word_map
+from t3hdl.export.verilog import PARTS, write_verilog
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Dtype, Op
+from t3hdl.interface.signatures import nmc_signature, unit_signature, word_map
 from t3sim.hardware.abi import Instance
 from t3sim.hardware.rtl import build as rtl_build
 from t3sim.hardware.rtl.backend import CompiledPart

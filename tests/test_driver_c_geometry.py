@@ -5,7 +5,7 @@ import random
 
 import pytest
 from c_driver import ENODEV, ERANGE, OK, READ, WRITE, Bus, Chunk, COutput, Device, Job, compiled
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from t3sim.inputs import geometry
 
 BLOCKS = 64

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numba import njit
-from t3hdl.layouts import LINE_BITS, channel_of, local_line
+from t3hdl.interface.layouts import LINE_BITS, channel_of, local_line
 from t3sim.engine.requests import channel_of_line, local_line_of
 
 SLICES = (1, 2, 4, 8, 16, 32, 64)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from stream_checks import Bench, run
 from t3hdl.config import preset
-from t3hdl.layouts import EventKind
-from t3hdl.tracking.event_queue import Event, EventQueue
+from t3hdl.interface.layouts import EventKind
+from t3hdl.tracker.event_queue import Event, EventQueue
 from upsets import flip
 
 LIMIT = 65536

@@ -112,7 +112,7 @@ def test_the_digest_of_the_sources_covers_simulator_and_hardware_but_not_the_rep
     source_digest()
     for part in (
         "t3sim/engine/llc.py", "t3sim/hardware/golden/slice/arbiter.py", "t3sim/hardware/rtl/backend.py",
-        "t3hdl/tracking/tracker.py", "t3sim/run/plan.py",
+        "t3hdl/tracker/tracker.py", "t3sim/run/plan.py",
     ):  # fmt: skip
         assert any(path.endswith(part) for path in seen), part
     assert not any(f"/t3sim/{room}/" in path for room in ("study", "pages", "cli") for path in seen)

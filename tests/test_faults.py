@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from system_cases import ODD, missing_compiler, request
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from t3sim.cli.main import main
 from t3sim.engine.unit import DONE_MASK
 from t3sim.engine.words import TRIGGER

@@ -10,8 +10,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
 from float_reference import BF16, FP16, FP32, INEXACT, INVALID, OVERFLOW, Format, add, maximum, minimum
-from t3hdl.near_memory import float as hardware
-from t3hdl.near_memory.float import FloatFormat, FloatUnit
+from t3hdl.nmc import float as hardware
+from t3hdl.nmc.float import FloatFormat, FloatUnit
 
 LANES = 32
 FORMATS = {"fp16": FP16, "bf16": BF16, "fp32": FP32}

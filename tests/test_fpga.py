@@ -19,13 +19,13 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
-from t3hdl.boards import build as build_module
-from t3hdl.boards import netlist, tools
-from t3hdl.boards.build import MEMORIES, Build
-from t3hdl.boards.platforms import BOARDS, PROGRAMMERS, UART, Board, OnBoard
-from t3hdl.boards.tools import ToolError
+from t3formal.prover.netlist import run_yosys
+from t3fpga.build import build as build_module
+from t3fpga.build import netlist, tools
+from t3fpga.build.build import MEMORIES, Build
+from t3fpga.build.platforms import BOARDS, PROGRAMMERS, UART, Board, OnBoard
+from t3fpga.build.tools import ToolError
 from t3hdl.config import PRESETS
-from t3hdl.formal.netlist import run_yosys
 from t3sim.cli import main as cli
 from t3sim.pages import boards_page
 

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from t3hdl.boards import netlist, tools
-from t3hdl.boards.tools import Stopped, ToolError, Tools
+from t3fpga.build import netlist, tools
+from t3fpga.build.tools import Stopped, ToolError, Tools
 
 REPORT = json.loads((Path(__file__).parent / "fpga" / "report.json").read_text())
 """nextpnr's report on a counter and a register in a ``test.unit.core``, for LFE5U-25F."""

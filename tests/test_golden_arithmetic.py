@@ -5,7 +5,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from float_reference import INEXACT, INVALID, OVERFLOW
-from t3hdl.layouts import Dtype, Op
+from t3hdl.interface.layouts import Dtype, Op
 from t3sim.validation.alu_cases import Cases, expected, lane_type, random_pairs
 
 FORMATS = {Dtype.FP16: exact.FP16, Dtype.BF16: exact.BF16, Dtype.FP32: exact.FP32}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from golden_bench import Bench, pack, unpack
 from t3hdl.config import preset
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import NEVER, ChunkKind, ConfigWrite, MemoryRequest, Op, Route
-from t3hdl.signatures import matcher_signature
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import NEVER, ChunkKind, ConfigWrite, MemoryRequest, Op, Route
+from t3hdl.interface.signatures import matcher_signature
 from t3sim.hardware.golden import matcher as golden
 
 BASE, LIMIT = 0x10_0000_0000, 0x10_0000_1000  # above 32 bits

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from golden_bench import Bench, pack
 from t3hdl.config import preset
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import NEVER, ConfigWrite
-from t3hdl.signatures import monitor_signature
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import NEVER, ConfigWrite
+from t3hdl.interface.signatures import monitor_signature
 from t3sim.hardware.golden import monitor as golden
 
 ARM = pack(ConfigWrite, address=registers.CONTROL, data=pack(registers.Control, arm=1, descriptors=1))

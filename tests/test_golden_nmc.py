@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from golden_bench import Bench, pack
 from t3hdl.config import DTYPES, preset
-from t3hdl.layouts import NEVER, Dtype, NmcRequest, Op
-from t3hdl.signatures import nmc_signature
+from t3hdl.interface.layouts import NEVER, Dtype, NmcRequest, Op
+from t3hdl.interface.signatures import nmc_signature
 from t3sim.hardware.golden import nmc
 
 ALL = (1 << 32) - 1

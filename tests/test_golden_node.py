@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 from golden_bench import Bench, pack, unpack
-from t3hdl.layouts import NEVER, Token
-from t3hdl.signatures import node_signature
+from t3hdl.interface.layouts import NEVER, Token
+from t3hdl.interface.signatures import node_signature
 from t3sim.hardware.golden import node
 
 SIZES = [(1, 1), (2, 1), (8, 1), (16, 1), (2, 2), (8, 4), (16, 8)]

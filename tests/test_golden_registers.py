@@ -5,8 +5,8 @@ import pytest
 from golden_bench import pack, unpack
 from golden_registers_bench import ALL_ONES, OWN, SMALL, access, control, is_written, make, read, sticky
 from t3hdl.config import T3Config, preset
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import NEVER
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import NEVER
 from t3sim.hardware.golden.registers.state import S
 
 RESET = {

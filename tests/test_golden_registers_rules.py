@@ -14,8 +14,8 @@ from golden_registers_bench import (
     read,
     sticky,
 )
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import Stuck, Violation
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import Stuck, Violation
 
 DESCRIPTOR_3 = registers.DESCRIPTOR + 3 * registers.DESCRIPTOR_STRIDE
 ATTRIBUTES = registers.RANGE + 16

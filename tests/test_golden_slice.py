@@ -19,8 +19,8 @@ from golden_slice_scene import (
     set_range,
     update,
 )
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import NEVER, ConfigWrite, Dtype, MemoryRequest, Op, Token
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import NEVER, ConfigWrite, Dtype, MemoryRequest, Op, Token
 from t3sim.hardware.golden.slice.arbiter import S
 
 

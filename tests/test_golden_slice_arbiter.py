@@ -3,7 +3,7 @@
 import pytest
 from golden_bench import Bench
 from golden_slice_scene import drain, make, out, request, set_arbiter
-from t3hdl.layouts import Op
+from t3hdl.interface.layouts import Op
 
 
 def test_stream_alternates_write_first():

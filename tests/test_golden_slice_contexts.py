@@ -3,8 +3,8 @@
 import pytest
 from golden_bench import fields, pack, unpack
 from golden_slice_scene import BASE, LIMIT, PORTS, abort, arm, make, out, performed, request, set_range, update
-from t3hdl.control import register_map as registers
-from t3hdl.layouts import ConfigWrite, MemoryRequest, Op, Token
+from t3hdl.interface import register_map as registers
+from t3hdl.interface.layouts import ConfigWrite, MemoryRequest, Op, Token
 from t3sim.hardware.golden.slice.arbiter import S
 
 

@@ -3,7 +3,7 @@
 import pytest
 from golden_bench import fields, unpack
 from golden_slice_scene import drain, make, out, performed, request, set_range, tokens, update
-from t3hdl.layouts import MemoryRequest, Op, Token
+from t3hdl.interface.layouts import MemoryRequest, Op, Token
 
 
 def test_count_accepted_makes_a_token_at_the_transfer():

@@ -7,9 +7,9 @@ import pytest
 from golden_bench import Bench, pack
 from golden_tracker_scene import LINES, STICKY, Scene, fill_set, live
 from t3hdl.config import preset
-from t3hdl.control import register_map
-from t3hdl.layouts import NEVER, ConfigWrite, SlotLoad, Token
-from t3hdl.signatures import tracker_signature
+from t3hdl.interface import register_map
+from t3hdl.interface.layouts import NEVER, ConfigWrite, SlotLoad, Token
+from t3hdl.interface.signatures import tracker_signature
 from t3sim.hardware.golden.tracker import tracker
 
 

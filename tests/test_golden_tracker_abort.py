@@ -4,8 +4,8 @@ import pytest
 from golden_bench import pack
 from golden_tracker_scene import LINES, Scene, control, fill_set, live
 from t3hdl.config import preset
-from t3hdl.control import register_map
-from t3hdl.layouts import NEVER, ConfigWrite, SlotLoad
+from t3hdl.interface import register_map
+from t3hdl.interface.layouts import NEVER, ConfigWrite, SlotLoad
 
 SMALL = preset("small")
 ROWS = SMALL.sets_per_bank

@@ -4,7 +4,7 @@ import pytest
 from golden_bench import pack
 from golden_tracker_scene import LINES, Scene, fill_set
 from t3hdl.config import preset
-from t3hdl.layouts import Token
+from t3hdl.interface.layouts import Token
 
 
 def overflowed(expected: int, **overrides: int) -> Scene:

@@ -4,8 +4,8 @@ import pytest
 from golden_bench import pack, unpack
 from golden_tracker_scene import LINES, STICKY, Scene, fill_set, live
 from t3hdl.config import preset
-from t3hdl.control import register_map
-from t3hdl.layouts import ConfigWrite
+from t3hdl.interface import register_map
+from t3hdl.interface.layouts import ConfigWrite
 
 ROWS = preset("small").sets_per_bank
 SELECT_0 = pack(ConfigWrite, address=register_map.DEBUG_SELECT, data=0)

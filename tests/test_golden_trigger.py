@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from golden_trigger_scene import BLOCKS, CHUNK, LOAD_AFTER_ARM, Scene, live
 from t3hdl.config import preset
-from t3hdl.layouts import NEVER, ChunkKind
+from t3hdl.interface.layouts import NEVER, ChunkKind
 
 
 def test_reset():

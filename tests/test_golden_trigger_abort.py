@@ -3,7 +3,7 @@
 import pytest
 from golden_bench import pack
 from golden_trigger_scene import BLOCKS, CONTEXT, LOAD_AFTER_ARM, Scene, live
-from t3hdl.layouts import NEVER, ChunkDone
+from t3hdl.interface.layouts import NEVER, ChunkDone
 
 ONE_TILE = {"tiles_inner": 1, "tiles_bottom": 1, "tiles_right": 1}
 """Every block fires with its first tile."""

@@ -2,7 +2,7 @@
 
 import pytest
 from golden_trigger_scene import BLOCKS, LOAD_AFTER_ARM, Scene, live
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface.layouts import ChunkKind
 
 ROWS_AND_COLS = ((8, 16), (10, 16), (8, 18), (10, 18))
 """The first tile of each block of the usual chunk."""

@@ -3,7 +3,7 @@
 import pytest
 from golden_bench import pack
 from golden_trigger_scene import BLOCKS, CHUNK, LOAD_AFTER_ARM, Scene, live
-from t3hdl.layouts import ChunkDone, ChunkKind, TileDone
+from t3hdl.interface.layouts import ChunkDone, ChunkKind, TileDone
 
 
 def test_a_local_slot_is_free_two_cycles_after_its_chunk():

@@ -12,8 +12,8 @@ from amaranth.lib import data
 from golden_bench import pack, unpack
 from numba import njit
 from t3hdl.config import T3Config
-from t3hdl.layouts import ConfigWrite, MemoryRequest
-from t3hdl.signatures import tracker_signature, word_map
+from t3hdl.interface.layouts import ConfigWrite, MemoryRequest
+from t3hdl.interface.signatures import tracker_signature, word_map
 from t3sim.hardware.golden import words
 
 PARTS = ("slice", "matcher", "node", "tracker", "trigger", "monitor", "registers", "nmc")

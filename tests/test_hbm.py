@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hbm_reference import reorderings, run, violations
-from t3hdl.layouts import LineOrder
-from t3hdl.layouts import dram_address as dram_address_of
+from t3hdl.interface.layouts import LineOrder
+from t3hdl.interface.layouts import dram_address as dram_address_of
 from t3sim.dram.hbm import (
     FOREVER,
     READ,

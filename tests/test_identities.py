@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from sample_result import sample_result
 from system_cases import EVEN, ODD, request
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from t3sim.collective.driver import Driver
 from t3sim.inputs.geometry import Blocks, Chunk
 from t3sim.run.identities import identities

@@ -2,8 +2,8 @@
 
 import pytest
 from t3hdl.config import T3Config
-from t3hdl.layouts import MemoryRequest, Violation
-from t3hdl.signatures import core_signature, word_map
+from t3hdl.interface.layouts import MemoryRequest, Violation
+from t3hdl.interface.signatures import core_signature, word_map
 from t3sim.hardware.abi import Hardware, Instance
 from t3sim.hardware.backends import open_hardware
 from test_core import CONFIG, TINY

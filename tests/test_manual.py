@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import pytest
 from amaranth.lib.wiring import Component, Out
 from t3hdl.config import preset
-from t3hdl.emit import manual
-from t3hdl.emit.module_ports import module_ports
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export import manual
+from t3hdl.export.module_ports import module_ports
+from t3hdl.export.verilog import PARTS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -26,7 +26,7 @@ def parts_are_gone_while_warnings_are_off():
 
 
 def test_page_of_parts_is_current():
-    """After a change of a port, a docstring or a latency: python -m t3hdl.emit.manual."""
+    """After a change of a port, a docstring or a latency: python -m t3hdl.export.manual."""
     assert manual.PAGE.read_text(encoding="utf-8") == manual.page()
 
 

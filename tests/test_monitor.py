@@ -6,9 +6,9 @@
 import pytest
 from stream_checks import Bench, run
 from t3hdl.config import NO_LIMIT, preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import NEVER
-from t3hdl.memory_side.arbiter import OccupancyMonitor
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import NEVER
+from t3hdl.slice.arbiter import OccupancyMonitor
 
 
 def _monitor() -> OccupancyMonitor:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from system_cases import missing_compiler
+from t3formal.prover.aiger import Graph
+from t3formal.prover.catalogue import chosen_proofs
+from t3formal.prover.equivalence import Comparison
+from t3formal.prover.mutant_proofs import noticed
+from t3formal.prover.mutation import Mutant, Netlist
 from t3hdl.config import preset
-from t3hdl.formal.aiger import Graph
-from t3hdl.formal.catalogue import chosen_proofs
-from t3hdl.formal.equivalence import Comparison
-from t3hdl.formal.mutant_proofs import noticed
-from t3hdl.formal.mutation import Mutant, Netlist
 
 sys.path.append(str(Path(__file__).parents[1] / "mutation"))
 

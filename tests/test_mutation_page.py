@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.verilog import PARTS
 from t3sim.pages import mutation_page
 
 sys.path.append(str(Path(__file__).parents[1] / "mutation"))

@@ -8,8 +8,8 @@ import pytest
 from amaranth.sim import Simulator
 from line_reference import ALL_BYTES, Request, after, byte_mask, combine, random_line, random_mask, updates
 from t3hdl.config import preset
-from t3hdl.layouts import Dtype, NmcRequest, Op
-from t3hdl.near_memory.nmc import NmcUnit
+from t3hdl.interface.layouts import Dtype, NmcRequest, Op
+from t3hdl.nmc.nmc import NmcUnit
 
 
 def simulate(dut, *testbenches):

@@ -8,7 +8,7 @@ from lockstep import Lockstep
 from part_stimulus import STIMULI
 from stimulus import pack
 from t3hdl.config import T3Config, preset
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from t3sim.hardware.abi import PartType
 from t3sim.hardware.golden.backend import golden_hardware
 from t3sim.hardware.rtl.backend import compiled_part

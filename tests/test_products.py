@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import preset
-from t3hdl.control import rdl
-from t3hdl.emit import area, synthesis
-from t3hdl.emit.module_ports import Port, module_streams, pulses
-from t3hdl.emit.synthesis import Area, SynthesisError
-from t3hdl.emit.verilog import PARTS, generate
+from t3hdl.export import area, synthesis
+from t3hdl.export.module_ports import Port, module_streams, pulses
+from t3hdl.export.synthesis import Area, SynthesisError
+from t3hdl.export.verilog import PARTS, generate
+from t3hdl.interface import rdl
 
 SMALL = preset("small")
 NEEDS_YOSYS = pytest.mark.skipif(

@@ -1,9 +1,9 @@
 """The page on proofs is made of results that are complete, good and of today's proofs."""
 
 import pytest
-from t3hdl.formal.catalogue import all_proofs
-from t3hdl.formal.invariants import INVARIANTS
-from t3hdl.formal.run import tasks
+from t3formal.models.invariants import INVARIANTS
+from t3formal.prover.catalogue import all_proofs
+from t3formal.prover.run import tasks
 from t3sim.pages import proofs_page
 
 RESULTS = proofs_page.kept("proofs.json")["proofs"]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from tracker_driver import Driver, check
 from upsets import flip
 

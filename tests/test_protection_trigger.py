@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from amaranth.hdl import Shape
 from fault_injection import Stored, bits_of, flip, stored_words
-from t3hdl.blocks.secded import check_bits
-from t3hdl.control import register_map as regs
-from t3hdl.triggering.block_table import BlockPlaces
-from t3hdl.triggering.command_issuer import CommandPlan
-from t3hdl.triggering.ready_lists import ReadyBlock
+from t3hdl.common.secded import check_bits
+from t3hdl.interface import register_map as regs
+from t3hdl.trigger.block_table import BlockPlaces
+from t3hdl.trigger.command_issuer import CommandPlan
+from t3hdl.trigger.ready_lists import ReadyBlock
 from trigger_driver import WAVEFRONTS, Chunk, Driver, check
 
 pytestmark = pytest.mark.long  # a protected trigger in Amaranth's simulator, bit by bit

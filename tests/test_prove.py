@@ -14,13 +14,13 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from click.testing import CliRunner
-from t3hdl.blocks.ram import Ram
+from t3formal.prover import netlist
+from t3formal.prover.catalogue import all_proofs, chosen_proofs
+from t3formal.prover.check import check
+from t3formal.prover.harness import Harness
+from t3formal.prover.proof import Proof, Task
+from t3hdl.common.ram import Ram
 from t3hdl.config import PRESETS
-from t3hdl.formal import netlist
-from t3hdl.formal.catalogue import all_proofs, chosen_proofs
-from t3hdl.formal.check import check
-from t3hdl.formal.harness import Harness
-from t3hdl.formal.proof import Proof, Task
 from t3sim.cli.main import main
 
 SMALL = PRESETS["small"]

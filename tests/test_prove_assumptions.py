@@ -6,8 +6,8 @@ from graphlib import TopologicalSorter
 
 import pytest
 from amaranth.hdl import UnusedElaboratable
-from t3hdl.formal.assumptions import ASSUMPTIONS
-from t3hdl.formal.catalogue import all_proofs
+from t3formal.models.assumptions import ASSUMPTIONS
+from t3formal.prover.catalogue import all_proofs
 
 pytestmark = pytest.mark.long  # elaborates every proof at all its sizes
 

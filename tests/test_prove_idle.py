@@ -2,10 +2,10 @@
 
 import re
 
-from t3hdl.emit.verilog import PARTS
-from t3hdl.formal.catalogue import chosen_proofs
-from t3hdl.formal.check import check
-from t3hdl.formal.proof import Task
+from t3formal.prover.catalogue import chosen_proofs
+from t3formal.prover.check import check
+from t3formal.prover.proof import Task
+from t3hdl.export.verilog import PARTS
 
 
 def forget_the_item_just_taken(netlist):

@@ -2,10 +2,10 @@
 
 import pytest
 from seeded_mistakes import expect_violated, in_cell
-from t3hdl.blocks import broadcast
-from t3hdl.formal.catalogue import chosen_proofs
-from t3hdl.formal.check import check
-from t3hdl.formal.proof import Task
+from t3formal.prover.catalogue import chosen_proofs
+from t3formal.prover.check import check
+from t3formal.prover.proof import Task
+from t3hdl.common import broadcast
 
 pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
 

@@ -1,8 +1,8 @@
 """The proofs of streams find an item that is changed while it waits."""
 
-from t3hdl.formal.catalogue import chosen_proofs
-from t3hdl.formal.check import check
-from t3hdl.formal.proof import Task
+from t3formal.prover.catalogue import chosen_proofs
+from t3formal.prover.check import check
+from t3formal.prover.proof import Task
 
 
 def overwrite_what_waits(netlist):

@@ -4,11 +4,11 @@ import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from t3formal.prover.catalogue import chosen_proofs
+from t3formal.prover.check import check
+from t3formal.prover.proof import Proof, Task
+from t3formal.prover.structure import Structure
 from t3hdl.config import preset
-from t3hdl.formal.catalogue import chosen_proofs
-from t3hdl.formal.check import check
-from t3hdl.formal.proof import Proof, Task
-from t3hdl.formal.structure import Structure
 
 
 class Chain(wiring.Component):

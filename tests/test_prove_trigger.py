@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from t3hdl.formal.catalogue import chosen_proofs
-from t3hdl.formal.check import check
-from t3hdl.formal.proof import Task
+from t3formal.prover.catalogue import chosen_proofs
+from t3formal.prover.check import check
+from t3formal.prover.proof import Task
 
 pytestmark = pytest.mark.long  # seconds for each mistake
 

@@ -2,7 +2,7 @@
 
 import pytest
 from stream_checks import run
-from t3hdl.blocks.queues import AlternatingQueue, InputQueue
+from t3hdl.common.queues import AlternatingQueue, InputQueue
 
 CAPACITY = 2
 

@@ -10,8 +10,8 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
-from t3hdl.blocks.ram import Ram
-from t3hdl.emit.verilog import write_verilog
+from t3hdl.common.ram import Ram
+from t3hdl.export.verilog import write_verilog
 
 Row = data.StructLayout({"low": 5, "high": 8})
 

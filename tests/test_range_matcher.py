@@ -3,9 +3,9 @@
 import pytest
 from stream_checks import Bench, run
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import NEVER, ChunkKind, Op
-from t3hdl.memory_side.range_matcher import RangeMatcher
+from t3hdl.egress.matcher import RangeMatcher
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import NEVER, ChunkKind, Op
 from upsets import flip
 
 _ROW = {

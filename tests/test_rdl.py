@@ -4,14 +4,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from t3hdl import layouts
-from t3hdl.control import rdl, register_map
-from t3hdl.layouts import ChunkKind, Dtype, Op
-from t3hdl.near_memory import float as float_words
+from t3hdl.interface import layouts, rdl, register_map
+from t3hdl.interface.layouts import ChunkKind, Dtype, Op
+from t3hdl.nmc import float as float_words
 
 
 def test_files_in_the_repository_are_current():
-    """After a change of t3.rdl: python -m t3hdl.control.rdl."""
+    """After a change of t3.rdl: python -m t3hdl.interface.rdl."""
     assert Path(register_map.__file__).read_text() == rdl.python_module()
     assert rdl.MANUAL.read_text() == rdl.manual_page()
     assert rdl.HEADER.read_text() == rdl.c_header()

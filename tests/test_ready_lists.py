@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 from t3hdl.config import preset
-from t3hdl.triggering.ready_lists import ReadyLists
+from t3hdl.trigger.ready_lists import ReadyLists
 
 _EMPTY = {"slot": 0, "block": 0, "by_chunk": 0}
 

@@ -5,8 +5,8 @@ import random
 import pytest
 from amaranth.sim import Simulator
 from t3hdl.config import T3Config, preset
-from t3hdl.control import register_map as regs
-from t3hdl.control.registers import ControlRegisters
+from t3hdl.interface import register_map as regs
+from t3hdl.registers.registers import ControlRegisters
 
 WRITE, READ = 1, 0
 ARM, DISARM, ABORT, QUIESCE = 1, 2, 1 << 19, 1 << 20

@@ -16,8 +16,8 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from t3hdl.config import preset
-from t3hdl.emit.verilog import write_verilog
-from t3hdl.signatures import word_map
+from t3hdl.export.verilog import write_verilog
+from t3hdl.interface.signatures import word_map
 from t3sim.cli.doctor import check_all
 from t3sim.common.cache import BuildError, cache_folder
 from t3sim.hardware.abi import Instance

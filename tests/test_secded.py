@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, Signal
 from amaranth.sim import Simulator
-from t3hdl.blocks.secded import check_bits, decode, encode
+from t3hdl.common.secded import check_bits, decode, encode
 
 
 class _Channel:

@@ -21,8 +21,8 @@ from slice_driver import (
 )
 from stream_checks import Bench, run
 from t3hdl.config import NO_LIMIT, preset
-from t3hdl.layouts import NEVER, Dtype, Op
-from t3hdl.memory_side.slice import MemorySlice
+from t3hdl.interface.layouts import NEVER, Dtype, Op
+from t3hdl.slice.slice import MemorySlice
 from t3sim.hardware.rtl.toolchain import find_toolchain
 
 # Match at entry

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from slice_driver import READ, STORE, TOKEN, report, set_range, small_slice, through, write_arbiter, write_control
 from stream_checks import Bench, run
-from t3hdl.layouts import MemoryRequest, Op
+from t3hdl.interface.layouts import MemoryRequest, Op
 from upsets import flip
 
 FOREIGN = {**STORE, "context": 1}

@@ -8,7 +8,7 @@ from lockstep import Lockstep
 from stimulus import pack
 from stimulus_slice import SliceInTurns
 from t3hdl.config import T3Config, preset
-from t3hdl.layouts import MemoryRequest, Token
+from t3hdl.interface.layouts import MemoryRequest, Token
 from t3sim.hardware.golden.backend import golden_hardware
 from t3sim.hardware.rtl.backend import compiled_part
 

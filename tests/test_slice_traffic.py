@@ -7,7 +7,7 @@ import pytest
 from slice_driver import PORTS, READ, STORE, TILE, UPDATES, report, set_range, small_slice, tags, write_arbiter
 from stream_checks import Bench, run
 from t3hdl.config import NO_LIMIT
-from t3hdl.layouts import NEVER, MemoryRequest, Op
+from t3hdl.interface.layouts import NEVER, MemoryRequest, Op
 
 # test_arbiter.py has the rules of the grant one by one; here they are seen from outside.
 

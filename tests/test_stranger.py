@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import preset
-from t3hdl.emit.verilog import generate
+from t3hdl.export.verilog import generate
 from t3sim.hardware.rtl.toolchain import find_toolchain
 
 pytestmark = pytest.mark.long  # a whole unit in Icarus

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ConfigWrite
-from t3hdl.signatures import nmc_signature, node_signature, slice_signature
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ConfigWrite
+from t3hdl.interface.signatures import nmc_signature, node_signature, slice_signature
 
 FOLDER = Path(__file__).parents[1] / "tb"
 sys.path.append(str(FOLDER))
@@ -185,7 +185,7 @@ def test_a_fault_in_the_verilog_is_found(tmp_path, monkeypatch):
     needs("icarus")
     fault = tmp_path / "sitecustomize.py"
     fault.write_text(
-        "import t3hdl.emit.verilog as v\n"
+        "import t3hdl.export.verilog as v\n"
         "original = v.write_verilog\n"
         "def faulty(component, name):\n"
         "    text = original(component, name)\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from part_stimulus import STIMULI
 from t3hdl.config import preset
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.verilog import PARTS
 from t3sim.hardware.golden.backend import golden_hardware
 
 sys.path.append(str(Path(__file__).parents[1] / "tb"))

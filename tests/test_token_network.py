@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from stream_checks import run
 from t3hdl.config import preset
-from t3hdl.memory_side.token_network import TokenNetwork, TokenNode
+from t3hdl.token_network.network import TokenNetwork, TokenNode
 
 _FIELDS = ("context", "epoch", "row", "col", "wf", "right", "bottom")
 

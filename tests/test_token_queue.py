@@ -6,8 +6,8 @@ from collections import Counter, deque
 
 import pytest
 from stream_checks import Bench, run
-from t3hdl.layouts import Token
-from t3hdl.memory_side.token_queue import TileName, TokenQueue
+from t3hdl.interface.layouts import Token
+from t3hdl.slice.token_queue import TileName, TokenQueue
 from upsets import flip
 
 TILE = {"context": 3, "epoch": 1, "row": 7, "col": 9, "wf": 2, "right": 0, "bottom": 1}

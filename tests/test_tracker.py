@@ -3,8 +3,8 @@
 import pytest
 from stream_checks import run
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.tracking.tracker import Tracker
+from t3hdl.interface import register_map as regs
+from t3hdl.tracker.tracker import Tracker
 from table_garbage import fill_tables
 from tracker_driver import LINES, Driver, check
 

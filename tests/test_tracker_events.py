@@ -10,10 +10,10 @@ from amaranth.sim import Simulator
 from lockstep import Lockstep
 from stimulus_tracker import TrackerOverflows
 from t3hdl.config import T3Config
-from t3hdl.layouts import EventKind
-from t3hdl.tracking.event_queue import Event
-from t3hdl.tracking.tracker import Tracker
-from t3hdl.tracking.tracker_bank import ToldEvent
+from t3hdl.interface.layouts import EventKind
+from t3hdl.tracker.bank import ToldEvent
+from t3hdl.tracker.event_queue import Event
+from t3hdl.tracker.tracker import Tracker
 from t3sim.hardware.golden.backend import golden_hardware
 from t3sim.hardware.rtl.backend import compiled_part
 from test_parts_agree import CONFIGS

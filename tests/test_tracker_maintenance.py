@@ -2,8 +2,8 @@
 
 import pytest
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import NEVER
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import NEVER
 from tracker_driver import Driver, check
 
 ROWS = 2  # of a bank of `small`

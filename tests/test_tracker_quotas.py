@@ -1,7 +1,7 @@
 """Ways of a tracker set per context, and what the tracker counts of itself."""
 
 import pytest
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 from tracker_driver import Driver, check
 
 

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 from stream_checks import run
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkKind
-from t3hdl.triggering.trigger import Trigger
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkKind
+from t3hdl.trigger.trigger import Trigger
 from trigger_driver import WAVEFRONTS, Chunk, Driver, check
 
 _FOUR_BLOCKS = Chunk(rows=4, cols=4, row_shift=1, col_shift=1)

@@ -1,7 +1,7 @@
 """The trigger: chunks become live in order, slots are used again, disarm."""
 
 import pytest
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface.layouts import ChunkKind
 from table_garbage import fill_tables
 from trigger_driver import Chunk, Driver, check
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface.layouts import ChunkKind
 from trigger_driver import Chunk, Driver, check
 
 

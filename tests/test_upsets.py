@@ -12,13 +12,13 @@ from amaranth.hdl import Array, Cat, Fragment, Module, Signal
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import Component, In, Out
 from amaranth.sim import Simulator
-from t3hdl.blocks.kept_register import kept_register
-from t3hdl.blocks.ram import Ram
-from t3hdl.blocks.state_parity import guarded_state
+from t3hdl.common.kept_register import kept_register
+from t3hdl.common.ram import Ram
+from t3hdl.common.state_parity import guarded_state
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.emit.upsets import Stored, Upsettable, stored_words
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.upsets import Stored, Upsettable, stored_words
+from t3hdl.export.verilog import PARTS
+from t3hdl.interface import register_map as regs
 
 
 class Example(Component):

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from golden_alu import FLAG, MASKED_FLAG, RESULT, SILENT, golden_alu
 from t3hdl.config import preset
-from t3hdl.layouts import Dtype, Op
+from t3hdl.interface.layouts import Dtype, Op
 from t3sim.cli import main as cli
 from t3sim.run.request import SimulationError
 from t3sim.validation import alu as validate_alu

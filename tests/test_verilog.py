@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import preset
-from t3hdl.emit import verilog
-from t3hdl.emit.module_sharing import share_modules
-from t3hdl.emit.verilog import PARTS, generate, write_verilog
+from t3hdl.export import verilog
+from t3hdl.export.module_sharing import share_modules
+from t3hdl.export.verilog import PARTS, generate, write_verilog
 
 SMALL = preset("small")
 NO_VERILATOR = pytest.mark.skipif(
@@ -40,7 +40,7 @@ def test_same_bytes_again(small, tmp_path):
     for name in ("t3_nmc.v", "t3_tracker.v"):
         assert (tmp_path / name).read_bytes() == (small / name).read_bytes()
     program = (
-        "import sys; from t3hdl.config import preset; from t3hdl.emit.verilog import PARTS, write_verilog\n"
+        "import sys; from t3hdl.config import preset; from t3hdl.export.verilog import PARTS, write_verilog\n"
         "sys.stdout.write(write_verilog(PARTS['unit'](preset('small')), 't3_unit'))"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import NEVER, ChunkKind, Stuck
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import NEVER, ChunkKind, Stuck
 from trigger_driver import WAVEFRONTS, Chunk, Driver, check
 
 _COLUMN = Chunk(rows=3, cols=1)

@@ -4,9 +4,9 @@ from typing import Any
 
 from stream_checks import run
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkDone, TileDone
-from t3hdl.tracking.tracker import Tracker
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkDone, TileDone
+from t3hdl.tracker.tracker import Tracker
 
 # Lines of a wavefront tile in the tests, by (bottom, right): differ, so that a mix-up shows.
 LINES = {(0, 0): 6, (1, 0): 4, (0, 1): 3, (1, 1): 2}

@@ -6,9 +6,9 @@ from typing import Any
 
 from stream_checks import run
 from t3hdl.config import preset
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkKind, ContextStatus, SlotLoad
-from t3hdl.triggering.trigger import Trigger
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkKind, ContextStatus, SlotLoad
+from t3hdl.trigger.trigger import Trigger
 
 WAVEFRONTS = 2
 PULSES = ("config_valid", "tile_done_valid", "chunk_done_valid", "poison_valid", "command_done_valid")

@@ -7,7 +7,7 @@ NO_LIMIT = 127
 """Occupancy threshold that never holds communication back (occupancies are 7-bit)."""
 
 DTYPES = ("fp16", "bf16", "fp32", "int32")
-"""Data types that the NMC ALU can have, in the order of :class:`~t3hdl.layouts.Dtype`."""
+"""Data types that the NMC ALU can have, in the order of :class:`~t3hdl.interface.layouts.Dtype`."""
 
 
 _SWEEP_ENDS = 8

@@ -5,17 +5,17 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 
-from .blocks.broadcast import control_pulses
+from .common.broadcast import control_pulses
 from .config import T3Config
-from .control.registers import ControlRegisters
-from .layouts import TIME_BITS
-from .memory_side.arbiter import OccupancyMonitor
-from .memory_side.range_matcher import RangeMatcher
-from .memory_side.slice import MemorySlice
-from .memory_side.token_network import TokenNetwork
-from .signatures import core_signature
-from .tracking.tracker import Tracker
-from .triggering.trigger import Trigger
+from .egress.matcher import RangeMatcher
+from .interface.layouts import TIME_BITS
+from .interface.signatures import core_signature
+from .registers.registers import ControlRegisters
+from .slice.arbiter import OccupancyMonitor
+from .slice.slice import MemorySlice
+from .token_network.network import TokenNetwork
+from .tracker.tracker import Tracker
+from .trigger.trigger import Trigger
 
 _STREAMS = ("compute_read", "compute_write", "comm_read", "comm_write", "dram")
 _BUS = ("bus_valid", "bus_write", "bus_privileged", "bus_address", "bus_data")

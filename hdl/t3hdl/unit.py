@@ -6,13 +6,13 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 
 from .config import T3Config
-from .control.axi import AxiLitePort
 from .core import T3Core
-from .signatures import AXI, BUS, core_signature, unit_signature
+from .interface.signatures import AXI, BUS, core_signature, unit_signature
+from .registers.axi import AxiLitePort
 
 
 class T3Unit(wiring.Component):
-    """:class:`~t3hdl.core.T3Core` behind :class:`~t3hdl.control.axi.AxiLitePort`.
+    """:class:`~t3hdl.core.T3Core` behind :class:`~t3hdl.registers.axi.AxiLitePort`.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch
 from .reproduce import jobs_option, say_where
 
 if TYPE_CHECKING:
-    from t3hdl.boards.platforms import Board, Pin
+    from t3fpga.build.platforms import Board, Pin
 
 
 @click.command()
@@ -41,9 +41,9 @@ def fpga(
     programs' logs. A target that is missed is said and does not change the exit code; exit code 1 if the board's own
     oscillator is too fast; then nothing is loaded.
     """
-    from t3hdl.boards.build import Build
-    from t3hdl.boards.platforms import BOARDS
-    from t3hdl.boards.tools import ToolError, Tools
+    from t3fpga.build.build import Build
+    from t3fpga.build.platforms import BOARDS
+    from t3fpga.build.tools import ToolError, Tools
 
     if name not in BOARDS:
         raise ValueError(f"--board must be one of {', '.join(BOARDS)}, not {name!r}")
@@ -121,7 +121,7 @@ def _programmer(board: "Board") -> str:
 
 
 def _check_programmer(board: "Board") -> None:
-    from t3hdl.boards.platforms import PROGRAMMERS
+    from t3fpga.build.platforms import PROGRAMMERS
 
     if shutil.which(_programmer(board)) is None:
         raise Failure(

@@ -218,7 +218,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     Beside them: t3.f (file list), t3.json (parameters, ports, latencies, registers), t3_assertions.sv (to be bound),
     t3.sdc (constraints), t3.core (FuseSoC), t3.rdl and t3_registers.h (registers).
     """
-    from t3hdl.emit.verilog import PARTS, STEPS, VerilogError, generate
+    from t3hdl.export.verilog import PARTS, STEPS, VerilogError, generate
 
     config = hardware_with(preset, settings)
     parts = tuple(dict.fromkeys(parts)) or ("unit", "nmc")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.text import Text
-from t3hdl.formal.proof import Task, Verdict
+from t3formal.prover.proof import Task, Verdict
 
 from t3sim.common.fitted_table import FittedTable
 

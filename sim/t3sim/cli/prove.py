@@ -17,7 +17,7 @@ from .errors import OUT_FOLDER, Failure, Mismatch, refuse_given
 from .reproduce import wide_console
 
 if TYPE_CHECKING:
-    from t3hdl.formal.proof import Task, Verdict
+    from t3formal.prover.proof import Task, Verdict
 
 EVENTS = 40
 """Lines of a counterexample that are printed; a longer one shows its end."""
@@ -41,9 +41,9 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
     Exit code 1 if one is not proven. A counterexample is printed as what goes through the part's ports, cycle by
     cycle, and kept as waveforms, without --out in a new temporary folder.
     """
-    from t3hdl.formal.catalogue import chosen_proofs
-    from t3hdl.formal.netlist import ToolError
-    from t3hdl.formal.run import tasks
+    from t3formal.prover.catalogue import chosen_proofs
+    from t3formal.prover.netlist import ToolError
+    from t3formal.prover.run import tasks
 
     from .proof_tables import proof_list, proof_table, record, timing
 
@@ -78,7 +78,7 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
 
 def _run(todo: "list[Task]", workers: int, keep: Path) -> "dict[Task, Verdict]":
     """All verdicts, in the order of ``todo``, with progress on stderr."""
-    from t3hdl.formal.run import prove as prove_all
+    from t3formal.prover.run import prove as prove_all
 
     verdicts: dict[Task, Verdict] = {}
     started = time.monotonic()

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from amaranth.lib import data
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkKind, Dtype, Op
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkKind, Dtype, Op
 
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.limits import check_count

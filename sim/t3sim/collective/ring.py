@@ -5,7 +5,7 @@ Data flow from GPU g to GPU g - 1. Chunk c starts at GPU c - 1, visits c - 2, c 
 
 from dataclasses import dataclass
 
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface.layouts import ChunkKind
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The DRAM commands of one pseudo-channel: from when timing allows each, and what it does to the state."""
 
-from t3hdl.layouts import BANKS_PER_GROUP
+from t3hdl.interface.layouts import BANKS_PER_GROUP
 
 from t3sim.common.compiled import njit
 

@@ -26,7 +26,7 @@ it returned as ``wake`` and at every cycle of an enqueue (after the enqueue), in
 no call.
 """
 
-from t3hdl import layouts
+from t3hdl.interface import layouts
 
 from t3sim.common.compiled import njit
 
@@ -55,7 +55,7 @@ __all__ = [
 ]
 
 dram_address = njit(cache=True, nogil=True)(layouts.dram_address)
-"""(bank group, bank, row, column) of a line of a channel: :func:`t3hdl.layouts.dram_address`, compiled."""
+"""(bank group, bank, row, column) of a line of a channel: :func:`t3hdl.interface.layouts.dram_address`, compiled."""
 
 
 @njit(cache=True, nogil=True)

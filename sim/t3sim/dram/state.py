@@ -16,7 +16,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP
+from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP
 
 from t3sim.common.compiled import njit
 

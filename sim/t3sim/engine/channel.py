@@ -7,8 +7,8 @@ deadline.
 """
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import NEVER, OCCUPANCY_BITS
-from t3hdl.signatures import slice_signature, word_map
+from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS
+from t3hdl.interface.signatures import slice_signature, word_map
 
 from t3sim.common.compiled import inner
 from t3sim.dram.hbm import accepts, enqueue, is_empty, occupancy, tick

@@ -1,8 +1,8 @@
 """The GPU's egress: every store row passes a RangeMatcher, which keeps it here or turns it into a link packet."""
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import Route
-from t3hdl.signatures import matcher_signature, word_map
+from t3hdl.interface.layouts import Route
+from t3hdl.interface.signatures import matcher_signature, word_map
 
 from t3sim.common.compiled import inner
 from t3sim.hardware.abi import address_of

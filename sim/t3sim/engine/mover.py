@@ -7,8 +7,8 @@ memory. A read is issued only when room for its data is reserved, so reads never
 """
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import DmaCommand
-from t3hdl.signatures import trigger_signature, word_map
+from t3hdl.interface.layouts import DmaCommand
+from t3hdl.interface.signatures import trigger_signature, word_map
 
 from t3sim.common.compiled import inner
 

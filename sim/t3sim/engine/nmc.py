@@ -5,8 +5,8 @@ holds the bank group for an update.
 """
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import NmcRequest
-from t3hdl.signatures import nmc_signature, word_map
+from t3hdl.interface.layouts import NmcRequest
+from t3hdl.interface.signatures import nmc_signature, word_map
 
 from t3sim.common.compiled import inner
 from t3sim.hardware.abi import address_of

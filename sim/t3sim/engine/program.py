@@ -1,7 +1,7 @@
 """Programming the T3 unit: bus writes through ControlRegisters, with every part of the unit stepping in lock step."""
 
 from t3hdl.config import T3Config
-from t3hdl.signatures import (
+from t3hdl.interface.signatures import (
     matcher_signature,
     monitor_signature,
     registers_signature,

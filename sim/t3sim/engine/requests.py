@@ -1,6 +1,6 @@
 """Line requests: their pool, the words they show to a slice, and the queues in which they wait for it."""
 
-from t3hdl.layouts import INTERLEAVE_LINES, MemoryRequest
+from t3hdl.interface.layouts import INTERLEAVE_LINES, MemoryRequest
 
 from t3sim.common.compiled import inner
 from t3sim.dram.state import lowest_bit

@@ -5,8 +5,8 @@ part is stepped only when something can change in it (docs/hardware.md, rule 5).
 """
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import NEVER
-from t3hdl.signatures import monitor_signature, tracker_signature, trigger_signature, word_map
+from t3hdl.interface.layouts import NEVER
+from t3hdl.interface.signatures import monitor_signature, tracker_signature, trigger_signature, word_map
 
 from t3sim.common.compiled import inner
 from t3sim.hardware.abi import address_of

@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from t3hdl.emit.upsets import stored_words
-from t3hdl.emit.verilog import PARTS
+from t3hdl.export.upsets import stored_words
+from t3hdl.export.verilog import PARTS
 
 from t3sim.run.request import SimulationError
 

@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from t3hdl.layouts import MemoryRequest, Op
+from t3hdl.interface.layouts import MemoryRequest, Op
 
 from t3sim.common.compiled import kernel
 from t3sim.engine.requests import append, make_request

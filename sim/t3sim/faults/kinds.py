@@ -7,9 +7,9 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from t3hdl.control import register_map as regs
-from t3hdl.emit.upsets import Stored
-from t3hdl.layouts import LINE_BITS
+from t3hdl.export.upsets import Stored
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import LINE_BITS
 
 from t3sim.collective.driver import Driver
 from t3sim.common.ratio import CLOCK_LARGEST, ratio

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 
 from t3sim.engine.state import Gpu
 from t3sim.run.request import SimulationError

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from t3hdl.config import T3Config
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 
 from t3sim.collective.carried import partial_products
 from t3sim.collective.driver import Driver

@@ -5,9 +5,9 @@ A part type has two functions of the machine signature ``void(intp state, intp i
 - ``reset`` brings the instance behind ``state`` to its state after reset and writes the outputs of the first cycle;
 - ``step`` consumes the inputs of cycle t, clocks once and writes the outputs of cycle t + 1.
 
-Words are unsigned 64-bit integers in the order of :func:`t3hdl.signatures.word_map`. Bits of an output word above the
-port's width are 0; bits of an input word above the port's width are ignored. Both functions are first-class functions
-of one Numba type, so a kernel that is compiled once (``cache=True``) runs with either backend.
+Words are unsigned 64-bit integers in the order of :func:`t3hdl.interface.signatures.word_map`. Bits of an output word
+above the port's width are 0; bits of an input word above the port's width are ignored. Both functions are first-class
+functions of one Numba type, so a kernel that is compiled once (``cache=True``) runs with either backend.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, typeof_impl
 from numba.types import WrapperAddressProtocol
 from t3hdl.config import T3Config
-from t3hdl.signatures import (
+from t3hdl.interface.signatures import (
     WordMap,
     matcher_signature,
     monitor_signature,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import LINE_BYTES
+from t3hdl.interface.layouts import LINE_BYTES
 
 ELEMENT_BYTES = 2
 """FP16."""

@@ -5,8 +5,8 @@ Every rule is checked before anything is built or simulated, and its message nam
 
 import os
 
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import LINE_BITS, LINE_BYTES
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import LINE_BITS, LINE_BYTES
 
 from .geometry import ELEMENT_BYTES, Grid, Partition
 from .machine.sections import Machine

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from t3hdl.boards.build import Build, Record
-from t3hdl.boards.platforms import BOARDS
-from t3hdl.boards.tools import ToolError, Tools
+from t3fpga.build.build import Build, Record
+from t3fpga.build.platforms import BOARDS
+from t3fpga.build.tools import ToolError, Tools
 from t3hdl.config import PRESETS
 
 from t3sim.cli.errors import Failure

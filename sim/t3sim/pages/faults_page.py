@@ -47,9 +47,10 @@ after {limit:,} cycles.
 One fault per run; GPU, place and cycle are drawn from the seed, the kind and the number of the fault alone.
 
 - **Bit of the tracker, of the trigger**: any register bit and any bit of any memory row is inverted once, at any cycle
-  of the run. A tool rebuilds the netlist with an exclusive OR before every stored bit (`t3hdl.emit.upsets`), and a test
-  counts its places against Yosys' flip-flops and memory bits: none is left out, however short it lives. Half of these
-  faults are spread over bits; for the other half a register or memory is drawn first, so that small ones are hit, too.
+  of the run. A tool rebuilds the netlist with an exclusive OR before every stored bit (`t3hdl.export.upsets`), and a
+  test counts its places against Yosys' flip-flops and memory bits: none is left out, however short it lives. Half of
+  these faults are spread over bits; for the other half a register or memory is drawn first, so that small ones are
+  hit, too.
 - **Lost, repeated, reordered packet**: on the ring link, of the reduce-scatter and of the all-gather.
 - **Stalled DMA engine**: it reads nothing from some cycle on, for a while or for ever.
 - **Straggling GPU**: a clock or link of 5 to 80 %, a start up to 20 us late, or no start.

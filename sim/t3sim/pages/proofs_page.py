@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from t3hdl.formal.assumptions import ASSUMPTIONS, Owed
-from t3hdl.formal.catalogue import all_proofs
-from t3hdl.formal.invariants import INVARIANTS
+from t3formal.models.assumptions import ASSUMPTIONS, Owed
+from t3formal.models.invariants import INVARIANTS
+from t3formal.prover.catalogue import all_proofs
 
 from t3sim.common.output import write_atomically
 

@@ -22,7 +22,7 @@ HEAD = (
     )
     + _COMMANDS
     + paragraph(
-        "Properties are written in Amaranth (`hdl/t3hdl/formal/properties`), beside an abstract model of the "
+        "Properties are written in Amaranth (`hdl/t3formal/properties`), beside an abstract model of the "
         "component: a sum of counts, a queue, a byte of memory. Yosys makes the netlist, ABC proves; both are in the "
         "Python package `pyosys`. Of the methods, property-directed reachability (*unbounded*) and *induction* hold in "
         "every cycle of every run, a *bounded* search in the first cycles after reset only. A proof of *structure* "

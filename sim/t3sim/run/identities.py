@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkKind
 
 from t3sim.collective.ring import closed_forms, ring_maps
 from t3sim.engine.state import Gpu

@@ -5,7 +5,7 @@ The closed forms of :func:`t3sim.collective.ring.closed_forms` are what these li
 
 from dataclasses import asdict
 
-from t3hdl.layouts import Op
+from t3hdl.interface.layouts import Op
 
 from t3sim.collective.ring import ring_order
 from t3sim.engine import state

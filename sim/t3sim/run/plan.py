@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
-from t3hdl.layouts import LINE_BYTES
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.collective.carried import Carried, choose_lines, most_lines, no_lines
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 from t3hdl.config import T3Config
-from t3hdl.layouts import LINE_BYTES
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.engine import state
 from t3sim.inputs.geometry import ceil_div

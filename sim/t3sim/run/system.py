@@ -7,7 +7,7 @@ the result does not depend on which thread ran what.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from t3hdl.layouts import ChunkKind
+from t3hdl.interface.layouts import ChunkKind
 
 from t3sim.collective.driver import Driver
 from t3sim.collective.ring import ring_maps, ring_next

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 
 import numpy as np
-from t3hdl.layouts import LINE_BYTES
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.dram.timing import HbmParameters
 from t3sim.inputs.machine.files import Machine

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 from t3hdl.config import T3Config
-from t3hdl.layouts import Dtype, Op
-from t3hdl.signatures import alu_signature, word_map
+from t3hdl.interface.layouts import Dtype, Op
+from t3hdl.interface.signatures import alu_signature, word_map
 
 from t3sim.hardware.abi import PartType
 from t3sim.hardware.golden.arithmetic import FORMATS, LANE_BITS

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import islice
 
 import numpy as np
-from t3hdl.layouts import Dtype, Op
+from t3hdl.interface.layouts import Dtype, Op
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.arithmetic import FORMATS, LANE_BITS, lane

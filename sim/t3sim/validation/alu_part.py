@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from t3hdl.config import T3Config
-from t3hdl.layouts import LINE_BYTES, Dtype, Op
-from t3hdl.signatures import alu_signature
+from t3hdl.interface.layouts import LINE_BYTES, Dtype, Op
+from t3hdl.interface.signatures import alu_signature
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.abi import PartType, address_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
-from t3hdl.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
+from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.common.compiled import njit
 from t3sim.common.user_input import read_file, shortened

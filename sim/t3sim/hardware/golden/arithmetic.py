@@ -7,7 +7,7 @@ A sum that is subnormal is exact: addition never underflows.
 
 from typing import NamedTuple
 
-from t3hdl.layouts import Dtype
+from t3hdl.interface.layouts import Dtype
 
 from t3sim.common.compiled import njit
 

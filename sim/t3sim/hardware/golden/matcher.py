@@ -2,9 +2,9 @@
 
 import numpy as np
 from t3hdl.config import T3Config
-from t3hdl.control import register_map
-from t3hdl.layouts import NEVER
-from t3hdl.signatures import matcher_signature
+from t3hdl.interface import register_map
+from t3hdl.interface.layouts import NEVER
+from t3hdl.interface.signatures import matcher_signature
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL

@@ -2,9 +2,9 @@
 
 import numpy as np
 from t3hdl.config import NO_LIMIT, T3Config
-from t3hdl.control import register_map
-from t3hdl.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
-from t3hdl.signatures import monitor_signature
+from t3hdl.interface import register_map
+from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
+from t3hdl.interface.signatures import monitor_signature
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL

@@ -5,8 +5,8 @@ A request in flight stays in one place of a ring until its write; its age follow
 
 import numpy as np
 from t3hdl.config import T3Config
-from t3hdl.layouts import Dtype
-from t3hdl.signatures import nmc_signature
+from t3hdl.interface.layouts import Dtype
+from t3hdl.interface.signatures import nmc_signature
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL

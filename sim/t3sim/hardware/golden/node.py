@@ -1,7 +1,7 @@
 """Golden model of a TokenNode: input queues to two-deep outputs, tokens of one tile merge while both are full."""
 
 import numpy as np
-from t3hdl.signatures import node_signature
+from t3hdl.interface.signatures import node_signature
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL

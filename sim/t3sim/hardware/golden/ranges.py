@@ -3,9 +3,9 @@
 A range is three words of the part's state (base line, limit line, attributes), as in the register map.
 """
 
-from t3hdl.control.register_map import RANGE as RANGE_ADDRESS
-from t3hdl.control.register_map import RANGE_STRIDE
-from t3hdl.layouts import LINE_BITS
+from t3hdl.interface.layouts import LINE_BITS
+from t3hdl.interface.register_map import RANGE as RANGE_ADDRESS
+from t3hdl.interface.register_map import RANGE_STRIDE
 
 from t3sim.common.compiled import njit
 

@@ -12,9 +12,8 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
 from amaranth.lib.wiring import Signature
-from t3hdl import layouts
-from t3hdl.control import register_map
-from t3hdl.signatures import word_map
+from t3hdl.interface import layouts, register_map
+from t3hdl.interface.signatures import word_map
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.abi import words_at

@@ -11,9 +11,9 @@ from pathlib import Path
 import t3hdl
 from amaranth.lib.wiring import Component
 from t3hdl.config import T3Config
-from t3hdl.emit.upsets import Upsettable, upsettable_signature
-from t3hdl.emit.verilog import PARTS, write_verilog
-from t3hdl.signatures import WordMap, tracker_signature, trigger_signature, word_map
+from t3hdl.export.upsets import Upsettable, upsettable_signature
+from t3hdl.export.verilog import PARTS, write_verilog
+from t3hdl.interface.signatures import WordMap, tracker_signature, trigger_signature, word_map
 
 from t3sim.hardware.abi import Hardware, NativeFunction, PartType, part_words
 from t3sim.common.cache import cached, digest
@@ -65,7 +65,7 @@ class CompiledPart:
 
 
 def compiled_part(config: T3Config, name: str, words: WordMap | None = None) -> CompiledPart:
-    """One part of ``config``, a name of :data:`~t3hdl.emit.verilog.PARTS`; errors as :func:`rtl_hardware`.
+    """One part of ``config``, a name of :data:`~t3hdl.export.verilog.PARTS`; errors as :func:`rtl_hardware`.
 
     ``words`` is its word map, if it is none of :func:`~t3sim.hardware.abi.part_words`.
     """
@@ -74,7 +74,7 @@ def compiled_part(config: T3Config, name: str, words: WordMap | None = None) -> 
 
 
 def upsettable_part(config: T3Config, name: str) -> CompiledPart:
-    """The tracker or the trigger as :class:`~t3hdl.emit.upsets.Upsettable`; errors as :func:`rtl_hardware`.
+    """The tracker or the trigger as :class:`~t3hdl.export.upsets.Upsettable`; errors as :func:`rtl_hardware`.
 
     The words of the ports by which stored bits are inverted come behind those of its other inputs.
     """

@@ -7,7 +7,7 @@ One unit, so that the compiler inlines the model into ``step``. The clock counts
 import re
 from collections.abc import Iterable
 
-from t3hdl.signatures import WordMap
+from t3hdl.interface.signatures import WordMap
 
 _TEMPLATE = """\
 {includes}

@@ -4,7 +4,7 @@ import json
 from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
-from t3hdl.layouts import LINE_BYTES
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.inputs.geometry import ELEMENT_BYTES
 

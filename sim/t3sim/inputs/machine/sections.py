@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from t3hdl.config import NO_LIMIT, T3Config, preset
-from t3hdl.layouts import LINE_BYTES
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.dram.timing import MOST_CLOCKS, MOST_INTERVAL, HbmParameters
 

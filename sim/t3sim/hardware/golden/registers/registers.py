@@ -1,8 +1,8 @@
 """Golden model of the ControlRegisters: the bus, what may be read and written when, events, the configuration pulse."""
 
-from t3hdl import layouts
-from t3hdl.control import register_map as regs
-from t3hdl.layouts import NEVER, OCCUPANCY_BITS
+from t3hdl.interface import layouts
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL

@@ -6,8 +6,8 @@ words of the contexts come last.
 
 import numpy as np
 from t3hdl.config import DTYPES, T3Config
-from t3hdl.control import register_map as regs
-from t3hdl.signatures import registers_signature, word_map
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.signatures import registers_signature, word_map
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.words import (

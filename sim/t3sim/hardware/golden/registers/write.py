@@ -1,6 +1,6 @@
 """What a write to the golden ControlRegisters does, and why it may be refused."""
 
-from t3hdl.control import register_map as regs
+from t3hdl.interface import register_map as regs
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.words import CONTROL, LOCK, RANGE, put_config, take

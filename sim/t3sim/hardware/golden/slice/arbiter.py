@@ -1,8 +1,8 @@
 """The registers of the golden MemorySlice, and its arbiter: which of four queues may send its head to the DRAM."""
 
 from t3hdl.config import T3Config
-from t3hdl.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
-from t3hdl.signatures import slice_signature
+from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
+from t3hdl.interface.signatures import slice_signature
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.ranges import RANGE_WORDS

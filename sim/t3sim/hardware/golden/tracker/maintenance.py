@@ -1,6 +1,6 @@
 """Maintenance of the golden Tracker: what arm, abort and a debug read do to its tables, and the end of an abort."""
 
-from t3hdl.control import register_map
+from t3hdl.interface import register_map
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.words import CONTROL, DEBUG_DATA, DEBUG_SELECT, LOAD, bit_run, take

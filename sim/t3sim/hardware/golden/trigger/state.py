@@ -4,7 +4,7 @@ Masks have a bit per slot, context or descriptor. Times are cycles of the unit's
 """
 
 from amaranth.lib import data
-from t3hdl.control import register_map
+from t3hdl.interface import register_map
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.words import DESCRIPTOR, KIND_DMA, fields_of, state_map

@@ -1,7 +1,7 @@
 """What the golden Trigger shows: its outputs as functions of the state, and when it rests."""
 
 from t3hdl.config import T3Config
-from t3hdl.signatures import trigger_signature
+from t3hdl.interface.signatures import trigger_signature
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.words import CONTEXT_STATUS, NEVER, place, ports_of

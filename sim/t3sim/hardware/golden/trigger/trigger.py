@@ -2,7 +2,7 @@
 
 import numpy as np
 from t3hdl.config import T3Config
-from t3hdl.control import register_map
+from t3hdl.interface import register_map
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL

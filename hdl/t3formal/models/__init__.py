@@ -1,0 +1,1 @@
+"""What properties compare the hardware with: abstract and naive models, rules, assumptions."""

@@ -1,0 +1,64 @@
+"""Output ranges as software sees them: what was last written, and the first that holds a line."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data
+from t3hdl.common.broadcast import control_written
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import LINE_BITS
+
+from ..prover.harness import Harness
+
+
+class NaiveRanges:
+    """The ranges, changed by nothing but a write of them and the abort of their context.
+
+    Parameters
+    ----------
+    m : where the registers are.
+    config_valid, config : the configuration writes.
+    number : of ranges.
+    """
+
+    def __init__(self, m: Module, config_valid: Value, config: Any, number: int) -> None:
+        self.base, self.limit, self.attributes = [], [], []
+        control = data.View(regs.Control, config.data[: regs.Control.size])
+        abort = control_written(config_valid, config) & control.abort
+        for i in range(number):
+            base, limit = Signal(LINE_BITS, name=f"naive_base_{i}"), Signal(LINE_BITS, name=f"naive_limit_{i}")
+            attributes = Signal(regs.RangeAttributes, name=f"naive_attributes_{i}")
+            for word, register in enumerate((base, limit, attributes)):
+                with m.If(config_valid & (config.address == regs.RANGE + i * regs.RANGE_STRIDE + 8 * word)):
+                    m.d.sync += register.eq(config.data)
+            with m.If(abort & (control.context == attributes.context)):
+                m.d.sync += attributes.valid.eq(0)
+            self.base.append(base)
+            self.limit.append(limit)
+            self.attributes.append(attributes)
+
+    def holds(self, i: int, line: Value) -> Value:
+        """Whether range ``i`` is in use and has the line."""
+        return self.attributes[i].valid & (self.base[i] <= line) & (line < self.limit[i])
+
+    def first(self, line: Value) -> tuple[Value, Value, data.View]:
+        """Whether some range holds ``line``; base and attributes of the first one that does, 0 if none."""
+        hit: Value = Const(0)
+        base: Value = Const(0, LINE_BITS)
+        attributes: Value = Const(0, regs.RangeAttributes.size)
+        for i in reversed(range(len(self.base))):
+            here = self.holds(i, line)
+            hit = hit | here
+            base = Mux(here, self.base[i], base)
+            attributes = Mux(here, self.attributes[i].as_value(), attributes)
+        return hit, base, data.View(regs.RangeAttributes, attributes)
+
+    def claim_kept(self, harness: Harness) -> None:
+        """The part's registers are these; from then on they are looked at, which is the same and quickly seen."""
+        naive = list(zip(self.base, self.limit, self.attributes, strict=True))
+        for i, registers in enumerate(naive):
+            kept = [harness.inside[rf"ranges\.{name}_{i}"] for name in ("base", "limit", "attributes")]
+            same = Cat(there == Value.cast(register) for there, register in zip(kept, registers, strict=True))
+            harness.claim(f"range {i} changes only when it is written or its context is aborted", same.all())
+            self.base[i], self.limit[i] = kept[:2]
+            self.attributes[i] = data.View(regs.RangeAttributes, kept[2])

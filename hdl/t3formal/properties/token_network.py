@@ -1,0 +1,183 @@
+"""The token network loses no count and invents none, brings each to its bank, and lets every input have its turn."""
+
+import re
+from typing import Any
+
+from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.lib import data
+from t3hdl.config import T3Config, preset
+from t3hdl.interface.layouts import Token
+from t3hdl.slice.token_queue import TileName
+from t3hdl.token_network.network import TokenNetwork, TokenNode
+
+from ..prover.harness import Harness
+from ..prover.proof import Proof
+
+_BITS = 12
+"""Width of the sums that are compared: a carry out of a token's count does not go unseen."""
+
+
+def _stored(harness: Harness) -> dict[str, tuple[Value, data.View]]:
+    """Every place for a token: whether one is there, and which. Its name ends in ``front`` or ``back`` in an output."""
+    inside, places = harness.inside, {}
+    for path in inside.registers:
+        node = path.removesuffix("o__valid")
+        if re.search(r"queue_\d+\.o__valid$", path):
+            places[f"{node}head"] = (inside[path], inside[f"{node}o__payload"])
+            places[f"{node}spare"] = (inside[f"{node}full"], inside[f"{node}spare"])
+        elif path.endswith("o__valid"):
+            places[f"{node}front"] = (inside[path], inside[f"{node}o__payload"])
+            places[f"{node}back"] = (inside[f"{node}back_valid"], inside[f"{node}back"])
+    return {name: (Value.cast(valid), data.View(Token, Value.cast(token))) for name, (valid, token) in places.items()}
+
+
+def _bank(token: data.View, banks: int) -> Value:
+    return (token.row ^ token.col) & (banks - 1)
+
+
+class _Books:
+    """Keeps an account for each place: what moves is taken off one account and put on another."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._m = harness.m
+        self.accounts: dict[str, Signal] = {}
+        self._changes: dict[str, list[Value]] = {}
+
+    def move(self, amount: Any, source: str | None, target: str | None) -> None:
+        """``None`` stands for the outside."""
+        for name, change in ((source, -Value.cast(amount)), (target, Value.cast(amount))):
+            if name is not None:
+                self.accounts.setdefault(name, Signal(_BITS, name=f"account_of_{name.replace('.', '_')}"))
+                self._changes.setdefault(name, []).append(change)
+
+    def close(self) -> None:
+        """No more moves."""
+        for name, account in self.accounts.items():
+            self._m.d.sync += account.eq(account + sum(self._changes[name]))
+
+
+def _conserves(config: T3Config) -> Harness:
+    """One tile is chosen; every queue and every output holds as much of it as was moved there and not moved on."""
+    network = TokenNetwork(config=config)
+    harness = Harness(network)
+    tile = harness.chosen("tile_of_interest", TileName)
+    places, books = _stored(harness), _Books(harness)
+
+    def counts(there: Any, token: Any) -> Value:
+        return Mux(there & (token.as_value()[: TileName.size] == tile.as_value()), token.n, 0)
+
+    for k in range(config.nodes):
+        for i in range(config.node_inputs):
+            port = network.token_in[k * config.node_inputs + i]
+            books.move(counts(port.valid & port.ready, port.payload), None, f"node_{k}.queue_{i}")
+        _pops(harness, books, places, f"node_{k}", config.node_inputs, 1, counts)
+        valid, token = places[f"node_{k}.output_0.front"]
+        ready = ~places[f"root.queue_{k}.spare"][0]
+        books.move(counts(valid & ready, token), f"node_{k}.output_0", f"root.queue_{k}")
+    _pops(harness, books, places, "root", config.nodes, config.tracker_banks, counts)
+    for bank, port in enumerate(network.token_out):
+        books.move(counts(port.valid & port.ready, port.payload), f"root.output_{bank}", None)
+    goes_to = [~o.valid | (_bank(o.payload, config.tracker_banks) == bank) for bank, o in enumerate(network.token_out)]
+    harness.claim("tokens go to their bank", Cat(goes_to).all())
+    books.close()
+    for name, account in books.accounts.items():
+        there = [counts(*place) for path, place in places.items() if path.startswith(f"{name}.")]
+        harness.claim(f"{name} holds what was moved there and not moved on", account == sum(there)[:_BITS])
+    for name, (valid, token) in places.items():
+        if name.endswith(("back", "spare")):
+            before = places[name.replace("back", "front").replace("spare", "head")][0]
+            harness.claim(f"{name} is behind another token", ~valid | before)
+        if match := re.match(r"root\.output_(\d+)\.", name):
+            harness.claim(f"{name} is at its bank", ~valid | (_bank(token, config.tracker_banks) == int(match[1])))
+    crowded = [valid for name, (valid, _) in places.items() if re.match(r"root\.(queue_0|output_0)\.", name)]
+    harness.cover("no room at the root", Cat(crowded).all())
+    harness.cover("tokens became one at the root", books.accounts["root.output_0"] == 4)
+    return harness
+
+
+def _pops(
+    harness: Harness, books: _Books, places: dict[str, Any], node: str, inputs: int, outputs: int, counts: Any
+) -> None:
+    """Moves from the queues of a node to its outputs, each of one whole token."""
+    pops = [harness.inside[f"{node}.output_{o}.pop"] for o in range(outputs)]
+    for i in range(inputs):
+        valid, token = places[f"{node}.queue_{i}.head"]
+        for o, pop in enumerate(pops):
+            books.move(counts(pop[i], token), f"{node}.queue_{i}", f"{node}.output_{o}")
+            harness.claim(f"{node} output {o} takes from queue {i} what is there", ~pop[i] | valid)
+        mine = Cat(pop[i] for pop in pops)
+        harness.claim(f"{node} gives the head of queue {i} to one output", (mine & (mine - 1)) == 0)
+    for o, pop in enumerate(pops):
+        harness.claim(f"{node} output {o} takes one token at a time", (pop & (pop - 1)) == 0)
+
+
+def _takes_turns(config: T3Config) -> Harness:
+    """One input of a node is chosen; how often its output preferred another one to its head is counted."""
+    inputs, outputs = config.node_inputs, config.tracker_banks
+    node = TokenNode(inputs=inputs, outputs=outputs)
+    harness = Harness(node)
+    m, inside, places = harness.m, harness.inside, _stored(harness)
+    mine = harness.chosen("input_of_interest", range(inputs))
+    for number, output in enumerate(node.token_out):
+        at = f"output_{number}"
+        heads = [places[f"queue_{i}.head"] for i in range(inputs)]
+        asks = Cat(valid & (_bank(token, outputs) == number) for valid, token in heads)
+        goes = inside[f"{at}.pop"]
+        room = ~places[f"{at}.back"][0] | (output.valid & output.ready)
+        others = Signal(range(inputs + 1), name=f"others_{number}")
+        waits = (asks & ~goes).bit_select(mine, 1)
+        m.d.sync += others.eq(Mux(waits, others + (room & goes.any()), 0))
+        harness.claim(f"{at} with room takes one token, if one is there", ~room | (goes.any() == asks.any()))
+        harness.claim(f"{at} takes one token at a time", (goes & (goes - 1)) == 0)
+        harness.claim(f"{at} takes a token without room only into one of its tile", room | ~goes.any() | _merges(
+            goes, [token for _, token in heads], places[f"{at}.back"][1]
+        ))  # fmt: skip
+        harness.claim(f"{at} prefers each other input once at most", others < inputs)
+        harness.cover(f"{at} has preferred every other input", others == inputs - 1)
+        # What makes it inductive: those that come before the input at its turn have not been preferred yet.
+        behind = inside[f"{at}.turn.behind"]
+        turn = sum((~behind)[:inputs][i] for i in range(inputs)) % inputs
+        harness.claim(f"{at} has its turn in order", ~Cat(behind[i] & ~behind[i + 1] for i in range(inputs - 1)).any())
+        harness.claim(f"{at} counts those before", others + (mine + inputs - turn) % inputs < inputs)
+    return harness
+
+
+def _merges(goes: Value, heads: list[data.View], back: data.View) -> Value:
+    """Whether the head that goes is of the tile of ``back``, and both counts are so small that their sum fits."""
+    return Cat(
+        ~go | ((head.as_value()[: TileName.size] == back.as_value()[: TileName.size]) & (head.n < 512) & (back.n < 512))
+        for go, head in zip(goes, heads, strict=True)
+    ).all()
+
+
+_SIZES = {
+    "2 slices, 1 bank": preset("small", slices=2, tracker_banks=1),
+    "4 slices, 2 banks": preset("small"),
+    "4 slices at a node, 4 banks": preset(
+        "small", slices=4, node_inputs=4, tracker_banks=4, tracker_sets=16, row_index_bits=2, blocks=16
+    ),
+}
+
+PROOFS = (
+    Proof(
+        name="token-network.conserves",
+        invariants=(3,),
+        says="Every update that enters the token network leaves it in exactly one token of its tile, at its bank.",
+        harness=_conserves,
+        sizes=_SIZES,
+        method="induction",
+        depth=1,
+        cover_depth=14,
+    ),
+    Proof(
+        name="token-network.takes-turns",
+        invariants=(3,),
+        says="An output of a node that has room takes a token at once if one is there, and prefers each other input at "
+        "most once: with n inputs a token waits for n - 1 others, and never in order to merge.",
+        harness=_takes_turns,
+        sizes=_SIZES,
+        method="induction",
+        depth=1,
+        cover_depth=14,
+    ),
+)

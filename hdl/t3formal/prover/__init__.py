@@ -1,0 +1,1 @@
+"""From a harness to a verdict: netlists, ABC, counterexamples, mutants."""

@@ -1,0 +1,1 @@
+"""Designs that test themselves, on a board or in a simulator."""

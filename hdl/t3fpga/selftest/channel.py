@@ -1,0 +1,81 @@
+"""A memory channel of the self-test: block RAM behind an NMC unit, and what it saw."""
+
+from typing import Any
+
+from amaranth.hdl import Const, Module
+from amaranth.lib import stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from t3hdl.config import T3Config
+from t3hdl.interface.layouts import LINE_BYTES, MemoryRequest, local_line
+from t3hdl.nmc.nmc import NmcUnit
+
+from . import gemm, line_values
+from .rounds import Seed, dtype_of
+from .update_counts import UPDATE_BITS, UpdateCounts
+
+
+class Channel(wiring.Component):
+    """Takes a slice's ``dram`` stream, with pauses, and performs it.
+
+    Members
+    -------
+    seed, open : In : that of the round; ``dram`` may move.
+    dram : In(stream(MemoryRequest)) : from the slice. The data of a write are what its tag stands for.
+    read_done, read_data : Out : pulse; the line of a read (an access whose tag has its highest bit set).
+    flags : Out(5) : exceptions of the NMC unit.
+    busy : Out(1) : something is not performed yet.
+    forget, block : In : zeroes the count of a DMA block (or shows it).
+    updates : Out(6) : tracked updates of ``block`` that were taken, two cycles later.
+
+    Throughput: one request per cycle.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "seed": In(Seed), "open": In(1), "dram": In(stream.Signature(MemoryRequest)),
+            "read_done": Out(1), "read_data": Out(8 * LINE_BYTES), "flags": Out(5), "busy": Out(1),
+            "forget": In(1), "block": In(range(gemm.BLOCK_NUMBERS)), "updates": Out(UPDATE_BITS),
+        })  # fmt: skip
+        self._config = config
+
+    def elaborate(self, platform: Any) -> Module:
+        """The request passes to the NMC unit with its data; reads are told apart by their tags when they are done."""
+        m = Module()
+        m.submodules.nmc = nmc = NmcUnit(config=self._config)
+        request, dram = nmc.request.payload, self.dram.payload
+        m.d.comb += [
+            nmc.request.valid.eq(self.dram.valid & self.open),
+            self.dram.ready.eq(nmc.request.ready & self.open),
+            *(request[name].eq(dram[name]) for name in ("line", "op", "dtype", "tag")),
+            request.mask.eq(Const(1).replicate(LINE_BYTES)),
+            request.data.eq(line_values.line(self._config, dtype_of(self.seed, self._config), dram.tag[:16])),
+            self.read_done.eq(nmc.done_valid & nmc.done_tag[-1]),
+            self.read_data.eq(nmc.done_data),
+            self.flags.eq(nmc.done_flags & nmc.done_valid.replicate(5)),
+            self.busy.eq(self.dram.valid | ~nmc.idle),
+        ]
+        m.submodules.counts = counts = UpdateCounts()
+        m.d.comb += [
+            counts.count.eq(self.dram.valid & self.dram.ready & dram.tagged),
+            counts.number.eq(gemm.block(dram.line[: gemm.ADDRESS_BITS])),
+            counts.forget.eq(self.forget),
+            counts.asked.eq(self.block),
+            self.updates.eq(counts.updates),
+        ]
+        self._store(m, nmc)
+        return m
+
+    def _store(self, m: Module, nmc: Any) -> None:
+        """Block RAM with byte enables. The NMC unit never reads a line in the cycle that writes it."""
+        depth = max(2, gemm.LINES // self._config.slices)
+        m.submodules.lines = lines = Memory(shape=8 * LINE_BYTES, depth=depth, init=[], attrs={"ram_style": "block"})
+        write, read = lines.write_port(granularity=8), lines.read_port()
+        m.d.comb += [
+            write.addr.eq(local_line(nmc.write_line, self._config.slices)),
+            write.data.eq(nmc.write_data),
+            write.en.eq(nmc.write_mask & nmc.write_valid.replicate(LINE_BYTES)),
+            read.addr.eq(local_line(nmc.read_line, self._config.slices)),
+            read.en.eq(nmc.read_valid),
+            nmc.read_data.eq(read.data),
+        ]

@@ -1,0 +1,1 @@
+"""The egress matcher: which tracked chunk a store row belongs to."""

@@ -1,0 +1,152 @@
+"""The hardware as Verilog: one file per part and for the whole unit, a file list, and a description for programs."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from amaranth._toolchain.yosys import YosysError, find_yosys  # the public front end lacks proc's multiplexer pass
+from amaranth.back import rtlil
+from amaranth.lib.wiring import Component
+
+from ..config import T3Config
+from ..core import T3Core
+from ..egress.matcher import RangeMatcher
+from ..nmc.alu import NmcAlu
+from ..nmc.nmc import NmcUnit
+from ..registers.axi import AxiLitePort
+from ..registers.crossing import AxiLiteCrossing
+from ..registers.registers import ControlRegisters
+from ..slice.arbiter import OccupancyMonitor
+from ..slice.slice import MemorySlice
+from ..token_network.network import TokenNode
+from ..tracker.tracker import Tracker
+from ..trigger.trigger import Trigger
+from ..unit import T3Unit
+from .module_sharing import share_modules
+from .products import products
+
+PARTS: dict[str, Callable[[T3Config], Component]] = {
+    "slice": lambda config: MemorySlice(config=config),
+    "matcher": lambda config: RangeMatcher(config=config),
+    "leaf": lambda config: TokenNode(inputs=config.node_inputs, outputs=1),
+    "root": lambda config: TokenNode(inputs=config.nodes, outputs=config.tracker_banks),
+    "tracker": lambda config: Tracker(config=config),
+    "trigger": lambda config: Trigger(config=config),
+    "monitor": lambda config: OccupancyMonitor(config=config),
+    "registers": lambda config: ControlRegisters(config=config),
+    "axi": lambda config: AxiLitePort(config=config),
+    "crossing": lambda config: AxiLiteCrossing(),
+    "nmc": lambda config: NmcUnit(config=config),
+    "alu": lambda config: NmcAlu(config=config),
+    "core": lambda config: T3Core(config=config),
+    "unit": lambda config: T3Unit(config=config),
+}
+"""How to make each part; the module of part ``x`` is called ``t3_x``. ``core`` holds the parts from ``slice`` to
+``registers``, ``unit`` the core and ``axi``; ``crossing`` and ``nmc`` stand beside it."""
+
+# Multiplexers instead of processes: Icarus 11 leaves some `always @*` blocks unevaluated at time zero. No initial
+# values: reset and the walkers write everything that is read. Nothing is optimised, so names survive.
+_WITHOUT_CONTENT = "delete */t:$meminit_v2"
+_SCRIPT = r"""
+proc -noopt
+memory_collect
+opt_clean -purge
+write_verilog -noattr
+"""
+
+_WAIVERS = {
+    "CASEOVERLAP": "the conditions of a case are the bits of a one-hot selector",
+    "CMPCONST": "a bound may be the largest number of its width",
+    "DECLFILENAME": "a file holds a part and the modules that the part is made of",
+    "SYMRSVDWORD": "a port is called interrupt",
+    "UNUSEDSIGNAL": "words have one width in every configuration, of which a part may need some fields only",
+    "WIDTHEXPAND": "operands are unsigned, constants are written without leading zeros",
+    "WIDTHTRUNC": "the low bits of a shifted word are the ones that are selected",
+}
+"""Lint warnings that the way in which Yosys writes Verilog brings about, and why each is harmless."""
+
+
+STEPS = (
+    "Amaranth elaborates it (most of the time; a minute or more with 64 slices)",
+    "identical modules are shared",
+    "Yosys writes the Verilog",
+)
+"""What is done for each module, in order."""
+
+
+class VerilogError(Exception):
+    """Yosys, which writes the Verilog, is missing or fails; the message says what to do."""
+
+
+def write_verilog(
+    component: Component, name: str, *, roms: bool = False, show: Callable[[str], None] = lambda step: None
+) -> str:
+    """The Verilog of ``component`` as module ``name``, with the modules that it is made of.
+
+    With ``roms`` memories begin with what they hold, else with nothing: the hardware writes them before it reads them.
+
+    The same component gives the same bytes everywhere, for one version of Amaranth and its Yosys. Identical parts
+    share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``. ``show`` is
+    told each of the :data:`STEPS` when it begins.
+
+    Raises ValueError if ``name`` is not a Verilog identifier; VerilogError if Yosys is missing or fails.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise ValueError(f"a module name must be letters, digits and underscores, not {name!r}: choose another name")
+    elaborate, share, write = STEPS
+    show(f"{name}: {elaborate}")
+    netlist = rtlil.convert(component, name=name, emit_src=False)
+    show(f"{name}: {share}")
+    netlist = share_modules(netlist)
+    show(f"{name}: {write}")
+    script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{'' if roms else _WITHOUT_CONTENT}{_SCRIPT}"
+    waivers = "".join(f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items())
+    try:
+        yosys = find_yosys(lambda found: found >= (0, 40))
+        return waivers + yosys.run(["-q", "-"], script, ignore_warnings=True)
+    except YosysError as error:
+        raise VerilogError(
+            f"Yosys cannot write the Verilog ({error}): pip install 'amaranth[builtin-yosys]'"
+        ) from error
+
+
+def generate(
+    config: T3Config, out_dir: Path, components: Iterable[str] | None = None,
+    show: Callable[[str], None] = lambda step: None,
+) -> list[Path]:  # fmt: skip
+    """Writes the parts named in ``components`` (default: all of :data:`PARTS`) into the folder ``out_dir``.
+
+    Per part ``t3_<part>.v``, then what :mod:`~t3hdl.export.products` adds, the description ``t3.json`` last. Files
+    are made elsewhere and moved when all are complete; files of the same name are replaced. Returns the paths in that
+    order. ``show`` is told each step of each part when it begins.
+
+    Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file; VerilogError as
+    :func:`write_verilog` does.
+    """
+    names = list(dict.fromkeys(PARTS if components is None else components))
+    unknown = [name for name in names if name not in PARTS]
+    if unknown:
+        raise ValueError(f"components must be among {', '.join(PARTS)}, not {', '.join(unknown)}")
+    if out_dir.exists() and not out_dir.is_dir():
+        raise NotADirectoryError(f"the output folder {out_dir} is a file: choose another one")
+
+    modules, texts = {}, {}
+    for name in names:
+        module = f"t3_{name}"
+        modules[module] = PARTS[name](config)
+        texts[module] = write_verilog(modules[module], module, show=show)
+    files = {f"{module}.v": text for module, text in texts.items()}
+    return _move_into(out_dir, {**files, **products(config, modules, texts)})
+
+
+def _move_into(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Writes all files into a new folder beside their place, then moves them one by one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".incomplete-") as temporary:
+        for name, text in texts.items():
+            (Path(temporary) / name).write_text(text)
+        for name in texts:
+            os.replace(Path(temporary) / name, folder / name)
+    return [folder / name for name in texts]

@@ -1,0 +1,1 @@
+"""What the parts agree on: words, signatures, the register map and its description."""

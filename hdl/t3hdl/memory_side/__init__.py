@@ -1,1 +1,0 @@
-"""What stands at the memory channels and at the egress: match, arbitrate, count, merge tokens."""

@@ -1,0 +1,1 @@
+"""What software sees: the register file, AXI4-Lite and its clock-domain crossing."""

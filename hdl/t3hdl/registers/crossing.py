@@ -1,0 +1,70 @@
+"""An AXI4-Lite clock-domain crossing, for a host bus with a clock of its own."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, ClockDomain, Module, Value
+from amaranth.lib import fifo, wiring
+from amaranth.lib.wiring import In
+
+from ..interface.signatures import AXI
+
+_DEPTH = 4
+"""Entries per channel: one access is under way at a time, the rest hides the latency of the synchronisers."""
+
+_CHANNELS = {
+    "aw": ("addr", "prot"), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr", "prot"), "r": ("data", "resp"),
+}  # fmt: skip
+_TO_HOST = ("b", "r")
+
+
+class AxiLiteCrossing(wiring.Component):
+    """One asynchronous queue per AXI4-Lite channel between the domains ``host`` and ``sync``.
+
+    Both domains must be held in reset together for at least two cycles of the slower clock, and no host request may be
+    given before both are released. Gray-coded pointers cross through two flip-flops; constrain each crossing path to
+    less than one cycle of the faster clock (the SDC template names them).
+
+    Members
+    -------
+    host_axi_* : the AXI4-Lite subordinate in domain ``host``.
+    axi_* : the AXI4-Lite manager in domain ``sync``, to :class:`~t3hdl.registers.axi.AxiLitePort`.
+    host_clk, host_rst : In : clock and synchronous reset of domain ``host``.
+
+    Latency: 3 cycles of the receiving clock and 1 of the sending one per channel. Throughput: one transfer per cycle of
+    the slower clock, up to the queue's depth. Reset: empty.
+    """
+
+    def __init__(self) -> None:
+        super().__init__({
+            **{f"host_{name}": member for name, member in AXI.items()},
+            **{name: member.flip() for name, member in AXI.items()},
+            "host_clk": In(1), "host_rst": In(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """Host to unit: AW, W, AR; back: B, R."""
+        m = Module()
+        m.domains.host = host = ClockDomain(local=True)
+        m.d.comb += [host.clk.eq(self.host_clk), host.rst.eq(self.host_rst)]
+        for channel, fields in _CHANNELS.items():
+            backwards = channel in _TO_HOST
+            source, sink = ("", "host_") if backwards else ("host_", "")
+            domains = ("sync", "host") if backwards else ("host", "sync")
+            sent, received = (
+                Cat(getattr(self, f"{side}axi_{channel}{field}") for field in fields) for side in (source, sink)
+            )
+            m.submodules[channel] = queue = fifo.AsyncFIFOBuffered(
+                width=len(sent), depth=_DEPTH, w_domain=domains[0], r_domain=domains[1]
+            )
+            m.d.comb += [
+                queue.w_data.eq(sent),
+                queue.w_en.eq(self._port(source, channel, "valid")),
+                self._port(source, channel, "ready").eq(queue.w_rdy),
+                received.eq(queue.r_data),
+                self._port(sink, channel, "valid").eq(queue.r_rdy),
+                queue.r_en.eq(self._port(sink, channel, "ready")),
+            ]
+        return m
+
+    def _port(self, side: str, channel: str, name: str) -> Value:
+        return getattr(self, f"{side}axi_{channel}{name}")

@@ -1,0 +1,89 @@
+"""What the registers remember of events: interrupts, refused writes, exception flags of the NMC units."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..interface import register_map as regs
+from ..interface.layouts import Violation
+
+_RISING = ("watchdog", "corrected", "uncorrectable")
+_MASKS = ("error", "complete")
+_NMC_FLAGS = 5
+_COUNT_MAX = (1 << 32) - 1
+
+
+class EventRecord(wiring.Component):
+    """Sticky bits that software clears by writing ones; an event of the same cycle wins.
+
+    Parameters
+    ----------
+    contexts : number of contexts.
+
+    Members
+    -------
+    watchdog, corrected, uncorrectable : In(1) : levels; an interrupt when one rises.
+    error, complete : In(3), In(contexts) : levels; an interrupt when any of their bits rises.
+    abort_busy : In(1) : an interrupt when it falls.
+    locked_write : In(1) : pulse, an interrupt.
+    violations, violation : In : refused writes in this cycle, and the first of them.
+    nmc_flags : In : flags raised in this cycle.
+    clear_irq, clear_flags : In : ones clear the bits of ``irq``, ``flags``.
+    clear_violations : In(1) : forgets ``first`` and ``count``, whatever else happens.
+    busy : Out(1) : there were refused writes in the last cycle; as many in this one count again.
+    irq, flags, first, count : Out : the registers IRQ_STATUS, NMC_FLAGS, VIOLATION and VIOLATIONS.
+
+    Latency: 1. Reset: 0; a level that is 1 in the first cycle after reset has risen.
+    """
+
+    def __init__(self, *, contexts: int) -> None:
+        super().__init__({
+            **{name: In(1) for name in _RISING}, "error": In(3), "complete": In(contexts), "abort_busy": In(1),
+            "locked_write": In(1), "violations": In(8), "violation": In(Violation), "nmc_flags": In(_NMC_FLAGS),
+            "clear_irq": In(regs.Interrupts.size), "clear_flags": In(_NMC_FLAGS), "clear_violations": In(1),
+            "irq": Out(regs.Interrupts), "flags": Out(_NMC_FLAGS),
+            "first": Out(regs.ViolationRecord), "count": Out(32),
+            "busy": Out(1),
+        })  # fmt: skip
+        self._contexts = contexts
+
+    def elaborate(self, platform: Any) -> Module:
+        """Edges, then the sticky registers."""
+        m = Module()
+        event = Signal(regs.Interrupts)
+        refused = self.violations != 0
+        levels = Cat(getattr(self, name) for name in _RISING)
+        rising = self._rising(m, levels, "levels")
+        m.d.comb += [
+            *(event[name].eq(bit) for name, bit in zip(_RISING, rising, strict=True)),
+            *(event[name].eq(self._rising(m, getattr(self, name), name).any()) for name in _MASKS),
+            event.aborted.eq(self._rising(m, ~self.abort_busy, "quiet", init=1).any()),
+            event.violation.eq(refused),
+            event.locked_write.eq(self.locked_write),
+        ]
+        m.d.sync += [
+            self.busy.eq(refused),
+            self.irq.eq((self.irq.as_value() & ~self.clear_irq) | event.as_value()),
+            self.flags.eq((self.flags & ~self.clear_flags) | self.nmc_flags),
+        ]
+        self._count(m, refused)
+        return m
+
+    def _rising(self, m: Module, level: Value, name: str, init: int = 0) -> Value:
+        """The bits of ``level`` that are 1 and were not in the cycle before."""
+        before = Signal(len(level), name=f"{name}_before", init=init)
+        m.d.sync += before.eq(level)
+        return (level & ~before)[: len(level)]
+
+    def _count(self, m: Module, refused: Value) -> None:
+        """The first refused write in full, and how many there were."""
+        total = Signal(33)
+        m.d.comb += total.eq(self.count + self.violations)
+        m.d.sync += self.count.eq(Mux(total[-1], _COUNT_MAX, total))
+        with m.If(refused & ~self.first.valid):
+            m.d.sync += [self.first[name].eq(self.violation[name]) for name in Violation.members]
+            m.d.sync += self.first.valid.eq(1)
+        with m.If(self.clear_violations):
+            m.d.sync += [self.first.eq(0), self.count.eq(0)]

@@ -1,0 +1,302 @@
+"""The register file that software sees: request and response port in, broadcast configuration writes out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+
+from ..config import T3Config
+from ..interface import register_map as regs
+from ..interface.layouts import NEVER, Dtype
+from ..interface.signatures import registers_signature
+from .events import EventRecord
+from .locks import ConfigurationLocks
+
+
+@dataclass(frozen=True)
+class _Tables:
+    """Whether the address of the request is a register of one of the tables."""
+
+    range: Signal
+    quota: Signal
+    context: Signal
+    profile: Signal
+    descriptor: Signal
+
+
+@dataclass(frozen=True)
+class _Writes:
+    """The write that is taken. ``good``: by address (of a table: its first), whether it is done, and writes there; at
+    most one bit of all. ``hit_lock``: it is refused because the register is locked."""
+
+    good: dict[int, Signal]
+    hit_lock: Signal
+
+
+_BROADCAST = (
+    regs.CONTROL, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.DEBUG_SELECT,
+    regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR,
+)  # fmt: skip
+"""What the parts listen to (IRQ_*, LOCK and NMC_FLAGS stay here)."""
+
+
+class ControlRegisters(wiring.Component):
+    """Decodes the bus, answers every request one cycle later, broadcasts good writes as ``config`` pulses.
+
+    Parameters
+    ----------
+    config : the hardware configuration; says which table entries exist, and what CAPABILITY reads.
+
+    Members
+    -------
+    bus_*, response_* : a request is taken when ``bus_valid`` and ``bus_ready``; its response is a pulse.
+    config_valid, config : Out : pulse; a configuration write that every part decodes for itself.
+    interrupt : Out(1) : an enabled bit of IRQ_STATUS is set.
+    violations, violation, nmc_flags : In : events of this cycle. The other inputs: what other parts show.
+    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+
+    Latency: a request taken at t has its response, and its ``config`` pulse, at t+1. Throughput: one request
+    per two cycles. ``response_error`` and ``response_data`` mean nothing while ``response_valid`` is 0. Reset:
+    docs/hardware.md, "ControlRegisters", which also says which requests are errors.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        self._config = config
+        super().__init__(registers_signature(config))
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a request to its response and configuration write."""
+        return 1
+
+    def elaborate(self, platform: Any) -> Module:
+        """Decode, judge, answer; then what the good writes do."""
+        m = Module()
+        m.submodules.locks = locks = ConfigurationLocks(config=self._config)
+        m.submodules.events = events = EventRecord(contexts=self._config.contexts)
+        taken, locked_write = Signal(), Signal()
+        tables = self._decode_tables(m)
+        lock = Signal(regs.Lock, name="lock")
+        m.d.comb += taken.eq(self.bus_valid & self.bus_ready)
+        writes = self._judge(m, taken, tables, locks, lock)
+        stored = self._stored_registers(m, writes, lock)
+        read_value, readable = self._read(m, self._readable(stored, events, locked_write), tables, stored)
+
+        m.d.comb += [
+            self.bus_ready.eq(~self.response_valid),
+            self.interrupt.eq((events.irq.as_value() & stored[regs.IRQ_ENABLE]).any()),
+            self.idle.eq(~self.response_valid & ~events.busy),
+            self.wake_at.eq(NEVER),
+        ]
+        broadcast = Cat(good for address, good in writes.good.items() if address in _BROADCAST).any()
+        m.d.sync += [self.response_valid.eq(taken), self.config_valid.eq(broadcast)]
+        with m.If(taken):
+            m.d.sync += [
+                self.response_error.eq(Mux(self.bus_write, ~Cat(writes.good.values()).any(), ~readable)),
+                self.response_data.eq(Mux(self.bus_write, 0, read_value)),
+                self.config.address.eq(self.bus_address & _address_bits(self._config)),
+                self.config.data.eq(self.bus_data),
+            ]
+        self._follow(m, writes, locks, events)
+        m.d.sync += locked_write.eq((locked_write | writes.hit_lock) & ~events.clear_violations)
+        return m
+
+    def _is(self, address: int) -> Value:
+        return self.bus_address == address
+
+    def _is_single(self) -> Value:
+        """Whether the address may be that of a readable register of no table: these come first, 32 at most."""
+        return (self.bus_address[:3] == 0) & (self.bus_address[8:] == 0)
+
+    def _decode_tables(self, m: Module) -> _Tables:
+        """Table addresses exist as far as this configuration reaches."""
+        address, config = self.bus_address, self._config
+        aligned = address[:3] == 0
+        tables = _Tables(*(Signal(name=f"in_{name}") for name in _Tables.__dataclass_fields__))
+        small = address[3:7] < config.contexts
+        m.d.comb += [
+            tables.range.eq(
+                aligned
+                & (address[7:] == regs.RANGE >> 7)
+                & (address[5:7] < config.ranges)  # four ranges at most, RANGE_STRIDE bytes each
+                & (address[3:5] < regs.RANGE_WORDS)
+            ),
+            tables.quota.eq(aligned & (address[7:] == regs.QUOTA >> 7) & small),
+            tables.context.eq(aligned & (address[7:] == regs.CONTEXT >> 7) & small),
+            tables.profile.eq(aligned & (address[9:] == regs.PROFILE >> 9) & (address[3:7] < config.wavefronts)),
+            tables.descriptor.eq(
+                aligned
+                & (address[12:] == regs.DESCRIPTOR >> 12)
+                & (address[6:12] < config.descriptors)
+                & (address[3:6] < regs.DESCRIPTOR_WORDS)
+            ),
+        ]
+        return tables
+
+    def _judge(self, m: Module, taken: Value, tables: _Tables, locks: ConfigurationLocks, lock: data.View) -> _Writes:
+        """What the write on the bus may do.
+
+        A register's enable waits for what may refuse this very register, and not for the rest, which is slower.
+        """
+        singles = (address for address, access in regs.ACCESS.items() if "w" in access)
+        addressed = {address: self._is(address) for address in singles} | {
+            regs.RANGE: tables.range, regs.QUOTA: tables.quota, regs.PROFILE: tables.profile,
+            regs.DESCRIPTOR: tables.descriptor,
+        }  # fmt: skip
+        locked = {address: lock.configuration for address in (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)} | {
+            regs.RANGE: lock.configuration | locks.range_locked,
+            regs.QUOTA: lock.configuration | locks.quota_locked,
+            regs.PROFILE: lock.configuration | locks.active.any(),
+            regs.DESCRIPTOR: lock.configuration | locks.descriptor_locked,
+        }
+        allowed, hit_lock = Signal(), Signal()
+        busy = self.maintenance | self.abort_busy
+        refused = locked | {
+            regs.CONTROL: self._judge_control(m, allowed, locks, busy),
+            regs.DEBUG_SELECT: ~self.init_done | busy,
+        }
+        m.d.comb += [
+            allowed.eq(taken & self.bus_write & (self.bus_privileged | ~lock.privileged)),
+            hit_lock.eq(allowed & Cat(addressed[address] & refuses for address, refuses in locked.items()).any()),
+            locks.active.eq(Cat(context.armed & ~context.complete for context in self.context)),
+            locks.range_index.eq(self.bus_address[5:7]),
+            locks.descriptor.eq(self.bus_address[6:12]),
+            locks.context.eq(self.bus_address[3:7]),
+        ]
+        good = {address: Signal(name=f"good_{address:x}") for address in addressed}
+        m.d.comb += [
+            each.eq(allowed & addressed[address] & ~refused.get(address, Const(0))) for address, each in good.items()
+        ]
+        return _Writes(good=good, hit_lock=hit_lock)
+
+    def _judge_control(self, m: Module, allowed: Value, locks: ConfigurationLocks, busy: Value) -> Value:
+        """Whether a write of CONTROL is refused; and what it does otherwise."""
+        control = locks.control
+        actions = [control[name] for name in ("arm", "disarm", "abort", "quiesce", "resume")]
+        single, bad_arm, bad_abort = Signal(), Signal(), Signal()
+        armed_already = Array([*locks.active, *(0 for _ in range(16 - len(locks.active)))])[control.context]
+        acts = allowed & self._is(regs.CONTROL) & single
+        m.d.comb += [
+            control.eq(self.bus_data),
+            single.eq(sum(actions, start=Value.cast(0)) <= 1),
+            bad_abort.eq((control.context >= self._config.contexts) | ~self.init_done | busy),
+            bad_arm.eq(bad_abort | self.quiesced | locks.bad_window | armed_already),
+            locks.arm.eq(acts & control.arm & ~bad_arm),
+            locks.abort.eq(acts & control.abort & ~bad_abort),
+            locks.disarm.eq(acts & control.disarm),  # never refused, so it need not wait for the windows
+        ]
+        return ~single | (control.arm & bad_arm) | (control.abort & bad_abort)
+
+    def _stored_registers(self, m: Module, writes: _Writes, lock: data.View) -> dict[int, Any]:
+        """The registers that can be read back, and what a good write does to them."""
+        stored = {
+            regs.ARBITER: Signal(regs.Arbiter, name="arbiter", init=regs.RESET[regs.ARBITER]),
+            regs.THRESHOLDS: Signal(regs.Thresholds, name="thresholds", init=regs.RESET[regs.THRESHOLDS]),
+            regs.WATCHDOG: Signal(32, name="watchdog"),
+            regs.IRQ_ENABLE: Signal(regs.Interrupts.size, name="irq_enable"),
+            regs.LOCK: lock,
+        }
+        for address, register in stored.items():
+            with m.If(writes.good[address]):
+                kept = register.as_value() if address == regs.LOCK else 0  # a lock opens by reset alone
+                m.d.sync += register.eq(self.bus_data | kept)
+        quotas = [
+            Signal(regs.Quota, name=f"quota_{c}", init=regs.RESET[regs.QUOTA]) for c in range(self._config.contexts)
+        ]
+        for c, quota in enumerate(quotas):
+            with m.If(writes.good[regs.QUOTA] & (self.bus_address[3:7] == c)):
+                m.d.sync += quota.eq(self.bus_data)
+        return stored | {regs.QUOTA: Array(quotas)}
+
+    def _follow(self, m: Module, writes: _Writes, locks: ConfigurationLocks, events: EventRecord) -> None:
+        """Good writes change locks and sticky bits; what other parts show becomes events."""
+        good, data_in = writes.good, self.bus_data
+        m.d.comb += [
+            locks.set_owner.eq(good[regs.RANGE] & (self.bus_address[3:5] == regs.RANGE_WORDS - 1)),
+            locks.owner.eq(data_in),
+            events.clear_irq.eq(Mux(good[regs.IRQ_STATUS], data_in, 0)),
+            events.clear_flags.eq(Mux(good[regs.NMC_FLAGS], data_in, 0)),
+            events.clear_violations.eq(locks.disarm),
+            events.locked_write.eq(writes.hit_lock),
+            events.watchdog.eq(self.stuck.valid),
+            events.error.eq(Cat(self.unmatched, self.over_count, self.over_total)),
+            events.complete.eq(Cat(context.complete for context in self.context)),
+            *(getattr(events, name).eq(getattr(self, name))
+              for name in ("corrected", "uncorrectable", "abort_busy", "violations", "violation", "nmc_flags")),
+        ]  # fmt: skip
+
+    def _read(self, m: Module, values: dict[int, Any], tables: _Tables, stored: dict[int, Any]) -> tuple[Value, Value]:
+        """The value of the register at the bus address, and whether it can be read."""
+        value, readable = Signal(64, name="read_value"), Signal()
+        with m.If(self._is_single()), m.Switch(self.bus_address[3:8]):
+            for address, register in values.items():
+                with m.Case(address >> 3):
+                    m.d.comb += [readable.eq(1), value.eq(register)]
+        index = self.bus_address[3:7]
+        with m.If(tables.quota):
+            m.d.comb += [readable.eq(1), value.eq(stored[regs.QUOTA][index])]
+        with m.If(tables.context), m.Switch(index):
+            for c, context in enumerate(self.context):
+                with m.Case(c):
+                    m.d.comb += [readable.eq(1), value.eq(context)]
+        return value, readable
+
+    def _readable(self, stored: dict[int, Any], events: EventRecord, locked_write: Value) -> dict[int, Any]:
+        """Registers at fixed addresses: address to value."""
+        own = {"locked_write": locked_write, "violation": events.first.valid}
+
+        def collect(layout: data.StructLayout) -> Value:
+            return Cat(own[name] if name in own else getattr(self, name) for name in layout.members)
+
+        settings = (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.IRQ_ENABLE, regs.LOCK)
+        return {
+            regs.ID: regs.ID_VALUE,
+            regs.VERSION: regs.Version.const(regs.HARDWARE_VERSION),
+            regs.CAPABILITY: regs.Capability.const(_capability(self._config)),
+            regs.CAPABILITY_TRACKER: regs.CapabilityTracker.const(_capability_tracker(self._config)),
+            regs.STATUS: collect(regs.Status),
+            regs.ERRORS: collect(regs.Errors),
+            **{address: stored[address] for address in settings},
+            regs.THRESHOLD: Cat(self.threshold, self.chosen),
+            regs.IRQ_STATUS: events.irq,
+            regs.NMC_FLAGS: events.flags,
+            regs.VIOLATION: events.first,
+            regs.VIOLATIONS: events.count,
+            regs.PEAK_ENTRIES: self.peak_entries, regs.OVERFLOWED: self.overflowed, regs.STUCK: self.stuck,
+            regs.DEBUG_DATA: self.debug_data, regs.UPDATES: self.updates, regs.TILES: self.tiles,
+            regs.TRIGGERS: self.triggers, regs.COMMAND_STALL: self.command_stall,
+            regs.PEAK_READY: self.peak_ready, regs.DONE_MASK: self.done_mask, regs.POISONED: self.poisoned,
+        }  # fmt: skip
+
+
+def _address_bits(config: T3Config) -> int:
+    """The bits that are 1 in some address that the parts listen to. The others of ``config`` are constants, which
+    makes the decoding of all parts shorter."""
+    tables = (
+        (regs.RANGE, config.ranges * regs.RANGE_STRIDE),
+        (regs.QUOTA, config.contexts * 8),
+        (regs.PROFILE, 64 * 8),
+        (regs.DESCRIPTOR, config.descriptors * regs.DESCRIPTOR_STRIDE),
+    )
+    bits = 0
+    for first, size in tables:
+        bits |= first | ((1 << (size - 1).bit_length()) - 8)  # a table begins at a multiple of its size
+    for address in _BROADCAST:
+        bits |= address
+    return bits
+
+
+def _capability(config: T3Config) -> dict[str, int]:
+    """The fields of CAPABILITY."""
+    names = ("slices", "ranges", "contexts", "descriptors", "chunk_window", "blocks", "wavefronts", "egress_ports")
+    dtypes = sum(1 << Dtype[name.upper()] for name in config.dtypes)
+    flags = {"dtypes": dtypes, "protect": int(config.protect), "performed": int(config.count_on == "performed")}
+    return {name: getattr(config, name) for name in names} | flags
+
+
+def _capability_tracker(config: T3Config) -> dict[str, int]:
+    """The fields of CAPABILITY_TRACKER."""
+    names = ("row_index_bits", "tile_count_bits", "chunk_count_bits", "token_queue", "event_queue", "nmc_latency")
+    tracker = {"sets": config.tracker_sets, "ways": config.tracker_ways, "banks": config.tracker_banks}
+    return {name: getattr(config, name) for name in names} | tracker

@@ -1,0 +1,1 @@
+"""The memory slice in front of each channel's DRAM scheduler: match, arbitrate, count."""

@@ -1,0 +1,1 @@
+"""The token network: from all slices to the tracker's banks."""

@@ -1,0 +1,172 @@
+"""From all slices to the tracker's banks: nodes that add tokens of one tile while they wait."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.choose import RoundRobin, chosen, lowest_bit
+from ..common.queues import InputQueue
+from ..config import T3Config
+from ..interface.layouts import COUNT_BITS, NEVER, Token
+from ..interface.signatures import node_signature
+
+
+class _NodeOutput(wiring.Component):
+    """One output of a node: ``o`` is `front`, whose payload is stable; `back` behind it still takes tokens of its tile.
+
+    ``requests`` says which heads go to this output, ``pop`` which head is taken; ``settled``: nothing will be taken
+    while ``o`` does not transfer.
+    """
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__({
+            "head": In(Token).array(inputs), "requests": In(inputs), "pop": Out(inputs),
+            "o": Out(stream.Signature(Token)), "settled": Out(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """The three steps of docs/hardware.md: move, grant, merge. A grant looks at no token: only a merge compares."""
+        m = Module()
+        front, back, back_valid = self.o, Signal(Token, name="back"), Signal(name="back_valid")
+        sums = [Signal(COUNT_BITS, name=f"sum_{i}") for i in range(len(self.head))]
+        m.d.comb += [total.eq(head.n + back.n) for total, head in zip(sums, self.head, strict=True)]
+        # Two counts without their top bit have a sum that fits; whether others have is not known before the sum is.
+        same = Cat(
+            (head.as_value()[:-COUNT_BITS] == back.as_value()[:-COUNT_BITS]) & ~head.n[-1] & ~back.n[-1]
+            for head in self.head
+        )
+        mergeable, merged = Signal.like(self.requests), Signal.like(self.requests)
+        m.submodules.turn = turn = RoundRobin(requesters=len(self.head))
+
+        moving, room, granted = Signal(name="moving"), Signal(name="room"), Signal(Token)
+        m.d.comb += [
+            moving.eq(front.valid & front.ready),
+            room.eq(~back_valid | moving),
+            mergeable.eq(self.requests & same),
+            merged.eq(lowest_bit(mergeable)),
+            turn.requests.eq(self.requests),
+            turn.take.eq(room),
+            self.pop.eq(Mux(room, turn.grant, merged)),
+            granted.eq(chosen(turn.grant, self.head)),
+            self.settled.eq(~Mux(back_valid, mergeable, self.requests).any()),
+        ]
+
+        with m.If(moving):
+            m.d.sync += [front.valid.eq(back_valid), front.payload.eq(back), back_valid.eq(0)]
+        with m.If(~room & mergeable.any()):
+            m.d.sync += back.n.eq(chosen(merged, sums))
+        with m.If(room & self.requests.any()):
+            with m.If(front.valid & (back_valid | ~moving)):
+                m.d.sync += [back_valid.eq(1), back.eq(granted)]
+            with m.Else():
+                m.d.sync += [front.valid.eq(1), front.payload.eq(granted)]
+        return m
+
+
+class TokenNode(wiring.Component):
+    """Merges token streams, and deals them to the tracker's banks if it has more than one output.
+
+    Tokens of one tile are added only while they wait for a stalled output: a token never waits in order to merge.
+
+    Parameters
+    ----------
+    inputs : token streams in, at least 1.
+    outputs : token streams out, a power of two; output (row XOR col) mod ``outputs`` takes a token.
+
+    Members
+    -------
+    token_in : In(stream(Token)).array(inputs) : counted updates of slices, or of first-level nodes.
+    token_out : Out(stream(Token)).array(outputs) : towards the tracker.
+    idle : Out(1) : without a transfer, nothing changes.
+    wake_at : Out : always NEVER.
+
+    Latency: 2 cycles. Throughput: one token per input, and one per output, and cycle. Reset: empty, ready.
+
+    Raises
+    ------
+    ValueError
+        if ``inputs`` or ``outputs`` is illegal.
+    """
+
+    def __init__(self, *, inputs: int, outputs: int) -> None:
+        if inputs < 1:
+            raise ValueError(f"inputs must be at least 1, not {inputs}")
+        if outputs < 1 or outputs & (outputs - 1):
+            raise ValueError(f"outputs must be a power of two, not {outputs}")
+        super().__init__(node_signature(inputs, outputs))
+        self._inputs, self._outputs = inputs, outputs
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a transfer at an input to valid at an output, both empty."""
+        return 2
+
+    def _goes_to(self, token: Any, output: int) -> Value:
+        mask = self._outputs - 1
+        return ((token.row ^ token.col) & mask) == output
+
+    def elaborate(self, platform: Any) -> Module:
+        """Queues, then one output stage per bank; each head asks exactly one stage."""
+        m = Module()
+        queues = [InputQueue(Token) for _ in range(self._inputs)]
+        outputs = [_NodeOutput(self._inputs) for _ in range(self._outputs)]
+        for i, queue in enumerate(queues):
+            m.submodules[f"queue_{i}"] = queue
+            wiring.connect(m, wiring.flipped(self.token_in[i]), queue.i)
+            m.d.comb += queue.o.ready.eq(Cat(output.pop[i] for output in outputs).any())
+        for number, output in enumerate(outputs):
+            m.submodules[f"output_{number}"] = output
+            wiring.connect(m, output.o, wiring.flipped(self.token_out[number]))
+            for i, queue in enumerate(queues):
+                m.d.comb += [
+                    output.head[i].eq(queue.o.payload),
+                    output.requests[i].eq(queue.o.valid & self._goes_to(queue.o.payload, number)),
+                ]
+        m.d.comb += [self.idle.eq(Cat(output.settled for output in outputs).all()), self.wake_at.eq(NEVER)]
+        return m
+
+
+class TokenNetwork(wiring.Component):
+    """All token nodes of a GPU: a first level with one output each, and the root that feeds the tracker's banks.
+
+    Parameters
+    ----------
+    config : gives slices, radix of the first level and banks.
+
+    Members
+    -------
+    token_in : In(stream(Token)).array(slices)
+    token_out : Out(stream(Token)).array(tracker_banks)
+    idle : Out(1) : without a transfer at the boundary, nothing changes.
+    wake_at : Out : always NEVER.
+
+    Latency: 4 cycles. Throughput: one token per first-level node, and one per bank, and cycle. Reset: empty, ready.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__(node_signature(config.slices, config.tracker_banks))
+        self._config = config
+
+    @property
+    def latency(self) -> int:
+        """Cycles from a transfer at a slice's input to valid at a bank, all empty."""
+        return 4
+
+    def elaborate(self, platform: Any) -> Module:
+        """Wires only; a token between two nodes keeps the network from being idle."""
+        m = Module()
+        config = self._config
+        m.submodules.root = root = TokenNode(inputs=config.nodes, outputs=config.tracker_banks)
+        still = [root.idle]
+        for k in range(config.nodes):
+            m.submodules[f"node_{k}"] = node = TokenNode(inputs=config.node_inputs, outputs=1)
+            for i in range(config.node_inputs):
+                wiring.connect(m, wiring.flipped(self.token_in[k * config.node_inputs + i]), node.token_in[i])
+            wiring.connect(m, node.token_out[0], root.token_in[k])
+            still += [node.idle, ~(node.token_out[0].valid & root.token_in[k].ready)]
+        for bank in range(config.tracker_banks):
+            wiring.connect(m, root.token_out[bank], wiring.flipped(self.token_out[bank]))
+        m.d.comb += [self.idle.eq(Cat(*still).all()), self.wake_at.eq(NEVER)]
+        return m

@@ -1,0 +1,260 @@
+"""One bank of the tracker: set-associative tile counters, one token per cycle."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.choose import lowest_bit, ones, sum_is
+from ..common.queues import InputQueue
+from ..config import T3Config
+from ..interface.layouts import COUNT_BITS, EventKind, Token
+from .entry_table import EntryTable, entry_layout, table_row, tag_of
+from .event_queue import Event, EventQueue
+from .live_slots import SlotDetail, SlotMatch
+from .tile_profile import TileLines
+
+TableWalk = data.StructLayout({"clear": 1, "purge": 1, "context": 4, "read": 1})
+"""What the owner does with the table while no token is in the pipeline: ``clear`` writes a row of zeros; ``read`` reads
+a row; ``purge`` writes the row that was read a cycle before, without entries of ``context``."""
+
+MatchedToken = data.StructLayout({"valid": 1, "token": Token, "hit": 1, "dropped": 1, "slot": 6})
+"""Register M: a token and its live chunk; ``dropped``: it has none because of an abort."""
+
+
+def row_layout(config: T3Config) -> data.StructLayout:
+    """Register R: what M held, and what was read meanwhile."""
+    read = {"descriptor": 6, "threshold": config.tile_count_bits, "damaged": 1}
+    return data.StructLayout({**MatchedToken.members, **read})
+
+
+ToldEvent = data.StructLayout({"valid": 1, "event": Event})
+"""Register E: what the token that was in R has to report."""
+
+
+class TrackerBank(wiring.Component):
+    """Counts the tokens of its share of the tiles: queue, match (M), table row (R), event (E), event queue.
+
+    Parameters
+    ----------
+    config : the hardware configuration.
+
+    Members
+    -------
+    token : In(stream(Token)) : ready is 0 while ``walk.clear``.
+    tile : Out(Token) : the tile that enters M next, to be matched by the owner in the same cycle.
+    match : In : its live chunk.
+    read : Out(1) : it enters M in this cycle.
+    slot : Out(6) : the live chunk of the tile in M.
+    detail, lines : In : of the tile in M: addends and descriptor of its chunk, lines per addend.
+    event_valid, event : Out : a finished tile, or lines counted without an entry; these may grow while they wait.
+    event_taken : In(1) : the event leaves.
+    quotas : In : ways of a row that each context may use.
+    halt : In(1) : no token enters M.
+    dropping, dropped : In : tokens of context ``dropped`` that enter M in this cycle are not counted.
+    drained : Out(1) : no token is in M or R.
+    walk, write_row, read_row, cleared_marks : In : see :data:`TableWalk`; a purge also clears these mark bits.
+    way, entry : In, Out : an entry of the row that was read last; zeros if it is not valid.
+    allocated, freed : Out : an entry begins to be used; ways whose entries end to be.
+    counts, amount : Out : a token is counted, and its ``n``.
+    unmatched, over_count : Out(1) : pulses; a token without a live chunk, a count above its threshold.
+    poison : Out(1) : pulse; a token of slot ``poison_slot`` met something damaged and was not counted.
+    corrected, uncorrectable : Out(1) : a stored word was put right, could not be.
+    busy : Out(1) : something is in the pipeline.
+
+    Latency: 4 cycles from ``token`` to ``event``. Throughput: one token per cycle. Reset: empty.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        row = range(config.sets_per_bank)
+        super().__init__({
+            "token": In(stream.Signature(Token)), "tile": Out(Token),
+            "match": In(SlotMatch), "read": Out(1), "slot": Out(6), "detail": In(SlotDetail), "lines": In(TileLines),
+            "event_valid": Out(1), "event": Out(Event), "event_taken": In(1),
+            "quotas": In(5).array(16), "halt": In(1), "dropping": In(1), "dropped": In(4), "drained": Out(1),
+            "walk": In(TableWalk), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
+            "way": In(4), "entry": Out(entry_layout(config)),
+            "allocated": Out(1), "freed": Out(config.tracker_ways), "counts": Out(1), "amount": Out(10),
+            "unmatched": Out(1), "over_count": Out(1),
+            "poison": Out(1), "poison_slot": Out(6), "corrected": Out(1), "uncorrectable": Out(1), "busy": Out(1),
+        })  # fmt: skip
+        self._parameters = config
+
+    def elaborate(self, platform: Any) -> Module:
+        """The pipeline: either every stage moves, or (event queue full) every stage and the row that was read hold."""
+        m = Module()
+        config, walk = self._parameters, self.walk
+        m.submodules.queue = queue = InputQueue(Token)
+        m.submodules.table = table = EntryTable(config=config)
+        m.submodules.events = events = EventQueue(config=config)
+        matched, row = Signal(MatchedToken, name="matched"), Signal(row_layout(config), name="row")
+        told = Signal(ToldEvent, name="told")
+        advance, takes, full = Signal(), Signal(), Signal()
+
+        m.d.comb += [
+            queue.i.payload.eq(self.token.payload),
+            queue.i.valid.eq(self.token.valid & ~walk.clear),
+            self.token.ready.eq(queue.i.ready & ~walk.clear),
+            self.tile.eq(queue.o.payload),
+            # An event in E has its place in the queue already. No sum: its carries would be in front of everything.
+            full.eq((events.level == config.event_queue) | ((events.level == config.event_queue - 1) & told.valid)),
+            advance.eq(~row.valid | ~full),
+            self.event_valid.eq(events.valid),
+            self.event.eq(events.head),
+            events.push.eq(told.valid),
+            events.event.eq(told.event),
+            events.pop.eq(self.event_taken),
+            queue.o.ready.eq(advance & ~self.halt),
+            takes.eq(queue.o.valid & queue.o.ready),
+            self.read.eq(takes),
+            self.slot.eq(matched.slot),
+            table.read.eq((advance & matched.valid) | walk.read),
+            # By a register of the bank: `walk.read` comes late.
+            table.read_row.eq(Mux(matched.valid, table_row(config, matched.token), self.read_row)),
+            self.drained.eq(~matched.valid & ~row.valid),
+            self.busy.eq(queue.o.valid | matched.valid | row.valid | told.valid | events.level.any()),
+        ]
+        dropped = self.dropping & (queue.o.payload.context == self.dropped)
+        with m.If(advance):
+            m.d.sync += [matched.valid.eq(takes), row.valid.eq(matched.valid)]
+            with m.If(takes):
+                m.d.sync += [
+                    matched.token.eq(queue.o.payload),
+                    matched.hit.eq(self.match.hit & ~dropped),
+                    matched.dropped.eq(dropped),
+                    matched.slot.eq(self.match.slot),
+                ]
+            with m.If(matched.valid):
+                m.d.sync += [
+                    *(row[field].eq(matched[field]) for field in ("token", "hit", "dropped", "slot")),
+                    row.descriptor.eq(self.detail.descriptor),
+                    row.threshold.eq(self.lines.lines * self.detail.addends),
+                    row.damaged.eq(self.detail.uncorrectable | self.lines.uncorrectable),
+                ]
+        looked_up = matched.valid & matched.hit
+        m.d.comb += [
+            self.corrected.eq(
+                (looked_up & (self.detail.corrected | self.lines.corrected)) | table.corrected | events.corrected
+            ),
+            self.uncorrectable.eq(
+                (looked_up & (self.detail.uncorrectable | self.lines.uncorrectable))
+                | table.bad_ways.any() | table.bad_marks | events.uncorrectable
+            ),
+        ]  # fmt: skip
+        self._update(m, row, row.valid & advance, table, told)
+        return m
+
+    def _update(self, m: Module, row: Any, update: Value, table: Any, told: Any) -> None:
+        """Counts the token in R: against its entry, else in a new one, else (no way left, or marked) for its chunk.
+
+        What would happen with each way, and without one, is worked out while the tags are compared.
+        """
+        config, token = self._parameters, row.token
+        found, marked, counted = Signal(), Signal(), Signal()
+        spill, damaged, tells = Signal(), Signal(), Signal(name="tells")
+        event = Signal(Event, name="new_event")
+        hits, free, ending, begun = (Signal(config.tracker_ways) for _ in range(4))
+        counts, ends, overs = self._grown(m, row, table.ways)
+        room = free.any() & self._may_use(token, table.ways)
+        alone, over = token.n == row.threshold, token.n > row.threshold
+        spills = marked | ~(alone | over | room)
+        m.d.comb += [
+            # `valid` is one bit more of the comparison, not a gate behind it.
+            hits.eq(
+                Cat(Cat(entry.valid, entry.tag) == Cat(Const(1, 1), tag_of(config, token)) for entry in table.ways)
+            ),
+            free.eq(~Cat(entry.valid for entry in table.ways)),
+            found.eq(hits.any()),
+            marked.eq((table.marks & self._mark(row)).any()),
+            ending.eq(hits & Cat(ends)),
+            damaged.eq(row.damaged | table.bad_ways.any() | table.bad_marks),
+            counted.eq(update & row.hit & ~damaged),
+            self.poison.eq(update & row.hit & damaged),
+            begun.eq(Mux(~marked & ~alone & ~over & room, lowest_bit(free), 0)),
+            spill.eq(~found & spills),
+        ]
+        written = Mux(counted, hits | Mux(found, 0, begun), 0)
+        self._write(m, table, row, written, counted & spill, Mux(counted, ending, 0))
+        self._entries(m, row, table, counts, ends)
+        m.d.sync += told.valid.eq(tells)
+        with m.If(row.valid):
+            m.d.sync += told.event.eq(event)
+        m.d.comb += [
+            tells.eq(counted & (ending.any() | (~found & (alone | spills)))),
+            event.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
+            event.lines.eq(Mux(spill, token.n, row.threshold)),
+            *(event[field].eq(token[field]) for field in ("row", "col", "wf")),
+            event.slot.eq(row.slot),
+            self.unmatched.eq(update & ~row.hit & ~row.dropped),
+            self.over_count.eq(counted & Mux(found, (hits & Cat(overs)).any(), over & ~marked)),
+            self.allocated.eq(counted & ~found & begun.any()),
+            self.counts.eq(counted),
+            self.amount.eq(token.n),
+            self.poison_slot.eq(row.slot),
+        ]
+
+    def _entries(self, m: Module, row: Any, table: Any, counts: list[Value], ends: list[Value]) -> None:
+        """What each way becomes if it is written: a valid one because the token is of its tile, any other to become
+        that, so this does not wait for the tags.
+
+        What is written without a token in R, or because something is damaged, dies; without a token as zeros, so that
+        nothing is unknown.
+        """
+        token = row.token
+        for entry, new, grown, ended in zip(table.ways, table.entries, counts, ends, strict=True):
+            m.d.comb += [
+                new.valid.eq(row.valid & ~self.poison & ~(entry.valid & ended)),
+                new.tag.eq(Mux(row.valid, tag_of(self._parameters, token), 0)),
+                new.count.eq(Mux(row.valid, Mux(entry.valid, grown, token.n), 0)),
+            ]
+
+    def _grown(self, m: Module, row: Any, ways: Any) -> tuple[list[Value], list[Value], list[Value]]:
+        """For each way: its count with the token (at most all ones); whether that is the threshold; or above it."""
+        counts, ends, overs = [], [], []
+        bits = self._parameters.tile_count_bits
+        for w, entry in enumerate(ways):
+            grown = Signal(max(bits, COUNT_BITS) + 1, name=f"grown_{w}")
+            m.d.comb += grown.eq(entry.count + row.token.n)
+            counts.append(Mux(grown[bits:].any(), -1, grown)[:bits])
+            ends.append(sum_is(entry.count, row.token.n, row.threshold))
+            overs.append(grown > row.threshold)
+        return counts, ends, overs
+
+    def _may_use(self, token: Any, ways: Any) -> Value:
+        """Whether the token's context has fewer ways of the row than its quota: one term for every number of ways."""
+        used = ones(Cat(entry.valid & (entry.tag.context == token.context) for entry in ways))
+        above = [Cat(quota > n for n in range(len(ways))) for quota in self.quotas]
+        return (Cat(used == n for n in range(len(ways))) & Array(above)[token.context]).any()
+
+    def _mark(self, row: Any) -> Value:
+        return (1 << row.descriptor)[: self._parameters.descriptors]
+
+    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, ending: Value) -> None:
+        """The write port of the table: the owner's walk, or the token in R with its ``ways`` and its mark.
+
+        Those in ``ending`` become free. Walk or token is told by `row.valid`, which is there before ``walk`` is.
+        Damaged words of the row are written in any case but a clean one. A lost entry makes its tile late for ever.
+        Lost mark bits become ones: lines are then counted for the chunk, which is right for every chunk.
+        """
+        config, walk = self._parameters, self.walk
+        mends, walks = Signal(), Signal()
+        dying = Signal(config.tracker_ways)
+        valid = Cat(entry.valid for entry in table.ways)
+        purged = Cat(entry.valid & (entry.tag.context == walk.context) for entry in table.ways)
+        kept = table.marks | table.bad_marks.replicate(config.descriptors)
+        m.d.comb += [
+            walks.eq(walk.clear | walk.purge),
+            mends.eq(walk.purge | self.poison),
+            dying.eq(Mux(mends, table.bad_ways, 0) | Mux(walk.purge, purged, 0)),
+            table.write_row.eq(Mux(row.valid, table_row(config, row.token), self.write_row)),
+            table.write_ways.eq(Mux(walk.clear, -1, dying | ways)),
+            table.write_marks.eq(walks | marks | (mends & table.bad_marks)),
+            table.new_marks.eq(
+                Mux(walk.clear, 0, Mux(walk.purge, kept & ~self.cleared_marks, kept | Mux(marks, self._mark(row), 0)))
+            ),
+            self.freed.eq((valid & dying) | ending),
+        ]
+        looked = Array(table.ways)[self.way]
+        with m.If((self.way < config.tracker_ways) & looked.valid & ~(table.bad_ways >> self.way)[0]):
+            m.d.comb += self.entry.eq(looked)

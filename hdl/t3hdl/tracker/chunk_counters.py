@@ -1,0 +1,133 @@
+"""What is counted of every live chunk, and the pulses that say so."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.ram import Ram
+from ..common.state_parity import CHECKED
+from ..config import T3Config
+from ..interface.layouts import ChunkDone, EventKind, SlotLoad, TileDone
+from .event_queue import Event
+
+
+class ChunkCounters(wiring.Component):
+    """Counts the lines of each live chunk down from what it expects; takes one event per cycle.
+
+    Parameters
+    ----------
+    config : gives ``chunk_window``, the counter widths, and ``protect``.
+
+    Members
+    -------
+    load_valid, load : In : pulse; slot ``load.slot`` starts anew. Wins over an event of the same cycle.
+    event_valid, event : In : pulse; an event of a bank.
+    tile_done_valid, tile_done : Out : pulse; the event was a finished tile.
+    chunk_done_valid, chunk_done : Out : pulse; the event completed its chunk.
+    tiles : Out(32) : pulses of ``tile_done``.
+    overflowed : Out(7) : chunks with at least one line counted without a tile entry.
+    over_total : Out(1) : sticky; a chunk got more lines than it expects.
+    corrected, uncorrectable : Out(1) : of the counters of the event in this cycle.
+    poison, poison_slot : Out : the lines of this event could not be counted.
+    damaged : Out(chunk_window) : slots whose flags have a wrong parity; nothing is counted for them.
+    busy : Out(1) : a pulse is being given, so the next cycle changes something.
+
+    Latency: 1. Throughput: one event per cycle. Reset: 0.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "load_valid": In(1), "load": In(SlotLoad),
+            "event_valid": In(1), "event": In(Event),
+            "tile_done_valid": Out(1), "tile_done": Out(TileDone),
+            "chunk_done_valid": Out(1), "chunk_done": Out(ChunkDone),
+            "tiles": Out(32), "overflowed": Out(7), "over_total": Out(1),
+            "corrected": Out(1), "uncorrectable": Out(1), "poison": Out(1), "poison_slot": Out(6),
+            "damaged": Out(config.chunk_window), "busy": Out(1),
+        })  # fmt: skip
+        self._parameters = config
+
+    def elaborate(self, platform: Any) -> Module:
+        """Look up what is left of the slot, compare, subtract; then the registers."""
+        m = Module()
+        config, event = self._parameters, self.event
+        window, bits = config.chunk_window, config.chunk_count_bits
+        m.submodules.expected = expected = Ram(bits, depth=window, latency=0, protect=config.protect)
+        m.submodules.left = left = Ram(bits, depth=window, latency=0, protect=config.protect)
+        fresh, overflow, complete = (
+            Signal(window, name=name, attrs=dict(CHECKED)) for name in ("fresh", "overflow", "complete")
+        )
+        before = Signal(bits, name="before")
+        # One bit more than either: set if more lines come than are left.
+        after = Signal(max(bits, len(event.lines)) + 1, name="after")
+        bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
+        is_fresh, spilled, was_spilled, was_complete, is_rest, finished = (Signal() for _ in range(6))
+        m.d.comb += [
+            expected.write.eq(load_bit.any()),
+            expected.write_row.eq(self.load.slot),
+            expected.write_data.eq(self.load.expected),
+            expected.read.eq(self.event_valid),
+            expected.read_row.eq(event.slot),
+            left.write.eq(counted.any()),
+            left.write_row.eq(event.slot),
+            left.write_data.eq(after),
+            left.read.eq(self.event_valid & ~is_fresh),
+            left.read_row.eq(event.slot),
+            # All that is expected is left if nothing was counted since the load.
+            before.eq(Mux(is_fresh, expected.data, left.data)),
+            after.eq(before - event.lines),
+            bit.eq(1 << event.slot),
+            load_bit.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
+            is_fresh.eq((fresh & bit).any()),
+            was_spilled.eq((overflow & bit).any()),
+            was_complete.eq((complete & bit).any()),
+            spilled.eq(event.kind == EventKind.OVERFLOW),
+            self.corrected.eq(expected.corrected | left.corrected),
+            self.uncorrectable.eq(expected.uncorrectable | left.uncorrectable),
+            self.poison.eq(self.event_valid & (self.uncorrectable | (self.damaged & bit).any())),
+            self.poison_slot.eq(event.slot),
+            counted.eq(Mux(self.event_valid & ~self.poison, bit, 0)),
+            # Both are compared at once: whether the slot is fresh is known late.
+            is_rest.eq(Mux(is_fresh, expected.data == event.lines, left.data == event.lines)),
+            finished.eq(self.event_valid & ~self.poison & ~was_complete & is_rest),
+            self.busy.eq(self.tile_done_valid | self.chunk_done_valid),
+        ]
+        self._flags(m, load_bit, (
+            (fresh, (fresh & ~counted) | load_bit),
+            (overflow, (overflow | Mux(self.event_valid & spilled, bit, 0)) & ~load_bit),
+            (complete, (complete | Mux(finished, bit, 0)) & ~load_bit),
+        ))  # fmt: skip
+        is_tile = self.event_valid & ~spilled
+        m.d.sync += [
+            self.tile_done_valid.eq(is_tile),
+            self.tiles.eq(self.tiles + is_tile),
+            self.chunk_done_valid.eq(finished),
+        ]
+        with m.If(self.event_valid):
+            m.d.sync += [
+                self.overflowed.eq(self.overflowed + (spilled & ~was_spilled)),
+                self.over_total.eq(self.over_total | (~self.poison & (was_complete | after[-1]))),
+                *(self.tile_done[field].eq(event[field]) for field in TileDone.members),
+                self.chunk_done.slot.eq(event.slot),
+                self.chunk_done.overflowed.eq(was_spilled | spilled),
+            ]
+        return m
+
+    def _flags(self, m: Module, load_bit: Value, flags: Any) -> None:
+        """The flags of the slots and what they become; a parity bit over those of a slot, rewritten by a load only."""
+        for flag, new in flags:
+            m.d.sync += flag.eq(new)
+        if not self._parameters.protect:
+            return
+        parity = Signal.like(load_bit, name="parity", attrs=dict(CHECKED))
+        odd = Signal.like(load_bit, name="odd")
+        changes = Signal.like(load_bit, name="changes")
+        m.d.comb += [
+            odd.eq(flags[0][0] ^ flags[1][0] ^ flags[2][0]),
+            changes.eq(odd ^ flags[0][1] ^ flags[1][1] ^ flags[2][1]),
+            self.damaged.eq(parity ^ odd),
+        ]
+        # After a load only `fresh` is set.
+        m.d.sync += parity.eq((parity ^ changes) | load_bit)

@@ -1,0 +1,229 @@
+"""The tracker: counts the updates of every tile and chunk, and says once when one is complete."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signal, Value
+from amaranth.lib import wiring
+
+from ..common.broadcast import ControlPulses, control_pulses, written
+from ..common.choose import RoundRobin, chosen, ones
+from ..common.state_parity import guarded_state
+from ..config import T3Config
+from ..interface import register_map as regs
+from ..interface.signatures import tracker_signature
+from .bank import TrackerBank
+from .chunk_counters import ChunkCounters
+from .entry_table import tile_of
+from .event_queue import Event
+from .faults import TrackerFaults
+from .live_slots import LiveSlots
+from .maintenance import Maintenance
+from .tile_profile import TileProfile, profile_name
+from .way_quotas import WayQuotas
+
+
+class Tracker(wiring.Component):
+    """Counts tokens per wavefront tile in banks, and per chunk; gives each completion exactly once.
+
+    Parameters
+    ----------
+    config : the hardware configuration.
+
+    Members
+    -------
+    token : In(stream(Token)).array(banks) : bank (row XOR col) mod banks takes the tokens of a tile.
+    load_valid, load : In : pulse; makes a chunk live.
+    now : In : timestamp.
+    config_valid, config : In : configuration writes (PROFILE, QUOTA, CONTROL, DEBUG_SELECT).
+    tile_done_valid, tile_done : Out : pulse; a tile got as many lines as its threshold.
+    chunk_done_valid, chunk_done : Out : pulse; a chunk got all its lines.
+    init_done : Out(1) : the tables are written, tokens are taken.
+    entries, peak_entries : Out(16) : tile entries in use a cycle ago; at most since the last disarm (a cycle later).
+    overflowed : Out(7) : chunks with lines counted without a tile entry, since the last disarm.
+    unmatched, over_count, over_total : Out(1) : sticky errors, cleared by a disarm.
+    maintenance : Out(1) : an arm, an abort or a debug read goes through the tables; no token is counted.
+    abort_busy : Out(1) : tokens of the aborted context are being dropped.
+    debug_data : Out(64) : :data:`~t3hdl.interface.register_map.DebugData`, the entry that DEBUG_SELECT named.
+    updates, tiles : Out : updates counted, tiles completed, since the last disarm.
+    poison_valid, poison_slot : Out : pulse; the count of this slot can no longer be trusted.
+    corrected, uncorrectable : Out(1) : sticky; a stored bit was put right, could not be. Cleared by a disarm.
+    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is the end of an abort.
+
+    Latency: 7 cycles from ``token`` to ``tile_done`` in an empty bank. Throughput: one token per bank and cycle; one
+    event per cycle, which is a finished tile, or tokens without an entry, added up per bank and chunk while they wait.
+    Reset: 0; ``init_done`` after sets / banks cycles. A disarm does the same and keeps profile and quotas.
+
+    What ``protect`` finds broken beyond repair is never counted: the tile and the chunk complete late or never. A wrong
+    bit in a register that has only a part in a parity poisons every slot.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__(tracker_signature(config))
+        self._parameters = config
+
+    @property
+    def parameters(self) -> T3Config:
+        """The hardware configuration (``config`` is the port of the configuration writes)."""
+        return self._parameters
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the token that completes a tile to ``tile_done`` in an empty bank."""
+        return 7
+
+    def elaborate(self, platform: Any) -> Module | Fragment:
+        """With ``protect`` a parity watches the registers that have no check bits of their own."""
+        damaged = Signal(name="state_damaged")
+        m = self._parts(damaged)
+        return guarded_state(m, platform, damaged) if self._parameters.protect else m
+
+    def _parts(self, damaged: Signal) -> Module:
+        """Profile and quotas stay outside the part that a disarm resets."""
+        m, core = Module(), Module()
+        config = self._parameters
+        control = control_pulses(m, self.config_valid, self.config)
+        m.submodules.profile = profile = TileProfile(config=config)
+        m.submodules.quotas = quotas = WayQuotas(config=config)
+        for part in (profile, quotas):
+            m.d.comb += [part.config_valid.eq(self.config_valid), part.config.eq(self.config)]
+        m.submodules.core = ResetInserter(control.disarm)(core)
+
+        core.submodules.slots = slots = LiveSlots(config=config)
+        core.submodules.counters = counters = ChunkCounters(config=config)
+        core.submodules.maintenance = maintenance = Maintenance(config=config)
+        banks = [TrackerBank(config=config) for _ in self.token]
+        for b, bank in enumerate(banks):
+            core.submodules[f"bank_{b}"] = bank
+            wiring.connect(core, wiring.flipped(self.token[b]), bank.token)
+            core.d.comb += [
+                slots.tile[b].eq(bank.tile),
+                bank.match.eq(slots.match[b]),
+                slots.slot[b].eq(bank.slot),
+                bank.detail.eq(slots.detail[b]),
+                profile.name[b].eq(profile_name(bank.tile)),
+                profile.read[b].eq(bank.read),
+                bank.lines.eq(profile.found[b]),
+                *(quota.eq(ways) for quota, ways in zip(bank.quotas, quotas.ways, strict=True)),
+            ]
+        removes = control.arm | control.abort
+        loads = self.load_valid & ~(removes & (self.load.context == control.context))
+        for part in (slots, counters):
+            core.d.comb += [part.load_valid.eq(loads), part.load.eq(self.load)]
+        core.d.comb += [
+            slots.retire.eq(removes), slots.retired.eq(control.context),
+            slots.finish.eq(counters.chunk_done_valid), slots.finished.eq(counters.chunk_done.slot),
+        ]  # fmt: skip
+        self._maintain(core, control, maintenance, banks)
+        drained = self._count_events(core, banks, counters)
+        damage = profile.damaged | quotas.damaged
+        fault_pending = self._faults(core, banks, slots, counters, damage, damaged) if config.protect else Const(0)
+        self._report(core, banks, counters, maintenance, drained | fault_pending)
+        return m
+
+    def _maintain(self, m: Module, control: ControlPulses, walker: Maintenance, banks: list[TrackerBank]) -> None:
+        """Sweeps and debug reads; dropping what an abort leaves under way."""
+        look = written(self.config_valid, self.config, regs.DEBUG_SELECT)
+        walker.take(m, control)
+        m.d.comb += [
+            walker.look.eq(look),
+            walker.select.eq(self.config.data),
+            walker.drained.eq(Cat(bank.drained for bank in banks).all()),
+            walker.now.eq(self.now),
+            *(getattr(self, name).eq(getattr(walker, name)) for name in ("init_done", "maintenance", "abort_busy")),
+            self.wake_at.eq(walker.abort_until),
+        ]
+        for bank in banks:
+            m.d.comb += [
+                bank.halt.eq(walker.maintenance),
+                bank.dropping.eq(control.abort | walker.abort_busy),
+                bank.dropped.eq(Mux(control.abort, control.context, walker.purged)),
+                *(bank.walk[name].eq(getattr(walker, name)) for name in ("clear", "purge", "read")),
+                bank.walk.context.eq(walker.purged),
+                bank.read_row.eq(walker.read_row),
+                bank.write_row.eq(walker.write_row),
+                bank.cleared_marks.eq(walker.marks),
+                bank.way.eq(walker.looked.way),
+            ]
+        debug = Signal(regs.DebugData)
+        rows = self._parameters.sets_per_bank
+        with m.If(look):
+            m.d.sync += debug.eq(0)
+        with m.Elif(walker.found):
+            m.d.sync += debug.ready.eq(1)
+            with m.Switch(walker.looked.bank & (len(banks) - 1)):
+                for b, bank in enumerate(banks):
+                    tag = bank.entry.tag
+                    row, col = tile_of(self._parameters, tag, b, walker.looked.row)
+                    with m.Case(b), m.If(bank.entry.valid & (walker.looked.row < rows)):
+                        m.d.sync += [
+                            debug.valid.eq(1), debug.row.eq(row), debug.col.eq(col), debug.count.eq(bank.entry.count),
+                            *(debug[name].eq(tag[name]) for name in ("context", "epoch", "wf")),
+                        ]  # fmt: skip
+        m.d.comb += self.debug_data.eq(debug)
+
+    def _count_events(self, m: Module, banks: list[TrackerBank], counters: ChunkCounters) -> Signal:
+        """One event per cycle, the banks take turns; it is counted in the next cycle. Returns whether there is one."""
+        m.submodules.turn = turn = RoundRobin(requesters=len(banks))
+        event, valid = Signal(Event, name="drained_event"), Signal(name="drained_valid")
+        m.d.comb += [
+            turn.requests.eq(Cat(bank.event_valid for bank in banks)),
+            turn.take.eq(1),
+            *(bank.event_taken.eq(granted) for bank, granted in zip(banks, turn.grant, strict=True)),
+            counters.event_valid.eq(valid),
+            counters.event.eq(event),
+        ]
+        m.d.sync += valid.eq(turn.requests.any())
+        with m.If(turn.requests.any()):
+            m.d.sync += event.eq(chosen(turn.grant, [bank.event for bank in banks]))
+        return valid
+
+    def _faults(
+        self, m: Module, banks: list[TrackerBank], slots: LiveSlots, counters: ChunkCounters, damage: Value, lost: Value
+    ) -> Value:
+        """Collects what ``protect`` finds; returns whether that changes something in the next cycle."""
+        m.submodules.faults = faults = TrackerFaults(config=self._parameters)
+        parts: list[Any] = [*banks, counters]
+        for met, part in zip(faults.met, parts, strict=True):
+            m.d.comb += [met.valid.eq(part.poison), met.slot.eq(part.poison_slot)]
+        m.d.comb += [
+            faults.damaged.eq(slots.damaged | counters.damaged),
+            faults.lost.eq(lost),
+            faults.corrected.eq(Cat(part.corrected for part in parts).any()),
+            faults.uncorrectable.eq(damage | Cat(part.uncorrectable for part in parts).any()),
+            faults.loading.eq(Mux(counters.load_valid, 1 << self.load.slot, 0)),
+            self.corrected.eq(faults.ever_corrected),
+            self.uncorrectable.eq(faults.ever_uncorrectable),
+            self.poison_valid.eq(faults.poison_valid),
+            self.poison_slot.eq(faults.poison_slot),
+        ]
+        return faults.busy
+
+    def _report(
+        self, m: Module, banks: list[TrackerBank], counters: ChunkCounters, walker: Maintenance, pending: Value
+    ) -> None:
+        """Pulses, status, and ``idle``: nothing in the pipelines, no pulse to take back, the peak up to date."""
+        for name in (
+            "tile_done_valid", "tile_done", "chunk_done_valid", "chunk_done", "tiles", "overflowed", "over_total",
+        ):  # fmt: skip
+            m.d.comb += getattr(self, name).eq(getattr(counters, name))
+        begun = Signal(len(banks), name="begun")
+        ended = Signal(len(banks) * self._parameters.tracker_ways, name="ended")
+        busy = Cat(*(bank.busy for bank in banks), counters.busy, pending, begun, ended).any()
+        higher = self.entries > self.peak_entries
+        m.d.comb += self.idle.eq(walker.init_done & ~walker.maintenance & ~busy & ~higher)
+        m.d.sync += [
+            begun.eq(Cat(bank.allocated for bank in banks)),
+            ended.eq(Cat(bank.freed for bank in banks)),
+            self.entries.eq(self.entries + ones(begun) - ones(ended)),
+            self.peak_entries.eq(Mux(higher, self.entries, self.peak_entries)),
+            self.unmatched.eq(self.unmatched | Cat(bank.unmatched for bank in banks).any()),
+            self.over_count.eq(self.over_count | Cat(bank.over_count for bank in banks).any()),
+            self.updates.eq(self.updates + self._counted(banks)),
+        ]
+
+    def _counted(self, banks: list[TrackerBank]) -> Value:
+        """Lines that the banks count. Which of them do is known late: the sums of two banks are there before."""
+        alone = [Mux(bank.counts, bank.amount, 0) for bank in banks]
+        pairs = zip(banks[::2], banks[1::2], alone[::2], alone[1::2], strict=False)  # none of a single bank
+        both = [Mux(a.counts & b.counts, a.amount + b.amount, x | y) for a, b, x, y in pairs]
+        return sum(both or alone, start=Const(0))

@@ -1,0 +1,193 @@
+"""Counts the finished tiles of every block, and says once that a block is ready."""
+
+import enum
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.ram import Ram
+from ..config import T3Config
+from ..interface.layouts import TileDone
+from .ready_lists import ReadyBlock
+from .watchdog import ScannedBlock
+
+BlockPlaces = data.StructLayout({
+    "dma": 1, "descriptor": 6, "context": 4,
+    "row0": 12, "col0": 12, "row_shift": 4, "col_shift": 4, "row_blocks_log": 4,
+    "tiles": data.ArrayLayout(16, 4),
+    "last_block_row": 6, "last_block_col": 6,
+})  # fmt: skip
+"""Where the blocks of a chunk lie; ``tiles``: of an inner, bottom, right, corner block."""
+
+
+class BlockOp(enum.IntEnum):
+    """What a stage does with a block."""
+
+    NONE = 0
+    TILE = 1
+    FLUSH = 2
+    CLEAR = 3
+    SCAN = 4
+
+
+_Entry = data.StructLayout({"count": 16, "fired": 1})
+_StageA = data.StructLayout({"op": BlockOp, "slot": 6, "row": 12, "col": 12, "block": 6})
+_Whose = data.StructLayout({"dma": 1, "descriptor": 6, "context": 4})
+_StageB = data.StructLayout({
+    "op": BlockOp, "slot": 6, "block": 6, "row": 12, "col": 12, "last_block_row": 6, "last_block_col": 6,
+    "tiles": data.ArrayLayout(16, 4), "whose": _Whose,
+})  # fmt: skip
+_StageC = data.StructLayout({"op": BlockOp, "slot": 6, "block": 6, "inside": 1, "tiles": 16, "whose": _Whose})
+
+
+class BlockTable(wiring.Component):
+    """The block entries (tile count, fired) of all slots behind a pipeline of three stages.
+
+    Parameters
+    ----------
+    config : gives ``chunk_window``, ``blocks`` and ``protect``.
+
+    Members
+    -------
+    load, load_slot, load_places : In : pulse; writes the places of a slot that no operation in the pipeline is about.
+    tile_valid, tile : In : pulse; a tile of a slot in use is complete.
+    walk_op, walk_slot, walk_block : In : do this with the block, unless ``tile_valid``.
+    drop_scan : In(1) : pulse; scans in the pipeline, and one that would enter it, do nothing.
+    counts : In(chunk_window) : slots whose blocks may become ready.
+    ready_valid, ready, ready_context : Out : pulse; the block became ready.
+    ready_offered : Out(1) : 1 whenever ``ready_valid`` is, and by registers alone.
+    scanned_valid, scanned : Out : pulse; a scan looks at the block.
+    scanning, busy : Out(1) : a scan, an operation is in the pipeline.
+    faults : Out(chunk_window) : pulse; a word about the slot is beyond repair: its blocks mean nothing any more.
+    corrected : Out(1) : a word holds a wrong bit that is put right.
+
+    Latency: 3 cycles from an operation to ``ready``. Throughput: one operation per cycle. Reset: pipeline empty; the
+    tables are undefined, a slot is cleared before it is loaded.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "load": In(1), "load_slot": In(6), "load_places": In(BlockPlaces),
+            "tile_valid": In(1), "tile": In(TileDone),
+            "walk_op": In(BlockOp), "walk_slot": In(6), "walk_block": In(6),
+            "drop_scan": In(1), "counts": In(config.chunk_window),
+            "ready_valid": Out(1), "ready": Out(ReadyBlock), "ready_context": Out(4), "ready_offered": Out(1),
+            "scanned_valid": Out(1), "scanned": Out(ScannedBlock),
+            "scanning": Out(1), "busy": Out(1),
+            "faults": Out(config.chunk_window), "corrected": Out(1),
+        })  # fmt: skip
+        self._window, self._protect = config.chunk_window, config.protect
+        self._block_bits = (config.blocks - 1).bit_length()
+
+    def elaborate(self, platform: Any) -> Module:
+        """Entry: the operation and its slot; A: which block; B: its entry, its tiles; C: count, compare, write back."""
+        m = Module()
+        op, slot = Signal(BlockOp), Signal(6)
+        a, b, c = Signal(_StageA), Signal(_StageB), Signal(_StageC)
+        places = Ram(BlockPlaces, depth=self._window, protect=self._protect)
+        entries = Ram(_Entry, depth=self._window << self._block_bits, write_through=True, protect=self._protect)
+        m.submodules.places, m.submodules.entries = places, entries
+        m.d.comb += [
+            op.eq(Mux(self.tile_valid, BlockOp.TILE, self.walk_op)),
+            slot.eq(Mux(self.tile_valid, self.tile.slot, self.walk_slot)),
+            places.write.eq(self.load), places.write_row.eq(self.load_slot), places.write_data.eq(self.load_places),
+            places.read.eq(_reads(op)), places.read_row.eq(slot),
+            entries.read.eq(_reads(b.op)), entries.read_row.eq(Cat(b.block[: self._block_bits], b.slot)),
+        ]  # fmt: skip
+        m.d.sync += [to.op.eq(self._unless_dropped(of)) for to, of in ((a, op), (b, a.op), (c, b.op))]
+        with m.If(op != BlockOp.NONE):
+            m.d.sync += [
+                a.slot.eq(slot), a.row.eq(self.tile.row), a.col.eq(self.tile.col), a.block.eq(self.walk_block),
+            ]  # fmt: skip
+        with m.If(a.op != BlockOp.NONE):
+            self._locate(m, a, b, places.data)
+        with m.If(b.op != BlockOp.NONE):
+            self._judge(m, b, c)
+        self._count(m, c, entries)
+        m.d.comb += [
+            self.busy.eq(Cat(stage.op != BlockOp.NONE for stage in (a, b, c)).any()),
+            self.scanning.eq(Cat(stage.op == BlockOp.SCAN for stage in (a, b, c)).any()),
+            self.faults.eq(
+                Mux(_reads(a.op) & places.uncorrectable, 1 << a.slot, 0)
+                | Mux(_reads(c.op) & entries.uncorrectable, 1 << c.slot, 0)
+            ),
+            self.corrected.eq((_reads(a.op) & places.corrected) | (_reads(c.op) & entries.corrected)),
+        ]
+        return m
+
+    def _unless_dropped(self, op: Value) -> Value:
+        """``op``, or nothing if it is a scan that is dropped."""
+        return Mux(self.drop_scan & (op == BlockOp.SCAN), BlockOp.NONE, op)
+
+    def _locate(self, m: Module, a: Any, b: Any, places: Any) -> None:
+        """Stage A: place of the block in the chunk, from a tile's place or from the block's number."""
+        row, col, log = Signal(12), Signal(12), places.row_blocks_log
+        m.d.comb += [
+            row.eq((a.row - places.row0)[:12] >> places.row_shift),
+            col.eq((a.col - places.col0)[:12] >> places.col_shift),
+        ]
+        with m.If(a.op == BlockOp.TILE):
+            m.d.sync += [b.row.eq(row), b.col.eq(col), b.block.eq(((col << log) | row)[: self._block_bits])]
+        with m.Else():
+            m.d.sync += [b.row.eq(a.block & ~(~0 << log)), b.col.eq(a.block >> log), b.block.eq(a.block)]
+        m.d.sync += [
+            b.slot.eq(a.slot),
+            *(b[field].eq(places[field]) for field in ("last_block_row", "last_block_col", "tiles")),
+            *(b.whose[field].eq(places[field]) for field in _Whose.members),
+        ]
+
+    def _judge(self, m: Module, b: Any, c: Any) -> None:
+        """Stage B: whether the block lies in the chunk, and how many tiles it has there."""
+        edges = Cat(b.row == b.last_block_row, b.col == b.last_block_col)
+        m.d.sync += [
+            c.inside.eq((b.row <= b.last_block_row) & (b.col <= b.last_block_col)),
+            c.tiles.eq(b.tiles[edges]),
+            *(c[field].eq(b[field]) for field in ("slot", "block", "whose")),
+        ]
+
+    def _count(self, m: Module, c: Any, entries: Ram) -> None:
+        """Stage C: the entry, read in stage B, is written back in every operation but a scan."""
+        entry, following = entries.data, Signal(_Entry)
+        tile, flush, open_block, counts = Signal(), Signal(), Signal(), Signal()
+        m.d.comb += [
+            open_block.eq(c.inside & ~entry.fired),
+            tile.eq((c.op == BlockOp.TILE) & open_block & _follows(c.tiles, entry.count)),
+            flush.eq((c.op == BlockOp.FLUSH) & open_block),
+            counts.eq(self.counts.bit_select(c.slot, 1) & ~entries.uncorrectable),
+            entries.write.eq((c.op != BlockOp.NONE) & (c.op != BlockOp.SCAN)),
+            entries.write_row.eq(Cat(c.block[: self._block_bits], c.slot)),
+            entries.write_data.eq(following),
+            self.ready_valid.eq(((tile & c.whose.dma) | flush) & counts),
+            self.ready_offered.eq((c.op == BlockOp.TILE) | (c.op == BlockOp.FLUSH)),
+            self.ready.slot.eq(c.slot),
+            self.ready.block.eq(c.block),
+            self.ready.by_chunk.eq(flush),
+            self.ready_context.eq(c.whose.context),
+            self.scanned_valid.eq(c.op == BlockOp.SCAN),
+            self.scanned.waits.eq(open_block & counts),
+            self.scanned.block.eq(c.block),
+            self.scanned.expected.eq(c.tiles),
+            self.scanned.seen.eq(entry.count),
+            *(self.scanned[field].eq(c.whose[field]) for field in ("descriptor", "context")),
+        ]
+        with m.If(c.op != BlockOp.CLEAR):
+            m.d.comb += [
+                following.count.eq(entry.count + (c.op == BlockOp.TILE)),
+                following.fired.eq(entry.fired | tile | flush),
+            ]
+
+
+def _reads(op: Value) -> Value:
+    """Whether an operation reads: what is cleared may never have been written."""
+    return (op != BlockOp.NONE) & (op != BlockOp.CLEAR)
+
+
+def _follows(number: Value, count: Value) -> Value:
+    """Whether ``number`` = ``count`` + 1 (modulo), bit by bit: a carry chain would take longer.
+
+    Counting on changes the lowest bit, and each further one if the one below changes from 1 to 0.
+    """
+    changes = number ^ count
+    return changes == Cat(Const(1, 1), changes & count)[: len(count)]

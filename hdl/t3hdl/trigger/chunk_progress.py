@@ -1,0 +1,80 @@
+"""Which chunks are done and which are poisoned, as the registers show it."""
+
+from typing import Any
+
+from amaranth.hdl import Array, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.choose import index_of, lowest_bit
+from ..config import T3Config
+
+
+class ChunkProgress(wiring.Component):
+    """A bit per descriptor and property.
+
+    Parameters
+    ----------
+    config : gives ``chunk_window``, ``protect``.
+
+    Members
+    -------
+    arm, first, descriptors : In : pulse; descriptors [first, first + descriptors) begin anew.
+    finished : In(chunk_window) : pulse; the chunk in this slot is done. One bit at most.
+    spoilt : In(chunk_window) : pulse; the chunks in these slots are poisoned. One bit at most without ``protect``.
+    aborted : In(chunk_window) : pulse; what the other pulses say of these slots does not count.
+    numbers : In(6).array(chunk_window) : the descriptor of each slot.
+    chunks_done : Out(7) : chunks done, modulo 128.
+    done_mask, poisoned : Out(64) : descriptors that are done, are poisoned.
+    busy : Out(1) : poisoned chunks of before are not yet in ``poisoned``: it takes one per cycle, lowest slot first.
+
+    Latency: 1. Throughput: one of each pulse per cycle. Reset: 0.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "arm": In(1), "first": In(6), "descriptors": In(7),
+            "finished": In(config.chunk_window), "spoilt": In(config.chunk_window),
+            "aborted": In(config.chunk_window),
+            "numbers": In(6).array(config.chunk_window),
+            "chunks_done": Out(7), "done_mask": Out(64), "poisoned": Out(64), "busy": Out(1),
+        })  # fmt: skip
+        self._protect = config.protect
+
+    def elaborate(self, platform: Any) -> Module:
+        """What is kept by an arm, and the bits of this cycle."""
+        m = Module()
+        window, kept = Signal(64), Signal(64)
+        m.d.comb += [
+            window.eq((~0 << self.first) & ~(~0 << (self.first + self.descriptors))),
+            kept.eq(~(window & self.arm.replicate(64))),
+        ]
+        due, counts = self._due(m)
+        with m.If((self.finished & ~self.aborted).any()):  # known late: the sum is ready by then
+            m.d.sync += self.chunks_done.eq(self.chunks_done + 1)
+        m.d.sync += [
+            self.done_mask.eq((self.done_mask & kept) | self._bit_of(self.finished, ~self.aborted)),
+            self.poisoned.eq((self.poisoned & kept) | self._bit_of(lowest_bit(due), counts)),
+        ]
+        return m
+
+    def _bit_of(self, slot: Value, counts: Value) -> Value:
+        """The bit of the descriptor in the one slot of a mask; 0 if the mask is empty, or the slot does not count.
+
+        Whether it counts comes late, and is no part of the way to the number.
+        """
+        bit = (1 << Array(self.numbers)[index_of(slot)])[:64]
+        return bit & (slot & counts).any().replicate(64)
+
+    def _due(self, m: Module) -> tuple[Value, Value]:
+        """The poisoned chunks that are not in ``poisoned``, but for an abort; those of them that count.
+
+        Only an error found within can poison several at a time.
+        """
+        if not self._protect:
+            return self.spoilt, ~self.aborted
+        left = Signal(len(self.spoilt))
+        due, counts = left | self.spoilt, left | (self.spoilt & ~self.aborted)
+        m.d.comb += self.busy.eq(left.any())
+        m.d.sync += left.eq(counts & ~lowest_bit(due))
+        return due, counts

@@ -1,0 +1,66 @@
+"""The registers of the trigger that outlive a disarm: quotas of the contexts, and the watchdog's patience."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.broadcast import written
+from ..common.kept_register import kept_register
+from ..config import T3Config
+from ..interface import register_map as regs
+from ..interface.layouts import ConfigWrite
+
+_UNLIMITED = regs.Quota.const(regs.RESET[regs.QUOTA]).as_bits()
+
+
+class TriggerSettings(wiring.Component):
+    """QUOTA of each context, and WATCHDOG.
+
+    Parameters
+    ----------
+    config : gives ``contexts``, ``protect``.
+
+    Members
+    -------
+    config_valid, config : In : configuration writes (QUOTA, WATCHDOG).
+    quota : Out(Quota).array(contexts)
+    cycles : Out(32) : WATCHDOG.
+    broken : Out(contexts) : pulse; the quota is beyond repair, and nothing (0) from the next cycle on.
+    corrected, uncorrectable : Out(1) : a register holds a wrong bit that is put right, more than one.
+
+    Latency: 1. Reset: no limits, watchdog off. A WATCHDOG beyond repair is off, too.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "config_valid": In(1), "config": In(ConfigWrite),
+            "quota": Out(regs.Quota).array(config.contexts), "cycles": Out(32),
+            "broken": Out(config.contexts), "corrected": Out(1), "uncorrectable": Out(1),
+        })  # fmt: skip
+        self._contexts, self._protect = config.contexts, config.protect
+
+    def elaborate(self, platform: Any) -> Module:
+        """A register per address."""
+        m = Module()
+        watchdog = kept_register(m, 32, name="watchdog", protect=self._protect)
+        quotas = [
+            kept_register(m, regs.Quota, name=f"quota_{c}", protect=self._protect, init=_UNLIMITED)
+            for c in range(self._contexts)
+        ]
+        addresses = [regs.WATCHDOG, *(regs.QUOTA + 8 * c for c in range(self._contexts))]
+        registers = [watchdog, *quotas]
+        for address, register in zip(addresses, registers, strict=True):
+            with m.If(written(self.config_valid, self.config, address)):
+                m.d.comb += register.following.eq(self.config.data)
+            with m.Elif(register.uncorrectable):
+                m.d.comb += register.following.eq(0)
+        m.d.comb += [
+            *(port.eq(quota.value) for port, quota in zip(self.quota, quotas, strict=True)),
+            self.cycles.eq(watchdog.value),
+            self.broken.eq(Cat(quota.uncorrectable for quota in quotas)),
+            self.corrected.eq(Cat(register.corrected for register in registers).any()),
+            self.uncorrectable.eq(Cat(register.uncorrectable for register in registers).any()),
+        ]
+        return m

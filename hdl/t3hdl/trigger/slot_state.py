@@ -1,0 +1,164 @@
+"""What the trigger knows of each slot: in use, done, poisoned, waiting for a flush, blocks not yet issued."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.choose import index_of, lowest_bit
+from ..common.kept_register import KeptRegister, kept_register
+from ..config import T3Config
+from ..interface.layouts import ChunkDone
+
+SlotLoading = data.StructLayout({"slot": 6, "descriptor": 6, "context": 4, "dma": 1, "blocks": 7})
+"""A chunk that comes into use; ``blocks``: how many commands it will give."""
+MOST_BLOCKS = 127
+"""What ``blocks`` says of a chunk that claims more: more than its block numbers, so that it is never retired."""
+
+_State = data.StructLayout({
+    "used": 1, "dma": 1, "done": 1, "all_issued": 1, "pending": 1, "poisoned": 1,
+    "context": 4, "descriptor": 6, "unissued": 7,
+})  # fmt: skip
+
+
+class SlotState(wiring.Component):
+    """A record per slot; a slot is retired when its chunk is done and its blocks are issued.
+
+    Parameters
+    ----------
+    config : gives ``chunk_window``, ``protect``.
+
+    Members
+    -------
+    load, loading : In : pulse; the slot is in use from the next cycle on.
+    chunk_done_valid, chunk_done : In : pulse; ignored for a slot that is not in use or is done already.
+    poison_valid, poison_slot : In : pulse; ignored for a slot that is not in use.
+    faults : In(chunk_window) : poisons these slots, like ``poison``.
+    abort, abort_context : In : pulse; all slots in use of the context are free.
+    issue, issue_slot : In : pulse; one more block of the slot has become a command.
+    flush_take : In(1) : pulse; the walker takes ``flush_slot``.
+    used, poisoned : Out(chunk_window) : slots in use; poisoned slots.
+    contexts : Out(4).array(chunk_window) : whose chunk is, or was last, in the slot.
+    free_any, free_slot : Out : the lowest slot that is not in use.
+    flush_any, flush_slot : Out : the lowest slot whose unfired blocks must be fired.
+    watch_any, watch_slot : Out : the lowest slot whose chunk is not done and not poisoned.
+    finished, spoilt : Out(chunk_window) : pulses; these chunks are done now, are poisoned now, unless aborted.
+    aborted : Out(chunk_window) : pulse; these chunks leave use with ``abort``.
+    descriptors : Out(6).array(chunk_window)
+    retire : Out(contexts) : pulse; a chunk of this context leaves use.
+    retiring : Out(1) : pulse; a chunk leaves use.
+    broken : Out(chunk_window) : pulse; the record is beyond repair. The slot is in use and poisoned until a disarm, or
+        an abort of the context that it then seems to belong to.
+    corrected : Out(1) : a record holds a wrong bit that is put right.
+
+    Latency: 1. Throughput: one of each pulse per cycle; an abort wins. Reset: 0.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        window = config.chunk_window
+        super().__init__({
+            "load": In(1), "loading": In(SlotLoading),
+            "chunk_done_valid": In(1), "chunk_done": In(ChunkDone),
+            "poison_valid": In(1), "poison_slot": In(6), "faults": In(window),
+            "abort": In(1), "abort_context": In(4),
+            "issue": In(1), "issue_slot": In(6),
+            "flush_take": In(1),
+            "used": Out(window), "poisoned": Out(window), "contexts": Out(4).array(window),
+            "free_any": Out(1), "free_slot": Out(6),
+            "flush_any": Out(1), "flush_slot": Out(6),
+            "watch_any": Out(1), "watch_slot": Out(6),
+            "finished": Out(window), "spoilt": Out(window), "aborted": Out(window), "descriptors": Out(6).array(window),
+            "retire": Out(config.contexts), "retiring": Out(1),
+            "broken": Out(window), "corrected": Out(1),
+        })  # fmt: skip
+        self._window, self._protect = window, config.protect
+
+    def _when(self, pulse: Value, slot: Value) -> Value:
+        """The bit of ``slot`` in the cycle of the pulse."""
+        return Mux(pulse, (1 << slot)[: self._window], 0)
+
+    def elaborate(self, platform: Any) -> Module:
+        """Masks: each event is a bit of its slot."""
+        m = Module()
+        slots = [kept_register(m, _State, name=f"slot_{s}", protect=self._protect) for s in range(self._window)]
+        state = {field: Cat(slot.value[field] for slot in slots) for field in (
+            "used", "dma", "done", "all_issued", "pending", "poisoned",
+        )}  # fmt: skip
+        loaded, flushed, issued, retired = (
+            Signal(self._window, name=name) for name in ("loaded", "flushed", "issued", "retired")
+        )
+        sound = ~self.broken
+        free, flush = ~self.used & sound, state["pending"] & sound
+        watch = self.used & ~state["done"] & ~self.poisoned
+        retirable = self.used & state["done"] & state["all_issued"] & ~self.poisoned & sound
+        m.d.comb += [
+            self.used.eq(state["used"]),
+            self.poisoned.eq(state["poisoned"]),
+            self.broken.eq(Cat(slot.uncorrectable for slot in slots)),
+            self.aborted.eq(
+                Mux(self.abort, Cat(context == self.abort_context for context in self.contexts) & self.used, 0)
+            ),
+            loaded.eq(self._when(self.load, self.loading.slot)),
+            self.finished.eq(self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~state["done"]),
+            self.spoilt.eq((self._when(self.poison_valid, self.poison_slot) | self.faults) & self.used),
+            issued.eq(self._when(self.issue, self.issue_slot)),
+            flushed.eq(Mux(self.flush_take, lowest_bit(flush), 0)),
+            retired.eq(lowest_bit(retirable)),
+            self.retire.eq(Cat(
+                (retired & Cat(context == c for context in self.contexts)).any() for c in range(len(self.retire))
+            )),
+            self.retiring.eq(retirable.any()),
+            self.free_any.eq(free.any()), self.free_slot.eq(index_of(lowest_bit(free))),
+            self.flush_any.eq(flush.any()), self.flush_slot.eq(index_of(lowest_bit(flush))),
+            self.watch_any.eq(watch.any()), self.watch_slot.eq(index_of(lowest_bit(watch))),
+            self.corrected.eq(Cat(slot.corrected for slot in slots).any()),
+        ]  # fmt: skip
+        for s, slot in enumerate(slots):
+            m.d.comb += [self.contexts[s].eq(slot.value.context), self.descriptors[s].eq(slot.value.descriptor)]
+            self._update(m, slot, retired[s], flushed[s], issued[s], self.finished[s], self.spoilt[s])
+            with m.If(loaded[s]):
+                self._load(m, slot)
+                m.d.comb += slot.following.used.eq(~(self.abort & (self.abort_context == self.loading.context)))
+            with m.If(self.aborted[s]):
+                m.d.comb += [slot.following[field].eq(0) for field in ("used", "pending", "poisoned")]
+            with m.If(slot.uncorrectable):
+                m.d.comb += [slot.following.used.eq(1), slot.following.poisoned.eq(1), slot.following.pending.eq(0)]
+        return m
+
+    def _update(
+        self,
+        m: Module,
+        slot: KeptRegister,
+        retired: Value,
+        flushed: Value,
+        issued: Value,
+        finished: Value,
+        spoilt: Value,
+    ) -> None:
+        """What happens to a slot in use."""
+        state, following = slot.value, slot.following
+        with m.If(retired):
+            m.d.comb += following.used.eq(0)
+        with m.If(flushed):
+            m.d.comb += following.pending.eq(0)
+        with m.If(issued):
+            m.d.comb += following.unissued.eq(state.unissued - 1)
+            with m.If(state.unissued == 1):
+                m.d.comb += following.all_issued.eq(1)
+        with m.If(finished):
+            m.d.comb += following.done.eq(1)
+            with m.If(self.chunk_done.overflowed & state.dma & ~state.poisoned):
+                m.d.comb += following.pending.eq(1)
+        with m.If(spoilt):
+            m.d.comb += following.poisoned.eq(1)
+
+    def _load(self, m: Module, slot: KeptRegister) -> None:
+        """A new chunk."""
+        following, loading = slot.following, self.loading
+        m.d.comb += [
+            *(following[field].eq(0) for field in ("done", "pending", "poisoned")),
+            *(following[field].eq(loading[field]) for field in ("dma", "context", "descriptor")),
+            following.all_issued.eq(~loading.dma),
+            following.unissued.eq(loading.blocks),
+        ]
