@@ -115,3 +115,12 @@ def test_reproduce_page_has_every_table_and_chart():
     for charts in CHARTS.values():
         for name in charts:
             assert f"`{name}`" in page
+
+
+def test_architecture_names_places_that_exist():
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    root = DOCS.parent
+    roots = (root, root / "sim/t3sim", *(root / "sim/t3sim" / room for room in ("inputs", "engine", "hardware")))
+    named = {name for name in re.findall(r"`([a-z0-9_/.]+)`", page) if "/" in name or name.endswith(".py")}
+    assert len(named) > 40
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in roots)] == []
