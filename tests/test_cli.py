@@ -175,6 +175,11 @@ def test_progress_goes_to_stderr(engine):
         (("--m", "64"), "missing: --n, --k"),
         (("--m", "64", "--n", "64", "--k", "64", "--model", "palm"), "not both"),
         (("--m", "64", "--n", "64", "--k", "4"), "the smallest legal k is 8, not 4"),
+        (("--set", "gpu.cus=4", "--set", "gpu.cus=5"), "--set must give each key once, and gpu.cus comes twice"),
+        (
+            ("--hardware-preset", "small", "--set", "hardware.preset=paper"),
+            "give either --hardware-preset or --set hardware.preset, not both",
+        ),
         (("--m", "64", "--n", "64", "--k", "64"), "the smallest legal n for m = 64 is 449"),
         (
             ("--policy", "t4"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import PRESETS, T3Config
-from t3sim.inputs.machine.files import Machine, load_machine, parse_setting, preset_names
+from t3sim.inputs.machine.files import Machine, load_machine, parse_setting, parse_settings, preset_names
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
 from t3sim.inputs.machine.sections import SECTIONS, unit_of
 
@@ -213,6 +213,12 @@ def test_a_machine_cannot_be_changed():
 )
 def test_settings_are_parsed_as_toml_or_as_a_word(text, expected):
     assert parse_setting(text) == expected
+
+
+def test_a_key_is_set_once():
+    assert parse_settings(["gpu.cus=4", "link.gb_s=5"]) == {"gpu.cus": 4, "link.gb_s": 5}
+    with pytest.raises(ValueError, match=r"^--set must give each key once, and gpu\.cus comes twice"):
+        parse_settings(["gpu.cus=4", "gpu.cus = 5"])
 
 
 @pytest.mark.parametrize("text", ["gpu.cus", "cus=3", "=3"])

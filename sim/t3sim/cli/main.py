@@ -16,7 +16,7 @@ from t3sim import __version__
 from t3sim.common.cache import BuildError
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import one_line
-from t3sim.inputs.machine.files import hardware_with, load_machine, parse_setting, preset_names
+from t3sim.inputs.machine.files import hardware_with, load_machine, parse_settings, preset_names
 from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
 from t3sim.run.request import COMPARED, HARDWARE, POLICIES, Policy, RunRequest, SimulationError
 from t3sim.run.result import Result, json_text
@@ -97,8 +97,10 @@ def _simulation_options(command: Callable) -> Callable:
 
 def _request(policy: Policy, options: dict[str, Any]) -> RunRequest:
     """The run that the command line describes. Raises ValueError for what it may not be."""
-    settings = dict(parse_setting(text) for text in options["settings"])
+    settings = parse_settings(options["settings"])
     if options["hardware_preset"] is not None:
+        if "hardware.preset" in settings:
+            raise ValueError("give either --hardware-preset or --set hardware.preset, not both")
         settings["hardware.preset"] = options["hardware_preset"]
     passed = {name: options[name] for name in ("hardware", "threads", "seed", "data_lines")}
     return RunRequest(

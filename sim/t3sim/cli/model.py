@@ -2,7 +2,7 @@
 
 import click
 
-from t3sim.inputs.machine.files import parse_setting, preset_names
+from t3sim.inputs.machine.files import parse_settings, preset_names
 from t3sim.inputs.workload import MAX_TP, MODELS, named_model
 from t3sim.run.request import HARDWARE, Hardware
 from t3sim.study.end_to_end import SUBLAYERS
@@ -35,7 +35,7 @@ def model(
     layer_operators(model, degree, phase, attention)  # refuses what cannot be before anything runs
     if optimizer and phase != "training":
         raise ValueError(f"--optimizer belongs to --phase training, not to {phase!r}")
-    suite = Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=True)
+    suite = Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=True)
     points = [Point(model=model, sublayer=sublayer, tp=degree) for sublayer in SUBLAYERS[phase]]
     wanted = [(point, policy) for point in points for policy in (BASELINE, *OVERLAPPED)]
     store = run_all([suite.experiment(point, policy) for point, policy in wanted], jobs, "model")

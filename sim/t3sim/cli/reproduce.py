@@ -10,7 +10,7 @@ from rich.console import Console
 
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import one_line
-from t3sim.inputs.machine.files import parse_setting, preset_names
+from t3sim.inputs.machine.files import parse_settings, preset_names
 from t3sim.run.request import HARDWARE, Hardware
 from t3sim.run.result import json_text
 from t3sim.study.suite import QUICK_TABLES, TABLES, Suite
@@ -71,7 +71,7 @@ def reproduce(
     unknown = [name for name in only if name not in known]
     if unknown:
         raise ValueError(f"--only must name tables of {', '.join(known)}, not {', '.join(unknown)}")
-    suite = Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=quick)
+    suite = Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=quick)
     tables = [name for name in known if not only or name in only]
     with output_folder(out) as folder:
         store = run_all(suite.experiments(tables), jobs, "reproduce")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from t3sim.common.output import output_folder, write_atomically
-from t3sim.inputs.machine.files import parse_setting, preset_names
+from t3sim.inputs.machine.files import parse_settings, preset_names
 from t3sim.inputs.workload import MODELS
 from t3sim.run.request import HARDWARE, POLICIES, Hardware
 from t3sim.run.result import json_text
@@ -53,7 +53,7 @@ def sweep(
     if bool(vary) == (assumptions or bool(variants)):
         raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
     work = Sweep(
-        suite=Suite(machine=machine, settings=dict(map(parse_setting, settings)), hardware=hardware, quick=True),
+        suite=Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=True),
         variants=product_of(vary) if vary else chosen_assumptions(variants),
         points=sweep_points(models, degrees, sublayers),
         policies=policies,

@@ -19,7 +19,7 @@ from t3sim.common.user_input import read_file, readable, shortened
 
 from .sections import SECTIONS, Machine, hardware_config, unit_of
 
-__all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "preset_names"]
+__all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "parse_settings", "preset_names"]
 
 MOST_BASES = 32
 """Files that a machine may be put together from."""
@@ -78,12 +78,23 @@ def parse_setting(text: str) -> tuple[str, Any]:
         raise ValueError(f"a setting must have numbers of at most {MOST_DIGITS} digits: {shortened(text)}") from error
 
 
+def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
+    """Settings as :func:`parse_setting` reads each. Raises ValueError if a key comes twice."""
+    settings: dict[str, Any] = {}
+    for text in texts:
+        name, value = parse_setting(text)
+        if name in settings:
+            raise ValueError(f"--set must give each key once, and {name} comes twice: leave one out")
+        settings[name] = value
+    return settings
+
+
 def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
     """The hardware preset with parameters changed, each ``key=value`` as typed on a command line.
 
-    Raises ValueError as :func:`parse_setting` and :func:`~.machine_models.hardware_config` do.
+    Raises ValueError as :func:`parse_settings` and :func:`~.sections.hardware_config` do.
     """
-    overrides = dict(parse_setting(f"hardware.{text}") for text in settings)
+    overrides = parse_settings(f"hardware.{text}" for text in settings)
     return hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
 
 
