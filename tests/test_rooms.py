@@ -57,3 +57,11 @@ def test_the_hardware_knows_nothing_of_the_simulator():
 def test_no_folder_is_a_hallway():
     counts = {path: len(list(path.glob("*.py"))) for path in ROOT.rglob("*") if (path / "__init__.py").exists()}
     assert max(counts.values()) <= MOST_FILES, max(counts, key=counts.__getitem__)
+
+
+def test_every_package_is_one():
+    """A folder without ``__init__.py`` works until somebody looks for its modules, or builds a wheel."""
+    hdl = ROOT.parents[1] / "hdl"
+    folders = {path.parent for package in (ROOT, *hdl.glob("t3*")) for path in package.rglob("*.py")}
+    assert len(folders) > 25
+    assert [folder for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []

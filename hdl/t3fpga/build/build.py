@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t3hdl.config import T3Config
+
 from .netlist import area, critical_path, fmax_mhz, too_much, used
 from .platforms import BOARDS, Board, OnBoard
 from .tools import ToolError, Tools, versions

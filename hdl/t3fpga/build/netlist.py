@@ -9,9 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from amaranth.lib.wiring import Out
-
 from t3hdl.config import T3Config
-from t3hdl.interface.signatures import (matcher_signature, monitor_signature, registers_signature, slice_signature, tracker_signature, trigger_signature)
+from t3hdl.interface.signatures import (
+    matcher_signature,
+    monitor_signature,
+    registers_signature,
+    slice_signature,
+    tracker_signature,
+    trigger_signature,
+)
 
 RESOURCES = ("luts", "flip_flops", "block_rams", "dsps")
 """What a device has, under the names of ``fpga.json``."""

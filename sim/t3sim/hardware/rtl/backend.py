@@ -15,8 +15,9 @@ from t3hdl.export.upsets import Upsettable, upsettable_signature
 from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.signatures import WordMap, tracker_signature, trigger_signature, word_map
 
-from t3sim.hardware.abi import Hardware, NativeFunction, PartType, part_words
 from t3sim.common.cache import cached, digest
+from t3sim.hardware.abi import Hardware, NativeFunction, PartType, part_words
+
 from .build import library
 from .toolchain import find_toolchain
 

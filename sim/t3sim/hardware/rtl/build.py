@@ -6,8 +6,9 @@ from pathlib import Path
 from t3hdl.interface.signatures import WordMap
 
 from t3sim.common.cache import cached, digest
-from .wrapper import simulated_copy, wrapper
+
 from .toolchain import Toolchain, find_toolchain
+from .wrapper import simulated_copy, wrapper
 
 _log = logging.getLogger(__name__)
 
@@ -28,8 +29,8 @@ _RUNTIME = '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n'
 def library(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3) -> Path:
     """The shared library of the part ``name`` (also its top module), compiled now or before.
 
-    ``select`` as in :func:`~t3sim.hardware.rtl.wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run for
-    seconds alone takes less time in all with 1.
+    ``select`` as in :func:`~.wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run for seconds alone
+    takes less time in all with 1.
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     tools = find_toolchain()

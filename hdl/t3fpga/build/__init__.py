@@ -1,0 +1,1 @@
+"""From a board and a configuration to a bitstream."""

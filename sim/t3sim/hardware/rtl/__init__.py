@@ -1,0 +1,1 @@
+"""The RTL compiled into shared libraries."""
