@@ -1,7 +1,7 @@
 """The fuzzer: two thousand command lines of one seed, and that it finds each fault that it is for."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -65,21 +65,21 @@ def test_nothing_is_wrong_with_the_cases_below(case):
 
 
 def test_an_exception_is_found(monkeypatch):
-    def broken(text: str) -> None:
-        raise KeyError(text)
+    def broken(texts: Iterable[str]) -> None:
+        raise KeyError(*texts)
 
-    monkeypatch.setattr(cli, "parse_setting", broken)
+    monkeypatch.setattr(cli, "parse_settings", broken)
     assert columns(BAD) == {"tracebacks"}
 
 
 def test_a_hang_is_found(monkeypatch):
-    monkeypatch.setattr(cli, "parse_setting", lambda text: time.sleep(30))
+    monkeypatch.setattr(cli, "parse_settings", lambda texts: time.sleep(30))
     monkeypatch.setattr(fuzz_run, "LIMIT_S", 0.1)
     assert columns(BAD) == {"hangs"}
 
 
 def test_a_value_that_is_taken_is_found(monkeypatch):
-    monkeypatch.setattr(cli, "parse_setting", lambda text: ("link.gb_s", 20.0))
+    monkeypatch.setattr(cli, "parse_settings", lambda texts: {"link.gb_s": 20.0})
     assert columns(BAD) == {"wrong acceptances"}
 
 

@@ -49,7 +49,7 @@ def test_what_the_commands_of_the_readme_write_is_not_for_git():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
     folders = set(re.findall(r"--out ([a-z]+)", README))
     assert folders == {"rtl", "out"}
-    assert {f"{folder}/" for folder in folders} <= set(ignored)
+    assert {f"/{folder}/" for folder in folders} <= set(ignored)
 
 
 def test_the_hardware_does_not_know_the_simulator():

@@ -5,19 +5,18 @@ are written into a staging folder beside it, and moved into place at the end. Se
 may be replaced.
 """
 
-import fcntl
 import os
 import shutil
 import signal
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, overload
 
 from .manifest import EMPTY, MANIFEST, Manifest
-from .staging import STAGING, Staging, locked, remove_left
+from .staging import STAGING, Staging, remove_left, turn
 
 _UMASK = os.umask(0)  # it can only be read by setting it
 os.umask(_UMASK)
@@ -128,20 +127,24 @@ def _unmake(made: list[Path]) -> None:
 def _check(folder: Path) -> None:
     """Refuses (ValueError) a folder with files that are not ours, or that cannot be made (also OSError)."""
     if not folder.exists():
-        folder.mkdir()  # shows whether it can be made
-        folder.rmdir()
+        with suppress(FileExistsError):  # another process makes it just now
+            folder.mkdir()  # shows whether it can be made
+            with suppress(OSError):  # another process has put its output there just now
+                folder.rmdir()
         return
     if not folder.is_dir():
         raise ValueError(f"--out must be a folder, not the file {folder}: choose another name")
     remove_left(folder)
-    others = sorted(name for name in os.listdir(folder) if not name.startswith(STAGING))
-    manifest = Manifest.read(folder)
+    with turn(folder):
+        others = sorted(name for name in os.listdir(folder) if not name.startswith(STAGING))
+        manifest = Manifest.read(folder)
+        changed = (manifest or EMPTY).changed(folder)
     if others and manifest is None:
         raise ValueError(
             f"--out must be a new folder, an empty one or an earlier output of t3, not {folder}: it holds "
             f"{others[0]!r} and no {MANIFEST}. Choose another folder"
         )
-    if changed := (manifest or EMPTY).changed(folder):
+    if changed:
         raise ValueError(_in_the_way(folder / changed[0]))
 
 
@@ -178,9 +181,7 @@ def _commit(staging: Staging, folder: Path) -> None:
             except OSError:
                 if not folder.is_dir():  # else another process has made it meanwhile
                     raise
-        with ExitStack() as stack:
-            with suppress(OSError):  # a file system without locks
-                stack.enter_context(locked(folder, fcntl.LOCK_EX))
+        with turn(folder):
             old = Manifest.read(folder) or EMPTY
             blocked = old.changed(folder) + [name for name in new.files if _is_blocked(folder, name, old)]
             if blocked:

@@ -6,7 +6,7 @@ import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
@@ -85,3 +85,12 @@ def locked(folder: Path, how: int) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+@contextmanager
+def turn(folder: Path) -> Iterator[None]:
+    """Waits until no other process replaces files of ``folder``, and holds them off, where there are locks."""
+    with ExitStack() as stack:
+        with suppress(OSError):
+            stack.enter_context(locked(folder, fcntl.LOCK_EX))
+        yield
