@@ -127,7 +127,7 @@ def several(random: Random) -> Case:
 def per_gpu(random: Random) -> Case:
     """A list with a value for each GPU."""
     key, gpus = random.choice(LISTS), random.choice((2, 3, 4))
-    low, high = {"start_skew_ns": (0, 1e8), "clock_scale": (1e-3, 1e3), "link_gb_s": (1e-4, 1e6)}[key.split(".")[1]]
+    low, high = {"start_skew_ns": (0, 1e8), "clock_scale": (1e-3, 10.0), "link_gb_s": (1e-4, 1e6)}[key.split(".")[1]]
     values: list[Any] = [random.choice((low, high, 1, 2.5, random.uniform(low, min(high, 100)))) for _ in range(gpus)]
     expected, says = "accepted", ""
     if random.random() < 0.6:
