@@ -5,18 +5,18 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 pytho
 BIN := .venv/bin
 READY := .venv/.ready
 FPGA := .venv/.fpga
-SOURCES := hdl sim tb tests mutation
+SOURCES := hdl sim tb tests docs
 SEEDS ?= 1
 CYCLES ?= 4000
 CASES ?= 10000
 SEED ?= 1
-SHARE ?= 1/8
+SHARD ?= 1/8
 # One worker per core, 8 at most: each holds compiled kernels of its own. A file's tests share what they build, so they
 # stay together.
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-long test-slow test-all tb fuzz mutants area fpga pages lint types clean prerequisites
+.PHONY: run test test-long test-slow test-all tb fuzz mutants fpga pages lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -28,33 +28,28 @@ test: $(READY)  ## proofs and tests that take seconds each
 test-long: $(READY)  ## longer tests: what .ci/run adds
 	$(PYTEST) -m "long and not slow"
 
-test-slow: $(READY)  ## a share of the slowest tests, minutes: SHARE=i/N; .ci/run adds another one for every commit
-	$(PYTEST) --dist worksteal -m slow --share $(SHARE)
+test-slow: $(READY)  ## a shard of the slowest tests, minutes: SHARD=i/N; .ci/run adds another one for every commit
+	$(PYTEST) --dist worksteal -m slow --shard $(SHARD)
 
 test-all: $(READY)  ## every proof and test
 	$(BIN)/t3 prove
 	$(PYTEST)
 
 tb: $(READY)  ## testbenches of the generated Verilog under Verilator and Icarus: SEEDS runs of CYCLES cycles per part
-	$(BIN)/python tb/bench.py --seeds $(SEEDS) --cycles $(CYCLES)
+	$(BIN)/python -m tb.bench --seeds $(SEEDS) --cycles $(CYCLES)
 
 fuzz: $(READY)  ## CASES command lines made from SEED against what must hold for all of them, and a table
-	$(BIN)/python tests/fuzz.py --cases $(CASES) --seed $(SEED)
+	$(BIN)/python -m tests.fuzz --cases $(CASES) --seed $(SEED)
 
-mutants: $(READY)  ## docs/mutation.md: small mistakes in the netlists, and what notices them (half an hour on two cores)
-	$(BIN)/python mutation/campaign.py --out docs/mutation/mutation.json
-	$(BIN)/python -m t3sim.pages.mutation_page
+mutants: $(READY)  ## docs/results/mutation.md: small mistakes in the netlists, and what notices them (half an hour)
+	$(BIN)/python -m tb.mutation.campaign --out docs/results/mutation/mutation.json
+	$(BIN)/python -m docs.pages mutation
 
-area: $(READY)  ## docs/area.md, after a change of the hardware: gates, flip-flops and memories of every part
-	$(BIN)/python -m t3hdl.export.area
+fpga: $(FPGA)  ## docs/results/boards-results.md: all boards, three seeds each (hours; seeds that are kept stay)
+	$(BIN)/python -m docs.pages.boards
 
-fpga: $(FPGA)  ## docs/boards-results.md: all boards, three seeds each (hours of a core; seeds in docs/fpga are kept)
-	$(BIN)/python -m t3sim.pages.boards_page
-
-pages: $(READY)  ## docs/constants.md, docs/faults.md and docs/validation.md, after a change of a machine or a model
-	$(BIN)/python -m t3sim.pages.constants
-	$(BIN)/python -m t3sim.pages.faults_page
-	$(BIN)/python -m t3sim.pages.validation
+pages: $(READY)  ## every generated page of docs/, after a change of hardware, machine or model; some measure for minutes
+	$(BIN)/python -m docs.pages
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

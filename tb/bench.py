@@ -1,4 +1,4 @@
-"""Runs the testbenches: ``python tb/bench.py --help``, or ``make tb``.
+"""Runs the testbenches: ``python -m tb.bench --help``, or ``make tb``.
 
 Per part and simulator the generated Verilog is built once; then each seed is one simulator process. Prints a table of
 transactions and coverage, writes it as JSON, and exits with status 1 if a run failed or if a bin stayed empty that runs
@@ -11,17 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
-
-FOLDER = Path(__file__).resolve().parent
-sys.path[:0] = [str(FOLDER), str(FOLDER.parent / "tests")]  # the testbenches, and the stimulus that the tests share
-
-from job import Job
-from report import Report
-from simulators import SIMULATORS, SimulatorError, Source, build, require, simulate
 from t3hdl.config import PRESETS, preset
 from t3sim.hardware.golden.backend import golden_hardware
 
-BENCHES = tuple(sorted(path.stem.removeprefix("tb_") for path in FOLDER.glob("tb_*.py")))
+from tb.bench_run import BenchRun
+from tb.report import Report
+from tb.simulators import SIMULATORS, SimulatorError, Source, build, require, simulate
+
+BENCHES = tuple(sorted(path.stem.removeprefix("tb_") for path in Path(__file__).parent.glob("cocotb/tb_*.py")))
 """Parts that have a testbench."""
 
 
@@ -72,10 +69,14 @@ def main(
                 continue
             for seed in range(1, seeds + 1):
                 place = out / "runs" / f"{part}-{simulator}-{seed}"
-                job = Job(
-                    part=part, simulator=simulator, seed=seed, cycles=cycles, preset=size,
+                job = BenchRun(
+                    part=part,
+                    simulator=simulator,
+                    seed=seed,
+                    cycles=cycles,
+                    preset=size,
                     report=str(place / "coverage.json"),
-                )  # fmt: skip
+                )
                 tasks.append((job, folder, place))
         for (job, *_), failure in zip(tasks, pool.map(lambda task: _try(simulate, *task), tasks), strict=True):
             report.add(job) if failure is None else report.fail(str(failure))

@@ -6,8 +6,9 @@ Every check raises AssertionError with the first cycle that breaks it, the port,
 from collections.abc import Iterable
 
 import numpy as np
-from bins import control
-from words import UNCOMPARED, Ports, Stream, Trace, Words, full_mask, valid_of
+
+from tb.coverage_bins import control
+from tb.words import UNCOMPARED, Ports, Stream, Trace, Words, full_mask, valid_of
 
 HISTORY = 6
 """Cycles that a failure shows."""
@@ -77,7 +78,7 @@ class OutputChecks:
 
 
 def check_streams(trace: Trace, streams: Iterable[Stream], start: int) -> None:
-    """Rule 1 of docs/hardware.md in both directions: a valid item stays as it is until it moves, or a disarm comes."""
+    """Rule 1 of docs/hardware in both directions: a valid item stays as it is until it moves, or a disarm comes."""
     disarm = control(trace, "disarm") if "config_valid" in trace else np.zeros(len(trace), bool)
     for stream in streams:
         valid = trace.is_set(stream.valid)

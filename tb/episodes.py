@@ -4,10 +4,11 @@ import random
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from model import Model
-from part_stimulus import STIMULI
-from t3sim.hardware.abi import Hardware
-from words import Words
+from t3sim.hardware.abi import LoadedHardware
+
+from tb.model import Model
+from tb.stimulus.parts import STIMULI
+from tb.words import Words
 
 EPISODE = 4000
 """Cycles from one reset to the next."""
@@ -21,9 +22,9 @@ class Episode(NamedTuple):
     expected: Words
 
 
-def episodes(hardware: Hardware, part: str, seed: int, cycles: int) -> Iterator[Episode]:
+def episodes(hardware: LoadedHardware, part: str, seed: int, cycles: int) -> Iterator[Episode]:
     """The traffic of a run of ``part``, a name in ``hardware``; each episode is made when it is asked for."""
-    model = Model(hardware.parts()[part])
+    model = Model(hardware.parts[part])
     for start in range(0, cycles, EPISODE):
         model.reset()
         stimulus = STIMULI[part](model, hardware.config, random.Random(f"{part} {seed} {start}"))

@@ -7,8 +7,10 @@ simulator by a whole batch; where the hardware differs, the first cycle that doe
 from typing import Protocol
 
 import numpy as np
+from t3hdl.interface.words import value_at
 from t3sim.hardware.abi import Instance, PartType
-from words import Words, streams_of, value_of
+
+from tb.words import Words, streams_of
 
 
 class Stimulus(Protocol):
@@ -19,7 +21,7 @@ class Stimulus(Protocol):
 
 
 class Model:
-    """One golden instance after reset, with the ports that a stimulus (tests/stimulus.py) drives and reads.
+    """One golden instance after reset, with the ports that a stimulus (tb/stimulus/base.py) drives and reads.
 
     ``inputs`` and ``outputs`` name the ports; ``cycle`` counts the clocks since reset; ``moved`` has the payload of
     every stream that transferred in the last cycle.
@@ -51,7 +53,7 @@ class Model:
 
     def get(self, port: str) -> int:
         """The value of an output port in this cycle."""
-        return value_of(self._instance.outputs, self.outputs[port])
+        return value_at(self._instance.outputs, self.outputs[port])
 
     def run(self, stimulus: Stimulus, cycles: int) -> tuple[Words, Words]:
         """The next ``cycles`` cycles with this stimulus: inputs and outputs."""

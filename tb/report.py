@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from job import Job
 from rich.console import Console
 from rich.table import Table
+
+from tb.bench_run import BenchRun
 
 
 class Report:
@@ -21,7 +22,7 @@ class Report:
         self._expected: dict[str, dict[str, int]] = {}
         self._failures: list[str] = []
 
-    def add(self, job: Job) -> None:
+    def add(self, job: BenchRun) -> None:
         """Take in what a successful run wrote."""
         found = json.loads(job.report_path().read_text())
         bins = self._bins.setdefault(job.part, Counter())
@@ -87,11 +88,13 @@ class Report:
         """Everything, as JSON, and the bins as a Markdown table beside it."""
         parts = {
             part: {
-                "cycles": self.length(part), "transactions": dict(moved), "bins": dict(self._bins[part]),
+                "cycles": self.length(part),
+                "transactions": dict(moved),
+                "bins": dict(self._bins[part]),
                 "expected_from": self._expected[part],
             }
             for part, moved in self._moved.items()
-        }  # fmt: skip
+        }
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._path.write_text(json.dumps({"parts": parts, "failures": self._failures}, indent=1) + "\n")
         rows = [

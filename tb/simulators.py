@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from job import Job
 from t3hdl.config import T3Config
 from t3hdl.export.verilog import PARTS, write_verilog
-from t3hdl.interface.signatures import word_map
+from t3hdl.interface.words import word_map
 from t3sim.common.cache import digest
 from t3sim.hardware.rtl.toolchain import find_toolchain
-from wrapper import Top, wrap
+
+from tb.bench_run import BenchRun
+from tb.wrapper import Top, wrap
 
 SIMULATORS = ("verilator", "icarus")
 """As cocotb calls them."""
@@ -90,7 +91,7 @@ def build(source: Source, simulator: str, folder: Path) -> Path:
     return target
 
 
-def simulate(job: Job, built: Path, folder: Path) -> None:
+def simulate(job: BenchRun, built: Path, folder: Path) -> None:
     """Run a job's testbench in the simulation that was built; its files go to ``folder``.
 
     Raises SimulatorError with the reason if a test fails or the simulator does.
@@ -105,7 +106,7 @@ def simulate(job: Job, built: Path, folder: Path) -> None:
         arguments = [f"+verilator+seed+{job.seed}", "+verilator+rand+reset+2"]
     try:
         results = _runner(job.simulator).test(
-            test_module=f"tb_{job.part}", hdl_toplevel=f"tb_{job.part}", hdl_toplevel_lang="verilog",
+            test_module=f"tb.cocotb.tb_{job.part}", hdl_toplevel=f"tb_{job.part}", hdl_toplevel_lang="verilog",
             build_dir=built, test_dir=folder,
             plusargs=arguments, results_xml=str(folder / "results.xml"), extra_env=job.environment(),
             timescale=("1ns", "1ps"), log_file=log,
@@ -118,7 +119,7 @@ def simulate(job: Job, built: Path, folder: Path) -> None:
 
 
 def _reason(log: Path, otherwise: str) -> str:
-    """The line of the log that tells why a test failed."""
+    """The line of the log with the cause of a failure."""
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     wrong = [line.strip() for line in lines if "Error:" in line or "Exception" in line]
     return wrong[-1] if wrong else otherwise

@@ -1,6 +1,6 @@
 """Ports of a part as 64-bit words: what model, simulator and checks have in common.
 
-A part's inputs of one cycle are one row of words, its outputs another (:func:`t3hdl.interface.signatures.word_map`).
+A part's inputs of one cycle are one row of words, its outputs another (:func:`t3hdl.interface.words.word_map`).
 Traces are arrays of such rows, one per cycle, so that everything that looks at them works on thousands of cycles at a
 time.
 """
@@ -13,15 +13,13 @@ import numpy as np
 from amaranth.hdl import Shape
 from amaranth.lib import data
 from amaranth.lib.wiring import Signature
-from t3hdl.interface.signatures import WordMap, word_map
+from t3hdl.interface.words import Place, WordMap, value_at, word_map
 
-Place = tuple[int, int]
-"""First word and width in bits of a port."""
 Words = np.ndarray
 """Rows of uint64, one per cycle."""
 
 UNCOMPARED = ("idle", "wake_at")
-"""Outputs that may differ between RTL and golden model (docs/hardware.md, rule 5)."""
+"""Outputs that may differ between RTL and golden model (docs/hardware/rules.md, rule 5)."""
 
 
 _CHANNEL = re.compile(r"(?P<valid>(.*_)?axi_(aw|w|b|ar|r))(addr|prot|data|strb|resp)")
@@ -73,12 +71,6 @@ def all_streams(ports: "Ports") -> list[Stream]:
 
 
 _VALIDS = tuple(f"axi_{channel}valid" for channel in ("aw", "w", "b", "ar", "r"))
-
-
-def value_of(words: Words, place: Place) -> int:
-    """The port's value in one row of words."""
-    first, bits = place
-    return int.from_bytes(words[first : first + -(-bits // 64)].tobytes(), "little")
 
 
 def rows_of(values: list[int], count: int) -> Words:
@@ -161,5 +153,5 @@ class Trace:
     def row(self, cycle: int) -> dict[str, int]:
         """The ports that are not 0 in a cycle."""
         sides = (self.ports.words.inputs, self.inputs), (self.ports.words.outputs, self.outputs)
-        values = {port: value_of(rows[cycle], place) for side, rows in sides for port, place in side.items()}
+        values = {port: value_at(rows[cycle], place) for side, rows in sides for port, place in side.items()}
         return {port: value for port, value in values.items() if value}

@@ -7,7 +7,7 @@ is slow at. Ports in ``apart`` stay ports of the top, for a bus driver that want
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from t3hdl.interface.signatures import WordMap
+from t3hdl.interface.words import WordMap
 
 INPUTS, OUTPUTS, SEEN = "in_words", "out_words", "seen_words"
 """The vectors of the top, in the order of the word map; SEEN shows the inputs that are apart, and 0 for others."""

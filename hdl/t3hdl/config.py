@@ -174,7 +174,7 @@ class T3Config:
 
         A bank holds two tokens in M and R and ``event_queue`` events (with the one in E). One event per cycle is
         drained in all, and counted in the next one. A chunk's slot is loaded again 12 + ``blocks`` cycles after its
-        ``chunk_done`` at the earliest (docs/hardware.md, Trigger).
+        ``chunk_done`` at the earliest (docs/hardware/trigger.md).
         """
         return (self.event_queue + 2) * self.tracker_banks + 1
 

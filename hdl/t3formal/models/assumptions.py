@@ -1,14 +1,14 @@
 """What proofs assume of a part's surroundings, and who owes it.
 
 Every name that a harness passes to ``assume`` is here. A neighbour owes it by claims that are proven; the integrator
-owes what is outside the hardware (docs/integration.md).
+owes what is outside the hardware (docs/guides/integration.md).
 """
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Owed:
+class Obligation:
     """An assumption: ``says`` what, and by whom it is owed.
 
     ``claims`` : (proof, claim) pairs that together show it; the claim of a proof, by their names.
@@ -20,55 +20,55 @@ class Owed:
     integrator: str = ""
 
 
-ASSUMPTIONS: dict[str, Owed] = {
-    "now does not run back": Owed(
+ASSUMPTIONS: dict[str, Obligation] = {
+    "now does not run back": Obligation(
         says="now is at least what it was in the cycle before",
         integrator="it counts cycles, 48 bits of them, and neither stops nor jumps while the unit is in use",
     ),
-    "now counts every cycle": Owed(
+    "now counts every cycle": Obligation(
         says="now is one more than in the cycle before",
         integrator="it counts cycles, 48 bits of them, and neither stops nor jumps while the unit is in use",
     ),
-    "the memory accepts within R cycles": Owed(
+    "the memory accepts within R cycles": Obligation(
         says="dram is not stalled for R cycles in a row; R is any number",
         integrator="the channel's DRAM scheduler: it has taken an access R cycles after it was offered",
     ),
-    "the memory reports each tracked update once": Owed(
+    "the memory reports each tracked update once": Obligation(
         says="with count_on = performed: update_done once after the transfer of each dram word with tagged = 1",
         integrator="the channel's DRAM scheduler; and software disarms only when no access is under way",
     ),
-    "a token queue is pushed only with room": Owed(
+    "a token queue is pushed only with room": Obligation(
         says="push is 0 while level is the depth",
         claims=(("slice.reserves-tokens", "the token queue is pushed only with room"),),
     ),
-    "an AXI manager keeps its items": Owed(
+    "an AXI manager keeps its items": Obligation(
         says="AWVALID, WVALID and ARVALID, and what goes with them, stay until the transfer",
         integrator="a rule of AXI4-Lite for every manager (AMBA AXI specification, A3.2.1)",
     ),
-    "the bus answers every request in the next cycle": Owed(
+    "the bus answers every request in the next cycle": Obligation(
         says="response_valid is 1 exactly in the cycle after a request was taken",
         claims=(("registers.answers", "one answer in the cycle after a request, none else"),),
     ),
-    "the bus is ready unless it answers": Owed(
+    "the bus is ready unless it answers": Obligation(
         says="bus_ready is 0 exactly while response_valid is 1",
         claims=(("registers.answers", "ready unless it answers"),),
     ),
-    "a bank gives its word in the next cycle, with every write up to the read's cycle": Owed(
+    "a bank gives its word in the next cycle, with every write up to the read's cycle": Obligation(
         says="the byte that is looked at is, in read_data in the cycle after read_valid, what writes up to then left",
         integrator="the memory port of NmcUnit: a synchronous memory, written through, at each bank group",
     ),
-    "now is far from its end": Owed(
+    "now is far from its end": Obligation(
         says="now and the time that an abort, or a wait of communication, takes are below 2**48",
         integrator="48 bits are 78 hours at 1 GHz: reset the unit and its time before, or count in a slower unit",
     ),
-    "one action per CONTROL write": Owed(
+    "one action per CONTROL write": Obligation(
         says="a CONTROL write has at most one of arm, disarm, abort, quiesce, resume",
         claims=(
             ("registers.rules", "an error: two actions in one write"),
             ("registers.rules", "every good configuration write goes out, and no other"),
         ),
     ),
-    "the tracker's requests come one at a time": Owed(
+    "the tracker's requests come one at a time": Obligation(
         says="no arm, abort or debug read before init_done, while maintenance or while abort_busy",
         claims=(
             ("registers.rules", "an error: arm or abort when the tracker is busy"),
@@ -76,22 +76,22 @@ ASSUMPTIONS: dict[str, Owed] = {
             ("registers.rules", "every good configuration write goes out, and no other"),
         ),
     ),
-    "only registers that exist are written": Owed(
+    "only registers that exist are written": Obligation(
         says="no PROFILE register of a wavefront that does not exist, no address between registers",
         claims=(
             ("registers.rules", "an error: an address that takes no writes"),
             ("registers.rules", "every good configuration write goes out, and no other"),
         ),
     ),
-    "a chunk has a descriptor that exists": Owed(
+    "a chunk has a descriptor that exists": Obligation(
         says="a load names a descriptor below `descriptors`",
         claims=(("trigger.loads", "a chunk has a descriptor that exists"),),
     ),
-    "tokens go to their bank": Owed(
+    "tokens go to their bank": Obligation(
         says="bank (row XOR column) modulo banks takes a token",
         claims=(("token-network.conserves", "tokens go to their bank"),),
     ),
-    "an arm names descriptors that there are": Owed(
+    "an arm names descriptors that there are": Obligation(
         says="CONTROL.arm comes with descriptors >= 1 and first + descriptors at most those of the configuration",
         claims=(
             ("registers.rules", "an error: arm of no descriptors"),
@@ -99,121 +99,121 @@ ASSUMPTIONS: dict[str, Owed] = {
             ("registers.rules", "every good configuration write goes out, and no other"),
         ),
     ),
-    "an arm or abort names a context that there is": Owed(
+    "an arm or abort names a context that there is": Obligation(
         says="CONTROL.arm and CONTROL.abort come with a context below contexts",
         claims=(
             ("registers.rules", "an error: arm or abort of a context that does not exist"),
             ("registers.rules", "every good configuration write goes out, and no other"),
         ),
     ),
-    "a context that is active is not armed": Owed(
+    "a context that is active is not armed": Obligation(
         says="no CONTROL.arm of a context that is armed and not complete",
         claims=(
             ("registers.rules", "an error: arm of an active context"),
             ("registers.rules", "every good configuration write goes out, and no other"),
         ),
     ),
-    "no two active contexts share a descriptor": Owed(
+    "no two active contexts share a descriptor": Obligation(
         says="no CONTROL.arm with a window that overlaps that of another active context",
         claims=(
             ("registers.rules", "an error: arm of descriptors of another active context"),
             ("registers.rules", "every good configuration write goes out, and no other"),
         ),
     ),
-    "a ready list is popped with a block in it alone": Owed(
+    "a ready list is popped with a block in it alone": Obligation(
         says="pop of a context comes with a block in its list",
         claims=(("command-issuer.once", "only of contexts that may have one"),),
     ),
-    "a ready list is not popped twice within three cycles": Owed(
+    "a ready list is not popped twice within three cycles": Obligation(
         says="unless it is cleared with the first pop, or in the cycle after it",
         claims=(("command-issuer.once", "not of one context twice within three cycles"),),
     ),
-    "one ready list is popped at a time": Owed(
+    "one ready list is popped at a time": Obligation(
         says="pop has one bit at most",
         claims=(("command-issuer.once", "of one context at a time"),),
     ),
-    "a ready block is of a context that there is": Owed(
+    "a ready block is of a context that there is": Obligation(
         says="push comes with a context below contexts",
         claims=(("trigger.blocks", "a ready block is of a context that there is"),),
     ),
-    "a block that is in a ready list is not pushed": Owed(
+    "a block that is in a ready list is not pushed": Obligation(
         says="push comes with a block that has left its list, or whose list was cleared",
         claims=(
             ("block-table.fires-once", "not twice between two clears"),
             ("trigger.blocks", "a slot is not cleared while its blocks wait"),
         ),
     ),
-    "a block that is pushed is offered": Owed(
+    "a block that is pushed is offered": Obligation(
         says="offered is 1 whenever push is",
         claims=(("block-table.fires-once", "what is ready was offered"),),
     ),
-    "a block is cleared before its slot is loaded": Owed(
+    "a block is cleared before its slot is loaded": Obligation(
         says="the walker has cleared every block of a slot when it is loaded",
         claims=(("trigger.blocks", "a block is cleared before its slot is loaded"),),
     ),
-    "a slot is loaded before its blocks are looked at": Owed(
+    "a slot is loaded before its blocks are looked at": Obligation(
         says="tiles, flushes and scans are of slots that were loaded",
         claims=(("trigger.blocks", "a slot is loaded before its blocks are looked at"),),
     ),
-    "a slot is not looked at while it is loaded": Owed(
+    "a slot is not looked at while it is loaded": Obligation(
         says="no tile, flush or scan of the slot enters in the cycle of its load",
         claims=(("trigger.blocks", "a slot is not looked at while it is loaded"),),
     ),
-    "the memory of block entries gives what was written last": Owed(
+    "the memory of block entries gives what was written last": Obligation(
         says="a read gives the word that its row was given last",
         claims=(("blocks.memory-through", "a read gives what was written last"),),
     ),
-    "the memory of block places gives what was written last": Owed(
+    "the memory of block places gives what was written last": Obligation(
         says="a read gives the word that its row was given last",
         claims=(("blocks.memory-sync", "a read gives what was written last"),),
     ),
-    "a token counts something": Owed(
+    "a token counts something": Obligation(
         says="n of a token is not 0",
         claims=(
             ("token-queue.conserves", "entry 1 counts something"),
             ("token-network.conserves", "root.queue_0 holds what was moved there and not moved on"),
         ),
     ),
-    "nothing is damaged": Owed(
-        says="without `protect` no table tells the bank of an error",
+    "nothing is damaged": Obligation(
+        says="without `protect` no table reports an error to the bank",
         claims=(("tracker.as-naive", "bank 0: nothing is damaged"),),
     ),
-    "every row is cleared before the first token": Owed(
+    "every row is cleared before the first token": Obligation(
         says="clear is 1 until every row was cleared",
         claims=(("maintenance.walks", "every row is cleared before the first token"),),
     ),
-    "rows are cleared only after reset": Owed(
+    "rows are cleared only after reset": Obligation(
         says="clear does not come back, and is 0 while rows are read or swept",
         claims=(
             ("maintenance.walks", "rows are cleared only after reset"),
             ("maintenance.walks", "reset is over once"),
         ),
     ),
-    "sweeps go through empty banks that are halted": Owed(
+    "sweeps go through empty banks that are halted": Obligation(
         says="a row is read or swept only while no token is in M or R, and none may enter",
         claims=(("maintenance.walks", "sweeps go through empty banks that are halted"),),
     ),
-    "a sweep writes the row that it has read": Owed(
+    "a sweep writes the row that it has read": Obligation(
         says="a row is swept in the cycle after it was read",
         claims=(("maintenance.walks", "a sweep writes the row that it has read"),),
     ),
-    "an empty bank that is halted stays empty": Owed(
+    "an empty bank that is halted stays empty": Obligation(
         says="drained stays 1 while maintenance is",
         claims=(("tracker-bank.stays-empty", "an empty bank that is halted stays empty"),),
     ),
-    "events are pushed only with room": Owed(
+    "events are pushed only with room": Obligation(
         says="push is 0 while level is the depth",
         claims=(("tracker-bank.conserves", "no more events than there is room for"),),
     ),
-    "only events that are there are taken": Owed(
+    "only events that are there are taken": Obligation(
         says="an event is taken only from a bank that has one",
         claims=(("blocks.turns", "one of the requests is granted, if there is one"),),
     ),
-    "events are of slots that were loaded": Owed(
+    "events are of slots that were loaded": Obligation(
         says="the slot of an event was loaded since reset",
         claims=(("tracker.as-naive", "bank 0: event queues alike"),),
     ),
-    "a bank has its turn after the others": Owed(
+    "a bank has its turn after the others": Obligation(
         says="an event that waits is taken in one of as many cycles as there are banks",
         claims=(
             ("blocks.turns", "one of the requests is granted, if there is one"),

@@ -1,4 +1,4 @@
-"""One bank of the naive tracker: docs/hardware.md, section Tracker, word for word, with registers for tables."""
+"""One bank of the naive tracker: docs/hardware/tracker.md, word for word, with registers for tables."""
 
 from typing import Any
 
@@ -55,7 +55,10 @@ class NaiveBank:
         self.m_token, self.r_token = states(cleared, f"{name}_stage", 2, Token)
         self.m_match, self.r_match = states(cleared, f"{name}_match", 2, Match)
         self.r_detail = state(cleared, f"{name}_detail", Detail)
-        self.told_valid, self.told = state(cleared, f"{name}_told_valid", 1), state(cleared, f"{name}_told", Event)
+        self.event_stage_valid, self.event_stage = (
+            state(cleared, f"{name}_event_stage_valid", 1),
+            state(cleared, f"{name}_event_stage", Event),
+        )
         self.table = [states(cleared, f"{name}_row{row}", config.tracker_ways, Entry) for row in range(rows)]
         self.marks = states(cleared, f"{name}_marks", rows, config.descriptors)
         self.events = states(cleared, f"{name}_event", config.event_queue, Event)
@@ -73,7 +76,7 @@ class NaiveBank:
         self.m, config = m, self.config
         advance, take = Signal(name=f"{self.name}_advance"), Signal(name=f"{self.name}_take")
         m.d.comb += [
-            advance.eq(~self.r_valid | (self.level + self.told_valid < config.event_queue)),
+            advance.eq(~self.r_valid | (self.level + self.event_stage_valid < config.event_queue)),
             take.eq(advance & ~self.hold & (self.waiting > 0)),
         ]
         self._queue(take)
@@ -81,15 +84,15 @@ class NaiveBank:
             m.d.sync += [self.r_valid.eq(self.m_valid), self.r_token.eq(self.m_token), self.r_match.eq(self.m_match)]
             m.d.sync += self.r_detail.eq(self.detail)
             m.d.sync += [self.m_valid.eq(take), self.m_token.eq(self.head), self.m_match.eq(self.match)]
-        event, tells = Signal(Event, name=f"{self.name}_new"), Signal(name=f"{self.name}_tells")
+        event, raises_event = Signal(Event, name=f"{self.name}_new"), Signal(name=f"{self.name}_tells")
         with m.If(self.r_valid & advance):
             with m.If(self.r_match.matched):
                 m.d.comb += self.counted.eq(self.r_token.n)
-                self._update(event, tells)
+                self._update(event, raises_event)
             with m.Else():
                 m.d.comb += self.unmatched.eq(self.r_match.foreign)
-        m.d.sync += [self.told_valid.eq(tells), self.told.eq(event)]
-        self._events(self.told, self.told_valid)
+        m.d.sync += [self.event_stage_valid.eq(raises_event), self.event_stage.eq(event)]
+        self._events(self.event_stage, self.event_stage_valid)
 
     def free(self, m: Module, row: int, context: Value, marks: Value, first: Value, end: Value) -> None:
         """Frees a row's entries of a context; with ``marks`` clears the marks of descriptors from first to end, too."""
@@ -112,7 +115,7 @@ class NaiveBank:
             m.d.sync += Array(self.queue)[left].eq(self.token.payload)
         m.d.sync += self.waiting.eq(left + arrives)
 
-    def _update(self, event: Any, tells: Signal) -> None:
+    def _update(self, event: Any, raises_event: Signal) -> None:
         """What the token in R does to the table; at most one event."""
         m, config, token, match, detail = self.m, self.config, self.r_token, self.r_match, self.r_detail
         row = Signal(range(config.tracker_sets), name=f"{self.name}_index")
@@ -130,11 +133,11 @@ class NaiveBank:
         m.d.comb += [event.slot.eq(match.slot), event.kind.eq(EventKind.TILE), event.lines.eq(detail.threshold)]
         m.d.comb += [event[field].eq(token[field]) for field in ("row", "col", "wf")]
         with m.If(Cat(hits).any()):
-            self._count(row, entries, hits, tells)
+            self._count(row, entries, hits, raises_event)
         with m.Elif(marked):
-            self._overflow(event, tells)
+            self._overflow(event, raises_event)
         with m.Elif(token.n == detail.threshold):
-            m.d.comb += tells.eq(1)
+            m.d.comb += raises_event.eq(1)
         with m.Elif(token.n > detail.threshold):
             m.d.comb += self.over_count.eq(1)
         with m.Elif(room):
@@ -144,10 +147,10 @@ class NaiveBank:
                     for field, value in entry.items():
                         m.d.sync += self._written(row, way)[field].eq(value)
         with m.Else():
-            self._overflow(event, tells)
+            self._overflow(event, raises_event)
             m.d.sync += Array(self.marks)[row].bit_select(detail.descriptor, 1).eq(1)
 
-    def _count(self, row: Value, entries: list[Any], hits: list[Value], tells: Signal) -> None:
+    def _count(self, row: Value, entries: list[Any], hits: list[Value], raises_event: Signal) -> None:
         """Adds to the entry that counts for the tile."""
         m, most = self.m, (1 << self.config.tile_count_bits) - 1
         for way, hit in lowest(m, hits):
@@ -155,13 +158,13 @@ class NaiveBank:
                 count = entries[way].count + self.r_token.n
                 with m.If(count == self.r_detail.threshold):
                     m.d.sync += self._written(row, way).valid.eq(0)
-                    m.d.comb += tells.eq(1)
+                    m.d.comb += raises_event.eq(1)
                 with m.Else():
                     m.d.sync += self._written(row, way)["count"].eq(Mux(count > most, most, count))
                     m.d.comb += self.over_count.eq(count > self.r_detail.threshold)
 
-    def _overflow(self, event: Any, tells: Signal) -> None:
-        self.m.d.comb += [event.kind.eq(EventKind.OVERFLOW), event.lines.eq(self.r_token.n), tells.eq(1)]
+    def _overflow(self, event: Any, raises_event: Signal) -> None:
+        self.m.d.comb += [event.kind.eq(EventKind.OVERFLOW), event.lines.eq(self.r_token.n), raises_event.eq(1)]
 
     def _written(self, row: Value, way: int) -> Any:
         return Array(entries[way] for entries in self.table)[row]

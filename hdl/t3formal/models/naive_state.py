@@ -12,10 +12,10 @@ from amaranth.lib import data
 from t3hdl.common.broadcast import control_pulses
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.tracker.bank import MatchedToken, ToldEvent, row_layout
+from t3hdl.tracker.bank import EventStage, MatchedToken, row_layout
 from t3hdl.tracker.entry_table import entry_layout, tile_of
 from t3hdl.tracker.event_queue import Event as HeldEvent
-from t3hdl.tracker.live_slots import summand_of_slot
+from t3hdl.tracker.live_slots import compare_operand_of_slot
 from t3hdl.tracker.tile_profile import TileLines
 
 from ..prover.harness import Harness
@@ -30,17 +30,17 @@ def implies(premise: Any, conclusion: Any) -> Value:
     return ~Value.cast(premise).bool() | Value.cast(conclusion).bool()
 
 
-def all_of(conditions: Any) -> Value:
+def conjunction(conditions: Any) -> Value:
     """Whether all are true."""
     return Cat(Value.cast(condition).bool() for condition in conditions).all()
 
 
 def same_fields(one: Any, other: Any, names: Any) -> Value:
     """Whether two structures agree in fields."""
-    return all_of(one[name] == other[name] for name in names)
+    return conjunction(one[name] == other[name] for name in names)
 
 
-class Alike:
+class Miter:
     """Pairs the state of the part in a harness with that of the naive tracker beside it."""
 
     def __init__(self, harness: Harness, naive: NaiveTracker, config: T3Config) -> None:
@@ -72,7 +72,7 @@ class Alike:
         path, config = rf"bank_{number}\.", self.config
         head, full = self._in(path + "queue.o__valid"), self._in(path + "queue.full")
         payload, spare = (data.View(bank.head.shape(), self._in(path + f"queue.{n}")) for n in ("o__payload", "spare"))
-        yield "input queues alike", all_of((
+        yield "input queues alike", conjunction((
             bank.waiting == head + full,
             implies(full, head),
             implies(head, payload == bank.queue[0]),
@@ -81,26 +81,30 @@ class Alike:
         tokens = [(bank.waiting > 0, bank.queue[0]), (bank.waiting > 1, bank.queue[1])]
         tokens += [(bank.m_valid, bank.m_token), (bank.r_valid, bank.r_token)]
         low = config.tracker_banks - 1
-        yield "tokens are its own", all_of(implies(v, ((t.row ^ t.col) & low) == number) for v, t in tokens)
+        yield "tokens are its own", conjunction(implies(v, ((t.row ^ t.col) & low) == number) for v, t in tokens)
         held = data.View(MatchedToken, self._in(path + "matched"))
         yield "M alike", self._stage(held, bank.m_valid, bank.m_token, bank.m_match, self._fetched(number, bank))
         held = data.View(row_layout(config), self._in(path + "row"))
         yield "nothing is damaged", ~(held.damaged | self._in(rf"profile\.damaged_{number}"))
         detail = bank.r_detail
-        yield "R alike", self._stage(held, bank.r_valid, bank.r_token, bank.r_match, all_of((
+        yield "R alike", self._stage(held, bank.r_valid, bank.r_token, bank.r_match, conjunction((
             detail.descriptor < config.descriptors,
             held.descriptor == detail.descriptor, held.threshold == detail.threshold,
         )))  # fmt: skip
-        level, told = self._in(path + "events.level"), data.View(ToldEvent, self._in(path + "told"))
-        yield "E alike", all_of((
-            told.valid == bank.told_valid,
-            implies(told.valid, same_fields(told.event, bank.told, HeldEvent.members) & self._known(bank.told.slot)),
+        level, event_stage = self._in(path + "events.level"), data.View(EventStage, self._in(path + "event_stage"))
+        yield "E alike", conjunction((
+            event_stage.valid == bank.event_stage_valid,
+            implies(
+                event_stage.valid,
+                same_fields(event_stage.event, bank.event_stage, HeldEvent.members)
+                & self._known(bank.event_stage.slot),
+            ),
         ))  # fmt: skip
-        same = [level == bank.level, level + told.valid <= config.event_queue]
+        same = [level == bank.level, level + event_stage.valid <= config.event_queue]
         for i, event in enumerate(bank.events):
             entry = data.View(HeldEvent, self._in(path + f"events.entry_{i}"))
             same.append(implies(level > i, same_fields(entry, event, HeldEvent.members) & self._known(event.slot)))
-        yield "event queues alike", all_of(same)
+        yield "event queues alike", conjunction(same)
 
     def _known(self, slot: Value) -> Value:
         """Whether the slot has been loaded."""
@@ -110,17 +114,19 @@ class Alike:
         """Whether M gets the same lines from the profile, and its slot has a descriptor that exists."""
         lines = data.View(TileLines, self._in(rf"profile\.found__{number}"))
         slots = [(bank.m_match.slot == n, slot.descriptor) for n, slot in enumerate(self.naive.slots)]
-        exists = all_of(implies(here, descriptor < self.config.descriptors) for here, descriptor in slots)
+        exists = conjunction(implies(here, descriptor < self.config.descriptors) for here, descriptor in slots)
         return exists & (lines.lines == bank.m_match.lines[: self.config.tile_count_bits])
 
     def _stage(self, held: Any, valid: Value, token: Any, match: Any, found: Value) -> Value:
         """Whether M or R hold the same token and the same of its slot; ``found`` : what else they have of a slot."""
-        same = all_of((
-            held.token == token,
-            held.hit == match.matched,
-            held.dropped == ~match.foreign,
-            implies(match.matched, (held.slot == match.slot) & self._known(match.slot) & found),
-        ))  # fmt: skip
+        same = conjunction(
+            (
+                held.token == token,
+                held.hit == match.matched,
+                held.dropped == ~match.foreign,
+                implies(match.matched, (held.slot == match.slot) & self._known(match.slot) & found),
+            )
+        )
         return (held.valid == valid) & implies(valid, same)
 
     def _table(self, number: int, bank: NaiveBank) -> Claims:
@@ -129,28 +135,28 @@ class Alike:
         inside = self.harness.inside
         maintenance = r"maintenance\."
         row = self._in(maintenance + "row")
-        walking, looking = self._in(maintenance + "walking"), self._in(maintenance + "looking")
-        looked = data.View(regs.DebugSelect, self._in(maintenance + "looked"))
+        sweeping, reads_entry = self._in(maintenance + "sweeping"), self._in(maintenance + "reads_entry")
+        selected_entry = data.View(regs.DebugSelect, self._in(maintenance + "selected_entry"))
         read = Signal(range(max(config.sets_per_bank, 2)), name=f"row_read_{number}")
         shows = Signal(name=f"row_shown_{number}")
         self.harness.m.d.comb += read.eq(Mux(bank.r_valid, bank.row_of(bank.r_token), row - 1))
-        inside_table = looked.row < config.sets_per_bank
-        self.harness.m.d.comb += shows.eq(bank.r_valid | (walking & (row != 0) & (~looking | inside_table)))
-        with self.harness.m.If(~bank.r_valid & looking):
-            self.harness.m.d.comb += read.eq(looked.row)
+        inside_table = selected_entry.row < config.sets_per_bank
+        self.harness.m.d.comb += shows.eq(bank.r_valid | (sweeping & (row != 0) & (~reads_entry | inside_table)))
+        with self.harness.m.If(~bank.r_valid & reads_entry):
+            self.harness.m.d.comb += read.eq(selected_entry.row)
         for way in range(config.tracker_ways):
             column = inside.table(path + rf"way_{way}\.\w+\.rows")
             stored = [
                 implies(dut.init_done | (row > k), self._entry(column.stored(k), bank.table[k][way], number, k))
                 for k in range(config.sets_per_bank)
             ]
-            yield f"way {way} alike", all_of(stored)
+            yield f"way {way} alike", conjunction(stored)
             seen = self._in(path + f"ways__{way}")
             shown = [
                 implies(read == k, self._entry(seen, bank.table[k][way], number, k))
                 for k in range(config.sets_per_bank)
             ]
-            yield f"way {way} of the row that was read", implies(shows, all_of(shown))
+            yield f"way {way} of the row that was read", implies(shows, conjunction(shown))
         for k, ways in enumerate(bank.table):
             twice = [a.valid & b.valid & same_fields(a, b, KEY) for a, b in combinations(ways, 2)]
             yield f"no tile has two entries in row {k}", ~Cat(twice).any()
@@ -158,36 +164,40 @@ class Alike:
         stored = [
             implies(dut.init_done | (row > k), column.stored(k) == bank.marks[k]) for k in range(config.sets_per_bank)
         ]
-        yield "marks alike", all_of(stored)
+        yield "marks alike", conjunction(stored)
         yield "marks of the row that was read", implies(shows, self._in(path + "marks") == Array(bank.marks)[read])
 
     def _entry(self, word: Value, entry: Any, bank: int, row: int) -> Value:
         """Whether a word of the table is an entry of the naive table."""
         held = data.View(entry_layout(self.config), Value.cast(word))
         place = tile_of(self.config, held.tag, bank, Const(row, self.config.tracker_sets.bit_length()))
-        same = all_of((
-            same_fields(held.tag, entry, ("context", "epoch", "wf")), held["count"] == entry["count"],
-            place[0] == entry.row, place[1] == entry.col,
-        ))  # fmt: skip
+        same = conjunction(
+            (
+                same_fields(held.tag, entry, ("context", "epoch", "wf")),
+                held["count"] == entry["count"],
+                place[0] == entry.row,
+                place[1] == entry.col,
+            )
+        )
         return (held.valid == entry.valid) & implies(entry.valid, same)
 
     def _slot(self, number: int) -> Claims:
         """The bounds of a slot while it is valid, its counts since it was loaded."""
         config, slot, inside = self.config, self.naive.slots[number], self.harness.inside
         loaded = self.loaded[number]
-        yield "bounds alike", all_of((
+        yield "bounds alike", conjunction((
             self._in(r"slots\.valid")[number] == slot.valid,
-            implies(slot.valid, loaded & (self._in(rf"bounds_{number}") == summand_of_slot(slot))),
+            implies(slot.valid, loaded & (self._in(rf"bounds_{number}") == compare_operand_of_slot(slot))),
             implies(loaded, slot.descriptor < config.descriptors),
         ))  # fmt: skip
         details = []
         for bank in range(config.tracker_banks):
             word = inside.table(rf"details_{bank}\.\w+\.rows").stored(Const(number, 6))
             details.append(implies(loaded, word == Cat(slot.addends, slot.descriptor)))
-        yield "details alike", all_of(details)
-        left, expected = (inside.table(rf"{n}\.\w+\.rows").stored(Const(number, 6)) for n in ("left", "expected"))
+        yield "details alike", conjunction(details)
+        left, expected = (inside.table(rf"{n}\.\w+\.rows").stored(Const(number, 6)) for n in ("remaining", "expected"))
         fresh = self._in(r"counters\.fresh")[number]
-        yield "counts alike", all_of((
+        yield "counts alike", conjunction((
             implies(loaded, Mux(fresh, expected, left) == slot.left),
             self._in(r"counters\.overflow")[number] == slot.overflowed,
             self._in(r"counters\.complete")[number] == slot.complete,
@@ -196,31 +206,32 @@ class Alike:
     def _walk(self) -> Claims:
         """The walker of reset, sweeps and debug reads."""
         naive, dut = self.naive, self.dut
-        row, written, walking, looking, looked, purged, marks, until = (
+        row, written, sweeping, reads_entry, selected_entry, purged, marks, until = (
             self._in(r"maintenance\." + n)
-            for n in ("row", "written", "walking", "looking", "looked", "purged", "marks", "until")
+            for n in ("row", "written", "sweeping", "reads_entry", "selected_entry", "purged", "marks", "until")
         )
-        resetting = (row == naive.walked) & (row < self.config.sets_per_bank) & ~walking & ~dut.maintenance
-        yield "walkers after reset alike", Mux(dut.init_done, walking | (row == 0), resetting)
+        resetting = (row == naive.walked) & (row < self.config.sets_per_bank) & ~sweeping & ~dut.maintenance
+        yield "walkers after reset alike", Mux(dut.init_done, sweeping | (row == 0), resetting)
         there = [
-            Cat(b.waiting, b.m_valid, b.r_valid, b.told_valid, b.level, b.entries, *b.marks).any() for b in naive.banks
+            Cat(b.waiting, b.m_valid, b.r_valid, b.event_stage_valid, b.level, b.entries, *b.marks).any()
+            for b in naive.banks
         ]
         yield "nothing is there while the walker of reset runs", dut.init_done | ~Cat(there).any()
         empty = ~Cat(bank.m_valid | bank.r_valid for bank in naive.banks).any()
-        yield "walkers alike", all_of((
-            naive.step == Mux(walking, row + 1, 0),
-            implies(walking, dut.maintenance & empty & (row <= Mux(looking, 1, self.config.sets_per_bank))),
-            implies(walking & (row != 0), written == row - 1),
+        yield "walkers alike", conjunction((
+            naive.step == Mux(sweeping, row + 1, 0),
+            implies(sweeping, dut.maintenance & empty & (row <= Mux(reads_entry, 1, self.config.sets_per_bank))),
+            implies(sweeping & (row != 0), written == row - 1),
         ))  # fmt: skip
         window = [naive.armed & (naive.first <= d) & (d < naive.end) for d in range(self.config.descriptors)]
-        yield "requests alike", implies(dut.maintenance, all_of((
-            looking == naive.looks,
-            implies(looking, (looked == naive.place.as_value()) & (dut.debug_data == 0)),
-            implies(~looking, (purged == naive.swept) & (marks == Cat(window))),
+        yield "requests alike", implies(dut.maintenance, conjunction((
+            reads_entry == naive.looks,
+            implies(reads_entry, (selected_entry == naive.place.as_value()) & (dut.debug_data == 0)),
+            implies(~reads_entry, (purged == naive.swept) & (marks == Cat(window))),
         )))  # fmt: skip
-        yield "aborts alike", implies(dut.abort_busy, (purged == naive.doomed) & (until == naive.until))
+        yield "aborts alike", implies(dut.abort_busy, (purged == naive.aborted_context) & (until == naive.until))
         valid, drained = self._in("drained_valid"), data.View(HeldEvent, self._in("drained_event"))
-        yield "drained events alike", (valid == naive.drained_valid) & implies(valid, all_of((
+        yield "drained events alike", (valid == naive.drained_valid) & implies(valid, conjunction((
             same_fields(drained, naive.drained, HeldEvent.members), self._known(naive.drained.slot),
         )))  # fmt: skip
         begun, ended, present = self._in("begun"), self._in("ended"), [bank.entries for bank in naive.banks]
@@ -239,9 +250,10 @@ class Alike:
             lines = self.naive.profile.get(number, Const(0))[: self.config.tile_count_bits]
             same += [
                 Mux(known[number], table.stored(Const(number, 6)) == lines, lines == 0)
-                if number in self.naive.profile else ~known[number]
+                if number in self.naive.profile
+                else ~known[number]
                 for table in tables
-            ]  # fmt: skip
-        yield "profiles alike", all_of(same)
+            ]
+        yield "profiles alike", conjunction(same)
         ways = [self._in(rf"quotas\.ways_{c}") == most for c, most in enumerate(self.naive.ways)]
-        yield "quotas alike", all_of(ways)
+        yield "quotas alike", conjunction(ways)

@@ -1,4 +1,4 @@
-"""The tracker once more, written from docs/hardware.md alone: what the hardware's tracker is compared with."""
+"""The tracker once more, written from docs/hardware/tracker.md alone: what the hardware's tracker is compared with."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ _REGISTERS = (
     "tile_done_valid", "chunk_done_valid", "entries", "peak_entries", "overflowed", "unmatched", "over_count",
     "over_total", "maintenance", "abort_busy", "debug_data", "updates", "tiles",
 )  # fmt: skip
-_MOST_WAYS = 16
+_MAX_WAYS = 16
 
 
 class NaiveTracker(wiring.Component):
@@ -48,7 +48,7 @@ class NaiveTracker(wiring.Component):
             for corner in corners
             for wf in range(config.wavefronts)
         }
-        self.ways = [Signal(5, init=_MOST_WAYS, name=f"ways_{i}") for i in range(config.contexts)]
+        self.ways = [Signal(5, init=_MAX_WAYS, name=f"ways_{i}") for i in range(config.contexts)]
         self.slots = states(cleared, "slot", config.chunk_window, Slot)
         self.banks = [NaiveBank(config, i, self.token[i], cleared) for i in range(config.tracker_banks)]
         self.drained_valid, self.drained = state(cleared, "drained_valid", 1), state(cleared, "drained", Event)
@@ -57,7 +57,7 @@ class NaiveTracker(wiring.Component):
         # Cycles since the drained one, 0 up to it; then what was asked for.
         self.step = state(cleared, "step", range(rows + 2))
         self.armed, self.looks = states(cleared, "request", 2, 1)
-        self.swept, self.doomed = states(cleared, "context", 2, 4)
+        self.swept, self.aborted_context = states(cleared, "context", 2, 4)
         self.first, self.end = states(cleared, "window", 2, 8)
         self.place = state(cleared, "place", regs.DebugSelect)
         self.until = state(cleared, "until", TIME_BITS + 1)
@@ -70,7 +70,7 @@ class NaiveTracker(wiring.Component):
         self._initialize(m)
         for bank in self.banks:
             self._match(m, bank, control)
-            m.d.comb += bank.ways.eq(_MOST_WAYS)
+            m.d.comb += bank.ways.eq(_MAX_WAYS)
             for context, most in enumerate(self.ways):
                 with m.If(bank.r_token.context == context):
                     m.d.comb += bank.ways.eq(most)
@@ -112,12 +112,16 @@ class NaiveTracker(wiring.Component):
             with m.If(place == number):
                 m.d.comb += lines.eq(value)
         inside = [
-            slot.valid & (slot.row0 <= token.row) & (token.row < slot.row1)
-            & (slot.col0 <= token.col) & (token.col < slot.col1)
-            & (slot.context == token.context) & (slot.epoch == token.epoch)
+            slot.valid
+            & (slot.row0 <= token.row)
+            & (token.row < slot.row1)
+            & (slot.col0 <= token.col)
+            & (token.col < slot.col1)
+            & (slot.context == token.context)
+            & (slot.epoch == token.epoch)
             for slot in self.slots
-        ]  # fmt: skip
-        aborted = (self.abort_busy & (token.context == self.doomed)) | (
+        ]
+        aborted = (self.abort_busy & (token.context == self.aborted_context)) | (
             control.abort & (token.context == control.context)
         )
         m.d.comb += match.foreign.eq(~aborted)
@@ -206,7 +210,7 @@ class NaiveTracker(wiring.Component):
         with m.If(~self.maintenance & (self.now >= self.until)):
             m.d.sync += self.abort_busy.eq(0)
         with m.If(control.abort):
-            m.d.sync += [self.abort_busy.eq(1), self.doomed.eq(control.context)]
+            m.d.sync += [self.abort_busy.eq(1), self.aborted_context.eq(control.context)]
             m.d.sync += self.until.eq(self.now + self._config.drain_cycles)
 
     def _entry(self, m: Module) -> Value:

@@ -1,4 +1,4 @@
-"""The trigger written a second time, straight from docs/hardware.md, for proofs that the RTL does the same.
+"""The trigger written a second time, straight from docs/hardware/trigger.md, for proofs that the RTL does the same.
 
 Every table is an array of registers, every list a shift register, and nothing is shared with the RTL but the words
 (``layouts``), the register map and the ports. Only ``protect`` = 0; ``idle`` and ``wake_at`` are not made.
@@ -21,7 +21,7 @@ from .naive_trigger_state import Chunk, Issuing, Loading, NaiveState, Walk, any_
 
 
 class NaiveTrigger(wiring.Component):
-    """Cycle by cycle what docs/hardware.md says of the trigger.
+    """Cycle by cycle what docs/hardware/trigger.md says of the trigger.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class NaiveTrigger(wiring.Component):
         self.tile_seen, self.chunk_seen = Signal(name="naive_tile_seen"), Signal(name="naive_chunk_seen")
         m.d.comb += self.tile_seen.eq(self.tile_done_valid & pick(used, self.tile_done.slot))
         m.d.comb += self.chunk_seen.eq(self.chunk_done_valid & pick(used, self.chunk_done.slot))
-        ripe = [slot.used & slot.done & slot.all_issued & ~slot.poisoned for slot in state.slots]
-        self.retires = [any_of(ripe) & (lowest(ripe) == s) for s in range(len(ripe))]
+        retirable = [slot.used & slot.done & slot.all_issued & ~slot.poisoned for slot in state.slots]
+        self.retires = [any_of(retirable) & (lowest(retirable) == s) for s in range(len(retirable))]
         for s, slot in enumerate(state.slots):
             mine = slot.used & ~self.aborted(slot.context)
             with m.If(self.chunk_done_valid & (self.chunk_done.slot == s) & mine & ~slot.done):
@@ -106,7 +106,7 @@ class NaiveTrigger(wiring.Component):
         ]
         winner, chunk = in_turn(m, wanted, state.loader_turn), state.chunk
         self.taken = any_of([~bit for bit in used]) & ~self.abort_busy & ~state.quiesced & any_of(wanted)
-        goes_on = ~self.aborted(state.loader_context)
+        continues = ~self.aborted(state.loader_context)
         m.d.sync += state.load_valid.eq(0)
         with m.If(state.load_valid):
             m.d.sync += state.live.eq(state.live + 1)
@@ -128,11 +128,11 @@ class NaiveTrigger(wiring.Component):
                         m.d.sync += state.loading.eq(Loading.START)
             with m.Case(Loading.SKIP):
                 m.d.sync += state.loading.eq(Loading.WAIT)
-                with m.If(goes_on):
+                with m.If(continues):
                     m.d.sync += state.live.eq(state.live + 1)
             with m.Case(Loading.LOAD):
                 m.d.sync += state.loading.eq(Loading.WAIT)
-                with m.If(goes_on):
+                with m.If(continues):
                     self._load(m, state)
 
     def _load(self, m: Module, state: NaiveState) -> None:

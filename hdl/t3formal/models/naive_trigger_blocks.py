@@ -1,4 +1,4 @@
-"""The block walker and the block pipeline of the naive trigger (docs/hardware.md, Trigger)."""
+"""The block walker and the block pipeline of the naive trigger (docs/hardware/trigger.md)."""
 
 from dataclasses import dataclass
 from typing import Any

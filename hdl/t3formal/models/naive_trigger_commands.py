@@ -1,4 +1,4 @@
-"""Ready lists, command issuer and command counters of the naive trigger (docs/hardware.md, Trigger)."""
+"""Ready lists, command issuer and command counters of the naive trigger (docs/hardware/trigger.md)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The registers of :class:`~t3formal.models.naive_trigger.NaiveTrigger`, as docs/hardware.md (Trigger) names them."""
+"""The registers of :class:`~t3formal.models.naive_trigger.NaiveTrigger`, named as in docs/hardware/trigger.md."""
 
 import enum
 from typing import Any

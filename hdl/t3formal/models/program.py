@@ -6,6 +6,7 @@ from amaranth.hdl import Array, Const, Signal
 from t3hdl.config import preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op
+from t3hdl.interface.words import WORD_BYTES, pack
 
 from ..prover.harness import Harness
 
@@ -38,15 +39,14 @@ def program() -> tuple[tuple[int, int], ...]:
         {},
     )
     return (
-        *((regs.RANGE + 8 * i, _word(layout, fields)) for i, (layout, fields) in enumerate(ranges)),
+        *((regs.RANGE + WORD_BYTES * i, pack(layout, **fields)) for i, (layout, fields) in enumerate(ranges)),
         (regs.PROFILE, 1),
-        *((regs.DESCRIPTOR + 8 * i, _word(regs.DESCRIPTOR_LAYOUTS[i], fields)) for i, fields in enumerate(descriptor)),
-        (regs.CONTROL, _word(regs.Control, {"arm": 1, "descriptors": 1})),
+        *(
+            (regs.DESCRIPTOR + WORD_BYTES * i, pack(layout, **fields))
+            for i, (layout, fields) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, descriptor, strict=True))
+        ),
+        (regs.CONTROL, pack(regs.Control, arm=1, descriptors=1)),
     )
-
-
-def _word(layout: Any, fields: dict[str, Any]) -> int:
-    return Const.cast(layout.const(fields)).value
 
 
 def run_program(harness: Harness, core: Any) -> Signal:

@@ -1,4 +1,4 @@
-"""Where the items of an AlternatingQueue are, for properties that follow one through it."""
+"""Where the items of an PingPongQueue are, for properties that follow one through it."""
 
 from typing import Any
 

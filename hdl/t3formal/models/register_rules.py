@@ -1,4 +1,4 @@
-"""Which requests the registers must refuse, straight from docs/hardware.md: one named rule after another."""
+"""Which requests the registers must refuse, straight from docs/hardware: one named rule after another."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -71,9 +71,13 @@ class RegisterRules:
         self.reads = {"an address that gives no reads": ~self._at(self._readable())}
         bad_write, bad_read = (Cat(value for value in rules.values()).any() for rules in (self.writes, self.reads))
         self.refused = self._name(harness, "refused", Mux(registers.bus_write, bad_write, bad_read))
-        self.hits_lock = self._name(harness, "hits_lock", registers.bus_write & self.locked & ~Cat(
-            broken for name, broken in self.writes.items() if name != "a locked register"
-        ).any())  # fmt: skip
+        self.hits_lock = self._name(
+            harness,
+            "hits_lock",
+            registers.bus_write
+            & self.locked
+            & ~Cat(broken for name, broken in self.writes.items() if name != "a locked register").any(),
+        )
         self.broadcast = registers.bus_write & self._at(
             [regs.CONTROL, regs.DEBUG_SELECT, *_SETTINGS, *self._locked_tables()]
         )

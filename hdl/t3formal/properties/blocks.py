@@ -7,9 +7,9 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from t3hdl.common.choose import RoundRobin
-from t3hdl.common.kept_register import kept_register
-from t3hdl.common.parity import keep
-from t3hdl.common.queues import AlternatingQueue, InputQueue
+from t3hdl.common.parity import write_with_parity
+from t3hdl.common.protected_register import protected_register
+from t3hdl.common.queues import InputQueue, PingPongQueue
 from t3hdl.common.ram import Ram
 from t3hdl.common.secded import check_bits, decode, encode
 from t3hdl.config import T3Config, preset
@@ -18,7 +18,7 @@ from ..prover.harness import Harness
 from ..prover.proof import Proof
 
 _DEPTH = 2
-"""Of an input queue: rule 2 of docs/hardware.md."""
+"""Of an input queue: rule 2 of docs/hardware/rules.md."""
 _WIDTHS = (11, 26, 57, 120, 179)
 """The widest words of five to eight check bits, and the widest word in use. A narrower word with as many check bits is
 one of these whose upper bits are 0: its columns are the first ones of theirs."""
@@ -135,15 +135,13 @@ class _Kept(wiring.Component):
     """A kept register that is written now and then."""
 
     def __init__(self, *, protect: bool) -> None:
-        super().__init__({
-            "write": In(1), "data": In(4), "value": Out(4), "corrected": Out(1), "uncorrectable": Out(1)
-        })  # fmt: skip
+        super().__init__({"write": In(1), "data": In(4), "value": Out(4), "corrected": Out(1), "uncorrectable": Out(1)})
         self._protect = protect
 
     def elaborate(self, platform: Any) -> Module:
         """The register; beside it nothing."""
         m = Module()
-        register = kept_register(m, 4, name="register", protect=self._protect, init=_KEPT_INIT)
+        register = protected_register(m, 4, name="register", protect=self._protect, init=_KEPT_INIT)
         with m.If(self.write):
             m.d.comb += register.following.eq(self.data)
         m.d.comb += [
@@ -182,7 +180,7 @@ class _Upset(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """The upset is a write that parity does not hear of."""
         m = Module()
-        m.d.comb += self.sound.eq(keep(m, self.value, write=self.write, value=self.data, protect=True))
+        m.d.comb += self.sound.eq(write_with_parity(m, self.value, write=self.write, value=self.data, protect=True))
         with m.If(self.upset & ~self.write):
             m.d.sync += self.value.eq(self.value ^ (1 << self.place))
         return m
@@ -194,7 +192,7 @@ def _parity(_: T3Config) -> Harness:
     harness = Harness(register)
     odd = Signal()
     harness.m.d.sync += odd.eq(~register.write & (odd ^ register.upset))
-    harness.claim("it is called sound but after an odd number of upsets", register.sound == ~odd)
+    harness.claim("the parity check passes but after an odd number of upsets", register.sound == ~odd)
     harness.cover("two upsets", register.sound & harness.past(odd) & harness.past(register.upset))
     return harness
 
@@ -213,10 +211,14 @@ def _turns(_: T3Config) -> Harness:
         harness.m.d.sync += waited.eq(0)
     with harness.m.Elif(turns.take):
         harness.m.d.sync += waited.eq(waited + 1)
-    harness.claim("one of the requests is granted, if there is one", (
-        ((turns.grant & (turns.grant - 1))[:requesters] == 0) & ((turns.grant & ~requests) == 0)
-        & (turns.grant.any() == requests.any())
-    ))  # fmt: skip
+    harness.claim(
+        "one of the requests is granted, if there is one",
+        (
+            ((turns.grant & (turns.grant - 1))[:requesters] == 0)
+            & ((turns.grant & ~requests) == 0)
+            & (turns.grant.any() == requests.any())
+        ),
+    )
     harness.claim("nobody waits for more grants than there are others", waited < requesters)
     harness.cover("one has waited for all others", waited == requesters - 1)
     return harness
@@ -237,7 +239,7 @@ PROOFS = (
         )
         for name, kind, what in (
             ("queue", InputQueue, "An input queue"),
-            ("alternating-queue", AlternatingQueue, "An input queue of two registers in turn"),
+            ("alternating-queue", PingPongQueue, "An input queue of two registers in turn"),
         )
     ),
     *(
@@ -260,7 +262,7 @@ PROOFS = (
         Proof(
             name=f"blocks.secded-{width}",
             invariants=(3,),
-            says="Of every code word one wrong bit is put right and reported, and two are found, at every place.",
+            says="Of every code word one wrong bit is corrected and reported, and two are detected, at every place.",
             harness=partial(_damaged, width=width, every_word=width == min(_WIDTHS)),
             sizes={f"{width} bits": _PROTECTED},
             method="bounded",

@@ -25,7 +25,7 @@ LEAST = preset(
 
 
 def _nothing_changes(name: str, config: T3Config) -> Harness:
-    """Premise and claims of rule 5 of docs/hardware.md, for every group of registers and every table."""
+    """Premise and claims of rule 5 of docs/hardware/rules.md, for every group of registers and every table."""
     harness = Harness(PARTS[name](config))
     dut, m = harness.dut, harness.m
     ports = {"__".join(map(str, path)): Value.cast(value) for path, _, value in dut.signature.flatten(dut)}
@@ -82,7 +82,7 @@ def _groups(harness: Harness) -> dict[str, list[Signal]]:
 def _tracker(harness: Harness, config: T3Config) -> None:
     """The walker of the tables does not walk unless the part says so."""
     inside = harness.inside
-    harness.claim("only maintenance walks", ~inside["maintenance.walking"] | inside["maintenance.maintenance"])
+    harness.claim("only maintenance walks", ~inside["maintenance.sweeping"] | inside["maintenance.maintenance"])
 
 
 def _trigger(harness: Harness, config: T3Config) -> None:
@@ -90,7 +90,10 @@ def _trigger(harness: Harness, config: T3Config) -> None:
     inside = harness.inside
     harness.claim("the loader fills slots that exist", inside["loader.slot"] < config.chunk_window)
     if not config.protect:
-        harness.claim("no descriptor is spoilt", ~inside["loader.spoilt"] & ~inside["loader.broken"])
+        harness.claim(
+            "no descriptor has an uncorrectable error",
+            ~inside["loader.data_error"] & ~inside["loader.uncorrectable_error"],
+        )
 
 
 _UNREACHABLE: dict[str, Callable[[Harness, T3Config], None]] = {"tracker": _tracker, "trigger": _trigger}

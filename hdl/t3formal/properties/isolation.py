@@ -106,9 +106,10 @@ def _ranges(harness: Harness, slices: _TwoSlices, config: T3Config) -> list[tupl
     aborted = control_written(slices.config_valid, write) & control.abort
     ranges = []
     for i in range(config.ranges):
-        words = [Signal(layout, name=f"range_{i}_{number}") for number, layout in enumerate(
-            (regs.Line, regs.Line, regs.RangeAttributes)
-        )]  # fmt: skip
+        words = [
+            Signal(layout, name=f"range_{i}_{number}")
+            for number, layout in enumerate((regs.Line, regs.Line, regs.RangeAttributes))
+        ]
         for number, word in enumerate(words):
             with m.If(slices.config_valid & (write.address == regs.RANGE + i * regs.RANGE_STRIDE + 8 * number)):
                 m.d.sync += word.eq(bits)

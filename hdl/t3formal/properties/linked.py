@@ -25,8 +25,11 @@ def _writes(harness: Harness, core: T3Core, live: Signal) -> None:
         request, tile = Signal(MemoryRequest, name=f"{name}_request"), Signal(name=f"{name}_tile")
         m.d.comb += [
             tile.eq(Mux(waits, kept, harness.free(f"{name}_which"))),
-            request.line.eq(BASE + tile), request.col.eq(tile), request.tagged.eq(1), request.op.eq(Op.ADD),
-        ]  # fmt: skip
+            request.line.eq(BASE + tile),
+            request.col.eq(tile),
+            request.tagged.eq(1),
+            request.op.eq(Op.ADD),
+        ]
         valid = waits | (harness.free(f"{name}_wish") & live & ~done.bit_select(tile, 1))
         m.d.sync += [kept.eq(tile), waits.eq(port.valid & ~port.ready)]
         with m.If(port.valid):

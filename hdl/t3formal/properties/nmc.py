@@ -19,9 +19,7 @@ _LANES = (0, LINE_BYTES - 1)
 _NUMBER_BITS = 3
 """Requests are numbered modulo 8; fewer are under way."""
 
-_Operation = data.StructLayout({
-    "op": 3, "dtype": 2, "mask": LINE_BYTES, "old": 8 * LINE_BYTES, "data": 8 * LINE_BYTES
-})  # fmt: skip
+_Operation = data.StructLayout({"op": 3, "dtype": 2, "mask": LINE_BYTES, "old": 8 * LINE_BYTES, "data": 8 * LINE_BYTES})
 
 
 class _UnknownAlu(wiring.Component):
@@ -38,7 +36,7 @@ class _UnknownAlu(wiring.Component):
 
     @property
     def latency(self) -> int:
-        """That of the real one, by docs/hardware.md."""
+        """That of the real one, by docs/hardware/nmc.md."""
         return self._config.nmc_latency + self._config.nmc_beats - 1
 
     def elaborate(self, platform: Any) -> Module:

@@ -207,7 +207,7 @@ def _claim_inside(harness: Harness, chunks: _Map, line: _Line, chosen: _Chosen) 
     harness.claim("it is matched before it leaves", ~watched | matched | ~leaving)
     stray = watched & matched & chosen.stray
     harness.claim("what is of no live range is not matched", ~stray | ~chosen.expected.matched)
-    harness.claim("an item between is there", inside["waits"] == line.between)
+    harness.claim("an item between is there", inside["found_valid"] == line.between)
     there = ~found.matched | (found.descriptor < len(chunks.descriptors))
     harness.claim("an item matches a descriptor that there is", ~line.between | there)
     chunks.ranges.claim_kept(harness)

@@ -3,12 +3,12 @@
 from amaranth.hdl import Mux, Signal
 from amaranth.lib import data
 from t3hdl.config import T3Config, preset
-from t3hdl.tracker.bank import ToldEvent
+from t3hdl.tracker.bank import EventStage
 from t3hdl.tracker.tracker import Tracker
 
 from ..prover.harness import Harness
 from ..prover.proof import Proof
-from .tracker import rules_of_neighbours
+from .tracker.tracker import rules_of_neighbours
 
 
 def _takes_tokens(config: T3Config) -> Harness:
@@ -45,14 +45,19 @@ def _sweeps_end(config: T3Config) -> Harness:
     with m.Elif(swept <= limit):
         m.d.sync += swept.eq(swept + 1)
     harness.claim(f"a sweep ends within {limit} cycles", swept <= limit)
-    row, walking, looking = (inside[f"maintenance.{name}"] for name in ("row", "walking", "looking"))
-    harness.claim("only maintenance walks", ~walking | dut.maintenance)
+    row, sweeping, reads_entry = (inside[f"maintenance.{name}"] for name in ("row", "sweeping", "reads_entry"))
+    harness.claim("only maintenance walks", ~sweeping | dut.maintenance)
     harness.claim("maintenance comes after the tables are cleared", ~dut.maintenance | dut.init_done)
-    harness.claim("there is no row after the last one", row <= Mux(looking & dut.init_done, 1, config.sets_per_bank))
-    harness.claim("a walk begins at the first row", walking | ~dut.init_done | (row == 0))
+    harness.claim(
+        "there is no row after the last one", row <= Mux(reads_entry & dut.init_done, 1, config.sets_per_bank)
+    )
+    harness.claim("a walk begins at the first row", sweeping | ~dut.init_done | (row == 0))
     for bank in range(config.tracker_banks):
-        level, told = inside[f"bank_{bank}.events.level"], data.View(ToldEvent, inside[f"bank_{bank}.told"])
-        harness.claim(f"what bank {bank} tells has its place", level + told.valid <= config.event_queue)
+        level, event_stage = (
+            inside[f"bank_{bank}.events.level"],
+            data.View(EventStage, inside[f"bank_{bank}.event_stage"]),
+        )
+        harness.claim(f"what bank {bank} tells has its place", level + event_stage.valid <= config.event_queue)
     harness.cover("a sweep ends", harness.past(dut.maintenance) & ~dut.maintenance)
     return harness
 

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.config import T3Config, preset
 from t3hdl.interface.layouts import Token
-from t3hdl.slice.token_queue import TileName
+from t3hdl.slice.token_queue import TileKey
 from t3hdl.token_network.network import TokenNetwork, TokenNode
 
 from ..prover.harness import Harness
@@ -35,7 +35,7 @@ def _bank(token: data.View, banks: int) -> Value:
     return (token.row ^ token.col) & (banks - 1)
 
 
-class _Books:
+class _TokenAccount:
     """Keeps an account for each place: what moves is taken off one account and put on another."""
 
     def __init__(self, harness: Harness) -> None:
@@ -60,27 +60,27 @@ def _conserves(config: T3Config) -> Harness:
     """One tile is chosen; every queue and every output holds as much of it as was moved there and not moved on."""
     network = TokenNetwork(config=config)
     harness = Harness(network)
-    tile = harness.chosen("tile_of_interest", TileName)
-    places, books = _stored(harness), _Books(harness)
+    tile = harness.chosen("tile_of_interest", TileKey)
+    places, ledger = _stored(harness), _TokenAccount(harness)
 
     def counts(there: Any, token: Any) -> Value:
-        return Mux(there & (token.as_value()[: TileName.size] == tile.as_value()), token.n, 0)
+        return Mux(there & (token.as_value()[: TileKey.size] == tile.as_value()), token.n, 0)
 
     for k in range(config.nodes):
         for i in range(config.node_inputs):
             port = network.token_in[k * config.node_inputs + i]
-            books.move(counts(port.valid & port.ready, port.payload), None, f"node_{k}.queue_{i}")
-        _pops(harness, books, places, f"node_{k}", config.node_inputs, 1, counts)
+            ledger.move(counts(port.valid & port.ready, port.payload), None, f"node_{k}.queue_{i}")
+        _pops(harness, ledger, places, f"node_{k}", config.node_inputs, 1, counts)
         valid, token = places[f"node_{k}.output_0.front"]
         ready = ~places[f"root.queue_{k}.spare"][0]
-        books.move(counts(valid & ready, token), f"node_{k}.output_0", f"root.queue_{k}")
-    _pops(harness, books, places, "root", config.nodes, config.tracker_banks, counts)
+        ledger.move(counts(valid & ready, token), f"node_{k}.output_0", f"root.queue_{k}")
+    _pops(harness, ledger, places, "root", config.nodes, config.tracker_banks, counts)
     for bank, port in enumerate(network.token_out):
-        books.move(counts(port.valid & port.ready, port.payload), f"root.output_{bank}", None)
+        ledger.move(counts(port.valid & port.ready, port.payload), f"root.output_{bank}", None)
     goes_to = [~o.valid | (_bank(o.payload, config.tracker_banks) == bank) for bank, o in enumerate(network.token_out)]
     harness.claim("tokens go to their bank", Cat(goes_to).all())
-    books.close()
-    for name, account in books.accounts.items():
+    ledger.close()
+    for name, account in ledger.accounts.items():
         there = [counts(*place) for path, place in places.items() if path.startswith(f"{name}.")]
         harness.claim(f"{name} holds what was moved there and not moved on", account == sum(there)[:_BITS])
     for name, (valid, token) in places.items():
@@ -91,19 +91,19 @@ def _conserves(config: T3Config) -> Harness:
             harness.claim(f"{name} is at its bank", ~valid | (_bank(token, config.tracker_banks) == int(match[1])))
     crowded = [valid for name, (valid, _) in places.items() if re.match(r"root\.(queue_0|output_0)\.", name)]
     harness.cover("no room at the root", Cat(crowded).all())
-    harness.cover("tokens became one at the root", books.accounts["root.output_0"] == 4)
+    harness.cover("tokens became one at the root", ledger.accounts["root.output_0"] == 4)
     return harness
 
 
 def _pops(
-    harness: Harness, books: _Books, places: dict[str, Any], node: str, inputs: int, outputs: int, counts: Any
+    harness: Harness, ledger: _TokenAccount, places: dict[str, Any], node: str, inputs: int, outputs: int, counts: Any
 ) -> None:
     """Moves from the queues of a node to its outputs, each of one whole token."""
     pops = [harness.inside[f"{node}.output_{o}.pop"] for o in range(outputs)]
     for i in range(inputs):
         valid, token = places[f"{node}.queue_{i}.head"]
         for o, pop in enumerate(pops):
-            books.move(counts(pop[i], token), f"{node}.queue_{i}", f"{node}.output_{o}")
+            ledger.move(counts(pop[i], token), f"{node}.queue_{i}", f"{node}.output_{o}")
             harness.claim(f"{node} output {o} takes from queue {i} what is there", ~pop[i] | valid)
         mine = Cat(pop[i] for pop in pops)
         harness.claim(f"{node} gives the head of queue {i} to one output", (mine & (mine - 1)) == 0)
@@ -129,9 +129,10 @@ def _takes_turns(config: T3Config) -> Harness:
         m.d.sync += others.eq(Mux(waits, others + (room & goes.any()), 0))
         harness.claim(f"{at} with room takes one token, if one is there", ~room | (goes.any() == asks.any()))
         harness.claim(f"{at} takes one token at a time", (goes & (goes - 1)) == 0)
-        harness.claim(f"{at} takes a token without room only into one of its tile", room | ~goes.any() | _merges(
-            goes, [token for _, token in heads], places[f"{at}.back"][1]
-        ))  # fmt: skip
+        harness.claim(
+            f"{at} takes a token without room only into one of its tile",
+            room | ~goes.any() | _merges(goes, [token for _, token in heads], places[f"{at}.back"][1]),
+        )
         harness.claim(f"{at} prefers each other input once at most", others < inputs)
         harness.cover(f"{at} has preferred every other input", others == inputs - 1)
         # What makes it inductive: those that come before the input at its turn have not been preferred yet.
@@ -145,7 +146,7 @@ def _takes_turns(config: T3Config) -> Harness:
 def _merges(goes: Value, heads: list[data.View], back: data.View) -> Value:
     """Whether the head that goes is of the tile of ``back``, and both counts are so small that their sum fits."""
     return Cat(
-        ~go | ((head.as_value()[: TileName.size] == back.as_value()[: TileName.size]) & (head.n < 512) & (back.n < 512))
+        ~go | ((head.as_value()[: TileKey.size] == back.as_value()[: TileKey.size]) & (head.n < 512) & (back.n < 512))
         for go, head in zip(goes, heads, strict=True)
     ).all()
 

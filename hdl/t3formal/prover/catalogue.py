@@ -8,9 +8,10 @@ from .proof import Proof
 
 
 def all_proofs() -> tuple[Proof, ...]:
-    """The proofs of every file in ``properties``, by name. Raises ValueError if two have one name."""
+    """The proofs of every module below ``properties``, by name. Raises ValueError if two have one name."""
     found: dict[str, Proof] = {}
-    for module in pkgutil.iter_modules(properties.__path__, f"{properties.__name__}."):
+    modules = pkgutil.walk_packages(properties.__path__, f"{properties.__name__}.")
+    for module in (module for module in modules if not module.ispkg):
         for proof in importlib.import_module(module.name).PROOFS:
             if proof.name in found:
                 raise ValueError(f"there are two proofs called {proof.name}: rename one")

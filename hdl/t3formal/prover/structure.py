@@ -1,4 +1,4 @@
-"""What a part's wires alone tell, whatever values there are: what may depend on what, and what a reset sets."""
+"""Structural checks of a netlist, independent of values: combinational dependences, and registers that a reset sets."""
 
 from dataclasses import dataclass
 

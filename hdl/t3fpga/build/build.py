@@ -14,7 +14,7 @@ from typing import Any
 
 from t3hdl.config import T3Config
 
-from .netlist import area, critical_path, fmax_mhz, too_much, used
+from .netlist import area, critical_path, fmax_mhz, over_utilised, used
 from .platforms import BOARDS, Board, OnBoard
 from .tools import ToolError, Tools, versions
 
@@ -151,7 +151,7 @@ class Build:
             tools.run([*placement, "--seed", str(seed)], own, tell)
         except ToolError as error:
             log = own / f"{name}.tim"  # not there if nextpnr failed before it began one
-            excess = too_much(log.read_text() if log.exists() else "", _family(platform))
+            excess = over_utilised(log.read_text() if log.exists() else "", _family(platform))
             if not excess:
                 raise
             need = ", ".join(f"{needed:,} {name} of {there:,}" for name, (needed, there) in excess.items())

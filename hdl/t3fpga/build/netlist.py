@@ -10,14 +10,7 @@ from typing import Any
 
 from amaranth.lib.wiring import Out
 from t3hdl.config import T3Config
-from t3hdl.interface.signatures import (
-    matcher_signature,
-    monitor_signature,
-    registers_signature,
-    slice_signature,
-    tracker_signature,
-    trigger_signature,
-)
+from t3hdl.interface.parts import TABLE
 
 RESOURCES = ("luts", "flip_flops", "block_rams", "dsps")
 """What a device has, under the names of ``fpga.json``."""
@@ -36,9 +29,10 @@ _SITES = {
 }
 """nextpnr's names of the sites. A logic cell of iCE40 has a LUT and a flip-flop, which often cannot share it."""
 
-_PART = re.compile(
-    r"(?:^|\.)(slice|matcher|network|tracker|trigger|monitor|nmc)(?:_\d+)?\.|\bunit\.(?:core\.)?(registers|axi)\."
-)
+_UNIT_ONLY = ("registers", "axi")
+"""Parts whose names also mean something in the design around the unit."""
+_ANYWHERE = {"nmc", "network"} | {name for name, part in TABLE.items() if part.within == "core"} - {*_UNIT_ONLY}
+_PART = re.compile(rf"(?:^|\.)({'|'.join(sorted(_ANYWHERE))})(?:_\d+)?\.|\bunit\.(?:core\.)?({'|'.join(_UNIT_ONLY)})\.")
 _WIRE = re.compile(r"^test\.(?:unit\.(?:core\.)?)?([a-z_]+?)(?:_\d+|__|_[A-Z]|\W|$)")
 _UNIT = re.compile(r"(?:^|\.)unit\.")
 CONNECTIONS = "connections"
@@ -74,17 +68,12 @@ def component(cell: str) -> str:
 
 @cache
 def _drivers() -> dict[str, str]:
-    """The part that drives each port; those that several parts have, such as ``idle``, are left to the first."""
-    config = T3Config()
-    signatures = {
-        "trigger": trigger_signature(config), "tracker": tracker_signature(config),
-        "monitor": monitor_signature(config), "registers": registers_signature(config),
-        "slice": slice_signature(config), "matcher": matcher_signature(config),
-    }  # fmt: skip
+    """The part of the core that drives each port; those that several have, such as ``idle``, are the trigger's."""
+    parts = sorted((part for part in TABLE.values() if part.within == "core"), key=lambda part: part.name == "trigger")
     return {
-        name: part
-        for part, signature in reversed(signatures.items())
-        for name, member in signature.members.items()
+        name: part.name
+        for part in parts
+        for name, member in part.ports(T3Config()).members.items()
         if member.flow == Out
     }
 
@@ -117,7 +106,7 @@ def used(report: Mapping[str, Any], family: str, areas: Mapping[str, Mapping[str
     return result
 
 
-def too_much(log: str, family: str) -> dict[str, tuple[int, int]]:
+def over_utilised(log: str, family: str) -> dict[str, tuple[int, int]]:
     """Resources of which nextpnr's log says that the design needs more (first number) than there are (second)."""
     names = {site: "logic_cells" if site == "ICESTORM_LC" else name for name, site in _SITES[family].items()}
     found = re.findall(r"(\w+):\s*(\d+)/\s*(\d+)\s+\d+%", log)

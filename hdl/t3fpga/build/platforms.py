@@ -11,8 +11,8 @@ from amaranth.lib import io
 from amaranth.lib.wiring import Component
 
 from ..selftest.selftest import SelfTest
-from ..selftest.tracker_only_test import TrackerOnlyTest
-from ..selftest.tracker_test import TrackerTest
+from ..selftest.tracker.tracker_only_test import TrackerOnlyTest
+from ..selftest.tracker.tracker_test import TrackerTest
 
 Pin = tuple[str, int] | tuple[str, int, str]
 """A resource of the platform by name and number, and a signal in it."""

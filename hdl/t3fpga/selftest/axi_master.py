@@ -20,21 +20,28 @@ class AxiMaster(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({
-            "request": In(stream.Signature(BusRequest)),
-            "response_valid": Out(1), "response_error": Out(1), "response_data": Out(64),
-            **{name: member.flip() for name, member in AXI.items()},
-        })  # fmt: skip
+        super().__init__(
+            {
+                "request": In(stream.Signature(BusRequest)),
+                "response_valid": Out(1),
+                "response_error": Out(1),
+                "response_data": Out(64),
+                **{name: member.flip() for name, member in AXI.items()},
+            }
+        )
 
     def elaborate(self, platform: Any) -> Module:
         """The valids are registers; what they go with comes from the request, which is held until the answer."""
         m = Module()
         request = self.request.payload
         m.d.comb += [
-            self.axi_awaddr.eq(request.address), self.axi_araddr.eq(request.address),
-            self.axi_wdata.eq(request.data), self.axi_wstrb.eq(0xFF),
-            self.axi_bready.eq(1), self.axi_rready.eq(1),
-        ]  # fmt: skip
+            self.axi_awaddr.eq(request.address),
+            self.axi_araddr.eq(request.address),
+            self.axi_wdata.eq(request.data),
+            self.axi_wstrb.eq(0xFF),
+            self.axi_bready.eq(1),
+            self.axi_rready.eq(1),
+        ]
         m.d.sync += [
             self.response_valid.eq(self.axi_bvalid | self.axi_rvalid),
             self.response_error.eq((self.axi_bvalid & self.axi_bresp.any()) | (self.axi_rvalid & self.axi_rresp.any())),

@@ -40,7 +40,7 @@ class Channel(wiring.Component):
         self._config = config
 
     def elaborate(self, platform: Any) -> Module:
-        """The request passes to the NMC unit with its data; reads are told apart by their tags when they are done."""
+        """The request passes to the NMC unit with its data; reads are identified by their tags at completion."""
         m = Module()
         m.submodules.nmc = nmc = NmcUnit(config=self._config)
         request, dram = nmc.request.payload, self.dram.payload

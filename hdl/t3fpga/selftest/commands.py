@@ -9,7 +9,7 @@ from t3hdl.config import T3Config
 from t3hdl.interface.layouts import ChunkKind, DmaCommand
 
 from . import gemm
-from .failures import Failure, What
+from .report.failures import Failure, FailureCode
 from .rounds import Seed, dtype_of, op_of
 from .traffic import CONTEXT
 
@@ -65,11 +65,14 @@ class CommandChecker(wiring.Component):
             sent_before.eq(seen.bit_select(self.block, 1)),
             missing.eq(due[self.seed.gpu] & ~seen),
             enough.eq(total == gemm.block_updates(self.block, Mux)),
-            self.read.eq(0), self.done_valid.eq(0), self.failure.valid.eq(0), self.command.ready.eq(0),
-        ]  # fmt: skip
+            self.read.eq(0),
+            self.done_valid.eq(0),
+            self.failure.valid.eq(0),
+            self.command.ready.eq(0),
+        ]
 
-        def fail(what: What) -> list[Any]:
-            detail = missing if what == What.MISSING else Cat(command.col[:8], command.row[:8])
+        def fail(what: FailureCode) -> list[Any]:
+            detail = missing if what == FailureCode.MISSING else Cat(command.col[:8], command.row[:8])
             return [self.failure.valid.eq(1), self.failure.what.eq(what), self.failure.detail.eq(detail)]
 
         with m.FSM():
@@ -88,11 +91,11 @@ class CommandChecker(wiring.Component):
                 m.next = "JUDGE"
             with m.State("JUDGE"):
                 with m.If(wrong):
-                    m.d.sync += fail(What.COMMAND)
+                    m.d.sync += fail(FailureCode.COMMAND)
                 with m.Elif(sent_before):
-                    m.d.sync += fail(What.TWICE)
+                    m.d.sync += fail(FailureCode.TWICE)
                 with m.Elif(~enough):
-                    m.d.sync += fail(What.EARLY)
+                    m.d.sync += fail(FailureCode.EARLY)
                 m.d.sync += [seen.eq(seen | (1 << self.block)[: gemm.BLOCK_NUMBERS]), self.read.eq(1)]
                 m.next = "READ"
             with m.State("READ"):
@@ -101,7 +104,7 @@ class CommandChecker(wiring.Component):
                 m.d.sync += [self.command.ready.eq(1), self.done_valid.eq(1)]
                 m.next = "IDLE"
         with m.If(self.check & missing.any()):
-            m.d.sync += fail(What.MISSING)
+            m.d.sync += fail(FailureCode.MISSING)
         return m
 
     def _compare(self, m: Module) -> Value:

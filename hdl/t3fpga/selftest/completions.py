@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .failures import Failure, What
+from .report.failures import Failure, FailureCode
 from .update_counts import UpdateCounts
 
 Detail = data.StructLayout({"updates": 8, "expected": 8, "name": 16})
@@ -52,9 +52,11 @@ class Completions(wiring.Component):
         for counts in (updates, completions):
             m.d.comb += [counts.forget.eq(self.forgotten), counts.asked.eq(self.number)]
         m.d.comb += [
-            updates.count.eq(self.updated), updates.number.eq(self.update),
-            completions.count.eq(self.completed), completions.number.eq(self.number),
-        ]  # fmt: skip
+            updates.count.eq(self.updated),
+            updates.number.eq(self.update),
+            completions.count.eq(self.completed),
+            completions.number.eq(self.number),
+        ]
         names = ("completed", "examined", "wrong", "expected", "name")
         layout = data.StructLayout({name: self.signature.members[name].shape for name in names})
         asked, waiting = Signal(layout), Signal(layout)
@@ -65,9 +67,12 @@ class Completions(wiring.Component):
     def _judge(self, m: Module, asked: Any, updates: Value, complete: Value) -> None:
         short, due, detail = Signal(), Signal(), Signal(Detail)
         m.d.comb += [
-            short.eq(updates != asked.expected), due.eq(asked.expected != 0),
-            detail.updates.eq(updates), detail.expected.eq(asked.expected), detail.name.eq(asked.name),
-        ]  # fmt: skip
+            short.eq(updates != asked.expected),
+            due.eq(asked.expected != 0),
+            detail.updates.eq(updates),
+            detail.expected.eq(asked.expected),
+            detail.name.eq(asked.name),
+        ]
         m.d.sync += [
             self.shown.eq(asked.examined),
             self.entry.eq(Cat(updates, complete)),
@@ -75,18 +80,18 @@ class Completions(wiring.Component):
             self.failure.detail.eq(detail),
         ]
 
-        def fail(what: What) -> list[Any]:
+        def fail(what: FailureCode) -> list[Any]:
             return [self.failure.valid.eq(1), self.failure.what.eq(what)]
 
         with m.If(asked.completed):
             with m.If(asked.wrong | ~due):
-                m.d.sync += fail(What.SLOT)
+                m.d.sync += fail(FailureCode.SLOT)
             with m.Elif(complete):
-                m.d.sync += fail(What.TWICE)
+                m.d.sync += fail(FailureCode.TWICE)
             with m.Elif(short):
-                m.d.sync += fail(What.EARLY)
+                m.d.sync += fail(FailureCode.EARLY)
         with m.If(asked.examined):
             with m.If(short):
-                m.d.sync += fail(What.LOST)
+                m.d.sync += fail(FailureCode.LOST)
             with m.Elif(due & ~complete):
-                m.d.sync += fail(What.MISSING)
+                m.d.sync += fail(FailureCode.MISSING)

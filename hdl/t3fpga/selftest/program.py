@@ -9,7 +9,8 @@ from enum import Enum, IntEnum
 from amaranth.lib import data
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ChunkKind, ContextStatus
+from t3hdl.interface.layouts import ChunkKind, ContextStatus, profile_index
+from t3hdl.interface.words import WORD_BYTES, mask_of, pack
 
 from . import gemm
 from .traffic import CONTEXT
@@ -80,21 +81,12 @@ def _write(address: int, value: int, patch: Patch = Patch.NONE) -> Step:
     return Step(Kind.WRITE, address, value, patch)
 
 
-def _fields(layout: data.StructLayout, **fields: int) -> int:
-    """A register's value."""
-    return layout.const(fields).as_bits()
-
-
 def _poll(address: int, mask: int, wanted: int) -> Step:
     return Step(Kind.POLL, address, wanted << 32 | mask)
 
 
 def _equal(address: int, wanted: int, *, mask: int = _LOW, report: bool = False) -> Step:
     return Step(Kind.EQUAL, address, wanted << 32 | mask, Patch.REPORT if report else Patch.NONE)
-
-
-def _mask(layout: data.StructLayout, *names: str) -> int:
-    return layout.const({name: (1 << layout[name].width) - 1 for name in names}).as_bits()
 
 
 def rom(config: T3Config, parts: Parts) -> list[dict[str, int]]:
@@ -109,22 +101,23 @@ def rom(config: T3Config, parts: Parts) -> list[dict[str, int]]:
 
 def programme(config: T3Config, gpu: int, parts: Parts) -> list[Step]:
     """The steps of a round of one GPU."""
-    idle = _mask(regs.Status, "maintenance", "abort_busy", "init_done")
-    ready = _poll(regs.STATUS, idle, _mask(regs.Status, "init_done"))
-    live = ContextStatus.const({"armed": 1, "following": gemm.GPUS, "end": gemm.GPUS}).as_bits()
+    complete = mask_of(ContextStatus, "complete")
+    idle = mask_of(regs.Status, "maintenance", "abort_busy", "init_done")
+    ready = _poll(regs.STATUS, idle, mask_of(regs.Status, "init_done"))
+    live = pack(ContextStatus, armed=1, following=gemm.GPUS, end=gemm.GPUS)
     trigger = parts is not Parts.TRACKER
     return [
-        _write(regs.CONTROL, _fields(regs.Control, disarm=1)),
+        _write(regs.CONTROL, pack(regs.Control, disarm=1)),
         ready,
         Step(Kind.RUN, Run.ZERO),
         *(_map_output() + _share(gpu) if parts is Parts.UNIT else []),
         *_profile(config),
-        _write(regs.QUOTA, _fields(regs.Quota, ways=16, slots=64, credits=(2, 1, 4, 255)[gpu])),
+        _write(regs.QUOTA, pack(regs.Quota, ways=16, slots=64, credits=(2, 1, 4, 255)[gpu])),
         *(_chunks(config, gpu) if trigger else []),
-        _write(regs.CONTROL, _fields(regs.Control, arm=1, descriptors=gemm.GPUS, first=0, context=CONTEXT)),
-        _poll(regs.CONTEXT, _mask(ContextStatus, "armed", "following", "end"), live) if trigger else ready,
+        _write(regs.CONTROL, pack(regs.Control, arm=1, descriptors=gemm.GPUS, first=0, context=CONTEXT)),
+        _poll(regs.CONTEXT, mask_of(ContextStatus, "armed", "following", "end"), live) if trigger else ready,
         Step(Kind.RUN, Run.PLAY),
-        *([_poll(regs.CONTEXT, _mask(ContextStatus, "complete"), _mask(ContextStatus, "complete"))] if trigger else []),
+        *([_poll(regs.CONTEXT, complete, complete)] if trigger else []),
         Step(Kind.RUN, Run.CHECK),
         *_status(config, gpu, parts),
         *([Step(Kind.STUCK, regs.STUCK)] if trigger else []),
@@ -142,12 +135,12 @@ def _chunks(config: T3Config, gpu: int) -> list[Step]:
 
 def _map_output() -> list[Step]:
     """Range 0, without a match while its bounds change; ``op``, ``dtype`` and ``epoch`` are the round's."""
-    attributes = regs.RANGE + 0x10
+    attributes = regs.RANGE_ATTRIBUTES
     return [
         _write(attributes, 0),
-        _write(regs.RANGE, gemm.BASE),
-        _write(regs.RANGE + 8, gemm.BASE + gemm.ROWS * gemm.PITCH),
-        _write(attributes, _fields(regs.RangeAttributes, valid=1, context=CONTEXT), Patch.RANGE),
+        _write(regs.RANGE_BASE, gemm.BASE),
+        _write(regs.RANGE_LIMIT, gemm.BASE + gemm.ROWS * gemm.PITCH),
+        _write(attributes, pack(regs.RangeAttributes, valid=1, context=CONTEXT), Patch.RANGE),
     ]
 
 
@@ -155,7 +148,7 @@ def _share(gpu: int) -> list[Step]:
     """Another arbiter for each GPU: turns, a fixed limit, the monitor's choice, turns; and what must be forgotten."""
     arbiters = ({"mca": 0}, {"mca": 1, "fixed": 1, "threshold": 10}, {"mca": 1, "fixed": 0}, {"mca": 0})
     return [
-        _write(regs.ARBITER, _fields(regs.Arbiter, **arbiters[gpu], starvation=40, burst=3)),
+        _write(regs.ARBITER, pack(regs.Arbiter, **arbiters[gpu], starvation=40, burst=3)),
         _write(regs.IRQ_STATUS, 0xFF),
         _write(regs.NMC_FLAGS, 0x1F),
     ]
@@ -163,7 +156,7 @@ def _share(gpu: int) -> list[Step]:
 
 def _profile(config: T3Config) -> list[Step]:
     return [
-        _write(regs.PROFILE + 8 * (bottom * 32 + right * 16 + wavefront), lines)
+        _write(regs.PROFILE + regs.PROFILE_STRIDE * profile_index(bottom, right, wavefront), lines)
         for (bottom, right, wavefront), lines in sorted(gemm.tile_lines(config).items())
     ]
 
@@ -187,7 +180,7 @@ def _descriptor(config: T3Config, gpu: int, number: int) -> list[Step]:
     )  # fmt: skip
     first, patches = regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE, {0: Patch.PLACE, 1: Patch.AMOUNT}
     return [
-        _write(first + 8 * index, _fields(layout, **fields), patches.get(index, Patch.NONE))
+        _write(first + WORD_BYTES * index, pack(layout, **fields), patches.get(index, Patch.NONE))
         for index, (layout, fields) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, words, strict=True))
     ]
 
@@ -206,7 +199,7 @@ def _status(config: T3Config, gpu: int, parts: Parts) -> list[Step]:
         _equal(regs.UPDATES, gemm.ADDENDS * len(addresses), report=True),
         _equal(regs.TILES, tiles, mask=tiles_mask, report=True),
         _equal(regs.TRIGGERS, commands if trigger else len(chunks), report=True),
-        _equal(regs.ERRORS, _mask(regs.Errors, "violation") if unit else 0),
+        _equal(regs.ERRORS, mask_of(regs.Errors, "violation") if unit else 0),
         *([_equal(regs.DONE_MASK, sum(1 << number for number in chunks))] if trigger else []),
         *([_equal(regs.VIOLATIONS, 1), _equal(regs.NMC_FLAGS, 0)] if unit else []),
-    ]  # fmt: skip
+    ]

@@ -10,8 +10,8 @@ from t3hdl.config import T3Config
 from t3hdl.interface.layouts import LINE_BYTES, Dtype, MemoryRequest, Op, channel_of
 
 from . import gemm
-from .failures import Failure, What
 from .line_values import LANES, STORE, expected_words
+from .report.failures import Failure, FailureCode
 from .rounds import Seed, dtype_of, op_of, spread
 from .traffic import READ_TAG, Distributor, line_of
 
@@ -120,7 +120,7 @@ class Reader(wiring.Component):
             words_held[1].eq(words_held[0]), zeros[1].eq(zeros[0]), lanes[1].eq(lanes[0]),
             different.eq(words_held[1] != Mux(zeros[1], 0, port.data)), lanes[2].eq(lanes[1]),
             self.failure.valid.eq(stages[2] & different),
-            self.failure.what.eq(What.MEMORY),
+            self.failure.what.eq(FailureCode.MEMORY),
             self.failure.detail.eq(Cat(lanes[2], address)),
         ]  # fmt: skip
         with m.If(valid & everything):

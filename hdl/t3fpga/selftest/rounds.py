@@ -7,14 +7,18 @@ from t3hdl.interface.layouts import Dtype, Op
 
 FIRST_SEED = 0x5433_0001
 
-Seed = data.StructLayout({
-    "gpu": 2,        # which of the ring's GPUs the board is
-    "op": 2,         # 0 and 3 add, 1 minimum, 2 maximum
-    "dtype": 2,      # among those of the configuration, in turn
-    "plain": 2,      # bit 0: local stores in the order of the GEMM, not shuffled; bit 1: incoming updates likewise
-    "local_step": 8, "incoming_step": 8,  # distance from one line to the next when shuffled, made odd
-    "epoch": 2, "spare": 6,
-})  # fmt: skip
+Seed = data.StructLayout(
+    {
+        "gpu": 2,  # which of the ring's GPUs the board is
+        "op": 2,  # 0 and 3 add, 1 minimum, 2 maximum
+        "dtype": 2,  # among those of the configuration, in turn
+        "plain": 2,  # bit 0: local stores in the order of the GEMM, not shuffled; bit 1: incoming updates likewise
+        "local_step": 8,
+        "incoming_step": 8,  # distance from one line to the next when shuffled, made odd
+        "epoch": 2,
+        "spare": 6,
+    }
+)
 
 
 def after(seed: Value) -> Value:

@@ -15,12 +15,12 @@ from .channel import Channel
 from .commands import CommandChecker
 from .program import Parts, Run
 from .reader import Reader
-from .referee import Referee
+from .result_checker import ResultChecker
 from .run_control import RunControl
 from .sequencer import Sequencer
+from .tracker.walk import Noise
 from .traffic import CONTEXT, BackgroundReads, IncomingTraffic, LocalTraffic
 from .update_counts import UPDATE_BITS
-from .walk import Noise
 
 
 class SelfTest(wiring.Component):
@@ -66,38 +66,46 @@ class SelfTest(wiring.Component):
         self._commands = CommandChecker(config=config, counters=config.slices, counted_bits=UPDATE_BITS)
         self._reader = Reader(config=config)
         self._failing: list[Any] = [self._local, self._sequencer, self._commands, self._reader]
-        self._referee = Referee(
-            clock_hz=clock_hz, baud=baud, failed_rounds=failed_rounds, sources=len(self._failing),
+        self._result_checker = ResultChecker(
+            clock_hz=clock_hz,
+            baud=baud,
+            failed_rounds=failed_rounds,
+            sources=len(self._failing),
             debounce_cycles=clock_hz // 100 if debounce_cycles is None else debounce_cycles,
-        )  # fmt: skip
+        )
 
     def elaborate(self, platform: Any) -> Module:
         """Unit, memory channels, and what drives and checks them."""
         m = Module()
         m.submodules.unit = self._unit
-        m.submodules.referee = referee = self._referee
+        m.submodules.result_checker = result_checker = self._result_checker
         m.submodules.noise, m.submodules.runs = self._noise, self._runs
         m.submodules.sequencer = self._sequencer
         m.submodules.axi = self._axi
         for number, channel in enumerate(self._channels):
             m.submodules[f"channel_{number}"] = channel
         fresh: dict[str, Any] = {
-            "local": self._local, "incoming": self._incoming, "background": self._background,
-            "commands": self._commands, "reader": self._reader,
-        }  # fmt: skip
+            "local": self._local,
+            "incoming": self._incoming,
+            "background": self._background,
+            "commands": self._commands,
+            "reader": self._reader,
+        }
         for name, part in fresh.items():  # nothing of a failed round reaches the next one
-            m.submodules[name] = ResetInserter(referee.begin)(part)
+            m.submodules[name] = ResetInserter(result_checker.begin)(part)
         seeded: list[Any] = [self._sequencer, *fresh.values(), *self._channels]
         for part in seeded:
-            m.d.comb += part.seed.eq(referee.seed)
-        for sink, part in zip(referee.failures, self._failing, strict=True):
+            m.d.comb += part.seed.eq(result_checker.seed)
+        for sink, part in zip(result_checker.failures, self._failing, strict=True):
             m.d.comb += sink.eq(part.failure)
-        m.d.comb += [getattr(self, name).eq(getattr(referee, name)) for name in ("running", "passed", "failed", "tx")]
         m.d.comb += [
-            referee.button.eq(self.button),
-            referee.checksum.eq(self._reader.checksum),
-            self._noise.load.eq(referee.begin),
-            self._noise.seed.eq(referee.seed),
+            getattr(self, name).eq(getattr(result_checker, name)) for name in ("running", "passed", "failed", "tx")
+        ]
+        m.d.comb += [
+            result_checker.button.eq(self.button),
+            result_checker.checksum.eq(self._reader.checksum),
+            self._noise.load.eq(result_checker.begin),
+            self._noise.seed.eq(result_checker.seed),
         ]
         self._connect_software(m)
         self._connect_memory(m)
@@ -107,7 +115,7 @@ class SelfTest(wiring.Component):
         return m
 
     def _connect_software(self, m: Module) -> None:
-        sequencer, axi, referee = self._sequencer, self._axi, self._referee
+        sequencer, axi, result_checker = self._sequencer, self._axi, self._result_checker
         wiring.connect(m, sequencer.request, axi.request)
         for name, member in AXI.items():
             unit_end, axi_end = getattr(self._unit, name), getattr(axi, name)
@@ -116,10 +124,10 @@ class SelfTest(wiring.Component):
             sequencer.response_valid.eq(axi.response_valid),
             sequencer.response_error.eq(axi.response_error),
             sequencer.response_data.eq(axi.response_data),
-            sequencer.begin.eq(referee.begin),
-            referee.end.eq(sequencer.end),
-            referee.report_valid.eq(sequencer.report_valid),
-            referee.report.eq(sequencer.report),
+            sequencer.begin.eq(result_checker.begin),
+            result_checker.end.eq(sequencer.end),
+            result_checker.report_valid.eq(sequencer.report_valid),
+            result_checker.report.eq(sequencer.report),
         ]
 
     def _connect_memory(self, m: Module) -> None:
@@ -145,9 +153,11 @@ class SelfTest(wiring.Component):
         wiring.connect(m, local.store, unit.store[0])
         wiring.connect(m, unit.route[0], local.route)
         ports = {
-            "compute_write": local.compute_write, "comm_write": self._incoming.comm_write,
-            "compute_read": self._background.compute_read, "comm_read": self._reader.comm_read,
-        }  # fmt: skip
+            "compute_write": local.compute_write,
+            "comm_write": self._incoming.comm_write,
+            "compute_read": self._background.compute_read,
+            "comm_read": self._reader.comm_read,
+        }
         for name, streams in ports.items():
             for source, sink in zip(streams, getattr(unit, name), strict=True):
                 wiring.connect(m, source, sink)
@@ -170,26 +180,26 @@ class SelfTest(wiring.Component):
 
     def _connect_runs(self, m: Module) -> None:
         """The memory is read when the last command is done."""
-        runs, referee, commands, reader = self._runs, self._referee, self._commands, self._reader
+        runs, result_checker, commands, reader = self._runs, self._result_checker, self._commands, self._reader
         checking = Signal()
         working = [self._local.busy, self._incoming.busy, commands.busy, reader.busy, checking]
         m.d.comb += [
-            runs.begin.eq(referee.begin),
+            runs.begin.eq(result_checker.begin),
             runs.run.eq(self._sequencer.run),
             runs.working.eq(Cat(working, *(channel.busy for channel in self._channels)).any()),
             self._sequencer.busy.eq(runs.busy),
-            referee.timed.eq(runs.timed),
+            result_checker.timed.eq(runs.timed),
             self._local.zero.eq(runs.run[Run.ZERO]),
             self._local.play.eq(runs.run[Run.PLAY]),
             self._incoming.play.eq(runs.run[Run.PLAY]),
-            self._incoming.drop.eq(referee.inject),
+            self._incoming.drop.eq(result_checker.inject),
             commands.check.eq(runs.run[Run.CHECK]),
             self._background.enable.eq(self._local.busy),
             reader.read_all.eq(checking & ~commands.busy & ~reader.busy),
         ]
         with m.If(runs.run[Run.CHECK]):
             m.d.sync += checking.eq(1)
-        with m.If(reader.read_all | referee.begin):
+        with m.If(reader.read_all | result_checker.begin):
             m.d.sync += checking.eq(0)
         for channel in self._channels:
             m.d.comb += [

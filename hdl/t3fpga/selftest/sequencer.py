@@ -10,8 +10,8 @@ from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import Stuck
 
-from .failures import Failure, What
 from .program import STEPS, Kind, Parts, Patch, Run, Word, rom
+from .report.failures import Failure, FailureCode
 from .rounds import Seed, dtype_of, op_of
 
 BusRequest = data.StructLayout({"write": 1, "address": 16, "data": 64})
@@ -69,9 +69,12 @@ class Sequencer(wiring.Component):
         ]
         m.d.sync += [
             timer.eq(timer + ~late),
-            self.run.eq(0), self.end.eq(0), self.failure.valid.eq(0), self.report_valid.eq(0),
+            self.run.eq(0),
+            self.end.eq(0),
+            self.failure.valid.eq(0),
+            self.report_valid.eq(0),
             different.eq((answer ^ word.data[32:]) & word.data[:32]),
-        ]  # fmt: skip
+        ]
 
         with m.FSM() as fsm:
             m.d.comb += port.en.eq(fsm.ongoing("FETCH"))
@@ -103,7 +106,7 @@ class Sequencer(wiring.Component):
                 with m.If(~self.busy | late):
                     m.next = "FETCH"
                 with m.If(self.busy & late):
-                    m.d.sync += self._fail(What.TIMEOUT, word.address)
+                    m.d.sync += self._fail(FailureCode.TIMEOUT, word.address)
             self._access(m, word, answer, different, late)
         return m
 
@@ -118,7 +121,7 @@ class Sequencer(wiring.Component):
             with m.If(self.response_valid & ~self.response_error):
                 m.next = "COMPARE"
             with m.Elif(self.response_valid | late):
-                m.d.sync += self._fail(What.BUS, word.address)
+                m.d.sync += self._fail(FailureCode.BUS, word.address)
                 m.next = "FETCH"
         with m.State("COMPARE"):
             m.next = "JUDGE"
@@ -132,20 +135,20 @@ class Sequencer(wiring.Component):
         with m.Switch(word.kind):
             with m.Case(Kind.POLL), m.If(different.any()):
                 with m.If(late):
-                    m.d.sync += self._fail(What.TIMEOUT, word.address)
+                    m.d.sync += self._fail(FailureCode.TIMEOUT, word.address)
                 with m.Else():
                     m.next = "REQUEST"
             with m.Case(Kind.EQUAL):
                 m.d.sync += self.report_valid.eq(word.patch == Patch.REPORT)
                 with m.If(different.any()):
-                    m.d.sync += self._fail(What.STATUS, Cat(answer[:16], word.address))
+                    m.d.sync += self._fail(FailureCode.STATUS, Cat(answer[:16], word.address))
             with m.Case(Kind.STUCK):
                 stuck = data.View(Stuck, answer[: Stuck.size])
                 with m.If(stuck.valid):
                     detail = Cat(stuck.seen[:8], stuck.expected[:8], stuck.block, Const(0, 2), stuck.descriptor)
-                    m.d.sync += self._fail(What.LOST, detail)
+                    m.d.sync += self._fail(FailureCode.LOST, detail)
 
-    def _fail(self, what: What, detail: Any) -> list[Any]:
+    def _fail(self, what: FailureCode, detail: Any) -> list[Any]:
         return [self.failure.valid.eq(1), self.failure.what.eq(what), self.failure.detail.eq(detail)]
 
     def _patched(self, word: Any) -> Value:

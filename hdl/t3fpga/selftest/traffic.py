@@ -11,9 +11,9 @@ from t3hdl.config import T3Config
 from t3hdl.interface.layouts import LINE_BITS, MemoryRequest, Op, Route, channel_of
 
 from . import gemm
-from .failures import Failure, What
+from .report.failures import Failure, FailureCode
 from .rounds import Seed, dtype_of, op_of, spread
-from .walk import Pace, Walk, stride
+from .tracker.walk import Pace, Walk, stride
 
 READ_TAG = 1 << 31
 """Tag of a read whose line is wanted; other tags have the values of an update in their low 16 bits."""
@@ -68,10 +68,14 @@ class Distributor(wiring.Component):
     """
 
     def __init__(self, *, config: T3Config, incoming: int, read_tag: int = 0) -> None:
-        super().__init__({
-            "seed": In(Seed), "i": In(stream.Signature(Access)),
-            "o": Out(stream.Signature(MemoryRequest)).array(config.slices), "busy": Out(1),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "seed": In(Seed),
+                "i": In(stream.Signature(Access)),
+                "o": Out(stream.Signature(MemoryRequest)).array(config.slices),
+                "busy": Out(1),
+            }
+        )
         self._config, self._incoming, self._read_tag = config, incoming, read_tag
 
     def elaborate(self, platform: Any) -> Module:
@@ -93,9 +97,12 @@ class Distributor(wiring.Component):
         head, channel = queue.o.payload.access, queue.o.payload.channel
         values = spread(self.seed.as_value(), head.address, incoming=self._incoming)
         fields = request_of(
-            head, gpu=self.seed.gpu + self._incoming, tag=Mux(head.op == Op.READ, self._read_tag, values),
-            dtype=dtype_of(self.seed, self._config), config=self._config,
-        )  # fmt: skip
+            head,
+            gpu=self.seed.gpu + self._incoming,
+            tag=Mux(head.op == Op.READ, self._read_tag, values),
+            dtype=dtype_of(self.seed, self._config),
+            config=self._config,
+        )
         free = [~port.valid | port.ready for port in self.o]
         for number, port in enumerate(self.o):
             with m.If(free[number]):
@@ -198,17 +205,21 @@ class LocalTraffic(wiring.Component):
         faults = [Signal(name=name) for name in ("not_sent", "wrong_line", "wrong_side", "wrong_peer", "wrong_op")]
         m.d.comb += flying.r_en.eq(self.route.valid & self.route.ready)
         m.d.sync += [
-            taken.eq(flying.r_en), route.eq(self.route.payload), known.eq(flying.r_rdy), address.eq(flying.r_data),
-            compared.eq(taken), compared_address.eq(address),
+            taken.eq(flying.r_en),
+            route.eq(self.route.payload),
+            known.eq(flying.r_rdy),
+            address.eq(flying.r_data),
+            compared.eq(taken),
+            compared_address.eq(address),
             faults[0].eq(~known),
             faults[1].eq(route.line != line),
             faults[2].eq(route.remote != remote),
             faults[3].eq(remote & (route.peer != (self.seed.gpu - 1)[:2])),
             faults[4].eq(route.op != op),
             self.failure.valid.eq(compared & Cat(faults).any()),
-            self.failure.what.eq(What.ROUTE),
+            self.failure.what.eq(FailureCode.ROUTE),
             self.failure.detail.eq(compared_address),
-        ]  # fmt: skip
+        ]
 
 
 class IncomingTraffic(wiring.Component):
@@ -266,7 +277,7 @@ class IncomingTraffic(wiring.Component):
 
 
 class BackgroundReads(wiring.Component):
-    """Reads of the GPU at random lines, whose data nobody looks at: they compete with the updates.
+    """Reads of the GPU at random lines, whose data are not checked: they compete with the updates.
 
     Members
     -------
@@ -275,10 +286,14 @@ class BackgroundReads(wiring.Component):
     """
 
     def __init__(self, *, config: T3Config) -> None:
-        super().__init__({
-            "seed": In(Seed), "noise": In(10), "enable": In(1),
-            "compute_read": Out(stream.Signature(MemoryRequest)).array(config.slices),
-        })  # fmt: skip
+        super().__init__(
+            {
+                "seed": In(Seed),
+                "noise": In(10),
+                "enable": In(1),
+                "compute_read": Out(stream.Signature(MemoryRequest)).array(config.slices),
+            }
+        )
         self._config = config
 
     def elaborate(self, platform: Any) -> Module:

@@ -18,7 +18,7 @@ def lowest_bit(mask: Value) -> Value:
     return mask & ~below
 
 
-def index_of(one_hot: Value) -> Value:
+def one_hot_index(one_hot: Value) -> Value:
     """Number of the set bit of a mask with at most one set bit (0 if none is set): one OR per bit of the number."""
     n = len(one_hot)
     picks = [sum(1 << i for i in range(n) if i >> k & 1) for k in range((n - 1).bit_length())]
@@ -26,7 +26,7 @@ def index_of(one_hot: Value) -> Value:
 
 
 def lowest_index(mask: Value) -> Value:
-    """Number of the lowest set bit of a mask; of the last bit if none is set, which saves a look at that bit."""
+    """Number of the lowest set bit of a mask; of the last bit if none is set, so the last bit need not be tested."""
     if len(mask) == 1:
         return Const(0, 0)
     half = 1 << ((len(mask) - 1).bit_length() - 1)
@@ -40,7 +40,7 @@ def chosen(one_hot: Value, values: Sequence[ValueLike]) -> Value:
     return reduce(or_, (value & one_hot[i].replicate(len(value)) for i, value in enumerate(casts)))
 
 
-def ones(mask: Value) -> Value:
+def popcount(mask: Value) -> Value:
     """How many bits of the mask are set: logic for every four of them, because short adders are slow in FPGAs."""
     return sum((_ones_of_four(mask[i : i + 4]) for i in range(0, len(mask), 4)), start=Const(0))
 
@@ -51,7 +51,7 @@ def _ones_of_four(bits: Value) -> Value:
     return Cat(bits.xor(), two & ~all_, all_)
 
 
-def sum_is(a: Value, b: Value, c: Value) -> Value:
+def sum_equals(a: Value, b: Value, c: Value) -> Value:
     """Whether a + b = c in full, without a carry chain: every bit's carry is what the bit below it must have given."""
     n = max(len(a), len(b), len(c)) + 1
     a, b, c = (Cat(value, Const(0, n - len(value))) if n > len(value) else value for value in (a, b, c))
@@ -91,7 +91,7 @@ class RoundRobin(wiring.Component):
         m = Module()
         behind = Signal(len(self.requests))
         first = self.requests & behind
-        # Both are worked out at once, not one after the other.
+        # Both are computed in parallel.
         m.d.comb += self.grant.eq(Mux(first.any(), lowest_bit(first), lowest_bit(self.requests)))
         with m.If(self.take & self.grant.any()):
             m.d.sync += behind.eq(Cat(self.grant[:i].any() for i in range(len(behind))))

@@ -1,12 +1,12 @@
-"""Registers that keep what was written for a long time, and say whether they still hold it."""
+"""Long-lived registers with a parity bit and a parity check."""
 
 from amaranth.hdl import Const, Module, Signal, Value
 
 from .state_parity import CHECKED
 
 
-def keep(m: Module, register: Signal, *, write: Value, value: Value, protect: bool) -> Value:
-    """Writes ``value`` to ``register`` in cycles with ``write``; returns whether it is still there.
+def write_with_parity(m: Module, register: Signal, *, write: Value, value: Value, protect: bool) -> Value:
+    """Writes ``value`` to ``register`` in cycles with ``write``; returns the parity check.
 
     With ``protect`` a parity bit is written beside it, and the result is 0 while an odd number of bits is wrong; else
     the result is the constant 1 and nothing is added.

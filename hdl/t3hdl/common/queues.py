@@ -1,4 +1,4 @@
-"""The queues between the parts: every output is a function of registers, so parts can be cut apart anywhere."""
+"""The queues between the parts: every output is a function of registers, so modules can be separated at any queue."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 
 class InputQueue(wiring.Component):
-    """The depth-2 queue in which every stream input of a part ends (docs/hardware.md, rule 2).
+    """The depth-2 queue in which every stream input of a part ends (docs/hardware/rules.md, rule 2).
 
     Two registers, no multiplexer in front of the head: the least that gives full throughput with a registered ready.
 
@@ -53,17 +53,17 @@ class InputQueue(wiring.Component):
     def _hold(self, m: Module, full: Signal, pushes: Signal, keep: Signal) -> None:
         """The payloads: ``o.payload`` is the first register, ``spare`` the second one."""
         spare = Signal(self._shape, name="spare")
-        # What is taken does not wait for `keep`, which comes late: `spare` means nothing while it is not `full`.
+        # What is taken does not wait for `keep`, which arrives late; `spare` is undefined while `full` is 0.
         with m.If(~keep & (full | pushes)):
             m.d.sync += self.o.payload.eq(Mux(full, spare, self.i.payload))
         with m.If(pushes):
             m.d.sync += spare.eq(self.i.payload)
 
 
-class AlternatingQueue(InputQueue):
+class PingPongQueue(InputQueue):
     """An :class:`InputQueue` for wide items whose ``i.valid`` or ``o.ready`` comes late: those move no payload.
 
-    Items go to two registers in turn; the one that is next takes whatever is at the input, item or not. The price is a
+    Items are written to two registers in turn; the next one samples the input in every cycle. The cost is a
     multiplexer in front of the head. Parameters, members, latency, throughput, reset: those of :class:`InputQueue`.
     """
 

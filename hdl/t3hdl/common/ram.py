@@ -25,9 +25,12 @@ class _Array(wiring.Component):
         m.submodules.rows = rows = MemoryInstance(data=self._content)
         write = rows.write_port(domain="sync", addr=self.write_row, data=self.write_data, en=self.write)
         rows.read_port(
-            domain="sync" if self._latency else "comb", addr=self.read_row, data=self.data,
-            en=self.read if self._latency else Const(1), transparent_for=[write] if self._through else [],
-        )  # fmt: skip
+            domain="sync" if self._latency else "comb",
+            addr=self.read_row,
+            data=self.data,
+            en=self.read if self._latency else Const(1),
+            transparent_for=[write] if self._through else [],
+        )
         return m
 
 
@@ -54,7 +57,7 @@ class Ram(wiring.Component):
     read, read_row : In : reads a row. With latency 0 ``data`` follows ``read_row`` whether ``read`` or not, and
         ``read`` says that it is used.
     data : Out(shape) : the row; with latency 1 from the next cycle on, until the next ``read``.
-    corrected, uncorrectable : Out(1) : of ``data``, as long as it is there: a bit was put right; ``data`` means
+    corrected, uncorrectable : Out(1) : of ``data``, while it is valid: a bit was corrected; ``data`` means
         nothing. 0 while nothing was read since reset (with latency 0: while not ``read``), and without ``protect``.
 
     Latency: ``latency``. Throughput: one read and one write per cycle. Reset: contents undefined, so a row must be
@@ -94,7 +97,7 @@ class Ram(wiring.Component):
         kind = "through" if self._through else "sync" if self._latency else "comb"
         array = _Array(self.content, latency=self._latency, through=self._through)
         m.submodules[f"ram_{kind}_{self.content.depth}x{self.content.shape}"] = array
-        # Without their fields: check bits know nothing of them.
+        # Flattened: the check bits cover the whole row, not its fields.
         source, sink = Signal(self._width), Signal(self._width)
         inputs = {name: getattr(self, name) for name in ("write", "write_row", "read", "read_row")}
         inputs["write_data"] = encode(source) if self._protect else source
@@ -108,7 +111,7 @@ class Ram(wiring.Component):
         return m
 
     def _check(self, m: Module, stored: Value, sink: Signal) -> None:
-        """Corrects what was read, and says so once something was read."""
+        """Corrects the read data; the error flags are valid after the first read."""
         decoded = decode(m, stored, self._width)
         known = Signal()
         if self._latency:

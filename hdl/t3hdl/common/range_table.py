@@ -1,4 +1,4 @@
-"""The address ranges of the output buffers: which one a line belongs to, and whose it is."""
+"""The address ranges of the output buffers: the range of a line, and its owner context."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from ..interface import register_map as regs
 from ..interface.layouts import LINE_BITS, ConfigWrite
 from .broadcast import control_pulses, written
 from .choose import chosen, lowest_bit
-from .parity import keep
+from .parity import write_with_parity
 
 Range = data.StructLayout({"base": LINE_BITS, "limit": LINE_BITS, "attributes": regs.RangeAttributes})
 """One output buffer: lines [base, limit) and what an access to them means."""
@@ -53,12 +53,15 @@ class RangeTable(wiring.Component):
                 self._register(m, f"{name}_{i}", getattr(entry, name), address + 8 * word)
                 for word, name in enumerate(("base", "limit"))
             ]
-            sound.append(keep(
-                m, attributes.as_value(),
-                write=aborted | written(self.config_valid, self.config, address + 16),
-                value=Mux(aborted, Cat(Const(0, 1), attributes.as_value()[1:]), fresh.as_value()),
-                protect=self._protect,
-            ))  # fmt: skip
+            sound.append(
+                write_with_parity(
+                    m,
+                    attributes.as_value(),
+                    write=aborted | written(self.config_valid, self.config, address + 16),
+                    value=Mux(aborted, Cat(Const(0, 1), attributes.as_value()[1:]), fresh.as_value()),
+                    protect=self._protect,
+                )
+            )
             m.d.comb += [
                 entry.attributes.eq(attributes),
                 entry.attributes.valid.eq(attributes.valid & Cat(sound).all()),
@@ -72,39 +75,41 @@ class RangeTable(wiring.Component):
         register = Signal(LINE_BITS, name=name)
         m.d.comb += output.eq(register)
         write = written(self.config_valid, self.config, address)
-        return keep(m, register, write=write, value=self.config.data[:LINE_BITS], protect=self._protect)
+        return write_with_parity(m, register, write=write, value=self.config.data[:LINE_BITS], protect=self._protect)
 
 
 @dataclass(frozen=True)
-class RangeHit:
+class RangeMatch:
     """The range of a line: whether it is the asking context's (``mine``) or another one's (``foreign``), and the lines
     from its base to there. Without a range all of them are 0."""
 
-    mine: Signal
+    own: Signal
     foreign: Signal
     offset: Signal
     attributes: data.View
 
 
-def find_range(m: Module, ranges: Any, line: Value, context: Value) -> RangeHit:
+def find_range(m: Module, ranges: Any, line: Value, context: Value) -> RangeMatch:
     """The lowest valid range with base <= ``line`` < limit, in the same cycle, as ``context`` sees it.
 
     Contexts are compared beside the bounds, not behind them; one subtraction gives the lower bound and the offset.
     """
-    found = RangeHit(Signal(), Signal(), Signal(LINE_BITS), Signal(regs.RangeAttributes))
+    found = RangeMatch(Signal(), Signal(), Signal(LINE_BITS), Signal(regs.RangeAttributes))
     offsets = [Signal(LINE_BITS + 1, name=f"offset_{i}") for i in range(len(ranges))]
     inside, own, first = (Signal(len(ranges), name=name) for name in ("inside", "own", "first"))
     m.d.comb += [offset.eq(line - entry.base) for offset, entry in zip(offsets, ranges, strict=True)]
     m.d.comb += [
-        inside.eq(Cat(
-            entry.attributes.valid & ~offset[-1] & (line < entry.limit)
-            for offset, entry in zip(offsets, ranges, strict=True)
-        )),
+        inside.eq(
+            Cat(
+                entry.attributes.valid & ~offset[-1] & (line < entry.limit)
+                for offset, entry in zip(offsets, ranges, strict=True)
+            )
+        ),
         own.eq(Cat(entry.attributes.context == context for entry in ranges)),
         first.eq(lowest_bit(inside)),
-        found.mine.eq((first & own).any()),
+        found.own.eq((first & own).any()),
         found.foreign.eq((first & ~own).any()),
         found.offset.eq(chosen(first, offsets)),
         found.attributes.eq(chosen(first, [entry.attributes for entry in ranges])),
-    ]  # fmt: skip
+    ]
     return found

@@ -1,4 +1,4 @@
-"""Netlists rebuilt by what their registers take: the ground for a parity over all of them, and for upsets in tests."""
+"""Netlists rebuilt by what their registers take: base for state parity and for the injection of single-event upsets."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ class RegisterInputs(FragmentTransformer):
         raise NotImplementedError
 
     def memory(self, memory: MemoryInstance) -> Fragment:
-        """What stands in the place of a memory."""
+        """The replacement of a memory."""
         return self.on_fragment(memory)
 
     def map_subfragments(self, fragment: Fragment, new_fragment: Fragment) -> None:

@@ -1,4 +1,4 @@
-"""SECDED: check bits by which one wrong bit of a stored word is put right and two are found (odd-weight columns)."""
+"""SECDED: check bits that correct one wrong bit of a stored word and detect two (odd-weight columns)."""
 
 from dataclasses import dataclass
 from itertools import chain, combinations, islice

@@ -14,7 +14,7 @@ GROUP_BITS = 16
 """Register bits that share a parity bit: four levels of gates behind what they take."""
 
 
-def guarded_state(part: Any, platform: Any, damaged: Signal) -> Fragment:
+def add_state_parity(part: Any, platform: Any, damaged: Signal) -> Fragment:
     """The netlist of ``part`` with a parity bit for every 16 register bits of a module, but for memories and registers
     with the attributes :data:`CHECKED`.
 

@@ -7,8 +7,8 @@ from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.choose import chosen, index_of, lowest_bit
-from ..common.parity import keep
+from ..common.choose import chosen, lowest_bit, one_hot_index
+from ..common.parity import write_with_parity
 from ..common.queues import InputQueue
 from ..common.range_table import RangeTable, find_range
 from ..config import T3Config
@@ -57,7 +57,7 @@ class RangeMatcher(wiring.Component):
     config_valid, config : In : configuration writes (ranges, descriptors, CONTROL).
     corrected, uncorrectable : Out(1) : sticky; the first is always 0, the second: a register is damaged, and what it
         describes matches nothing. Cleared by a disarm.
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: 3. Throughput: one row per cycle. Reset: empty, not armed, every range and descriptor 0. Disarm empties
     queue, registers and windows and keeps ranges and descriptors.
@@ -94,35 +94,37 @@ class RangeMatcher(wiring.Component):
             queue.i.payload.eq(self.store.payload),
             self.store.ready.eq(queue.i.ready),
         ]
-        found, waits = Signal(Match, name="found"), Signal(name="waits")
-        goes, takes = Signal(name="goes"), Signal(name="takes")
+        found, found_valid = Signal(Match, name="found"), Signal(name="found_valid")
+        output_free, found_free = Signal(name="output_free"), Signal(name="found_free")
         m.d.comb += [
-            goes.eq(~self.route.valid | self.route.ready),
-            takes.eq(~waits | goes),
-            queue.o.ready.eq(takes),
+            output_free.eq(~self.route.valid | self.route.ready),
+            found_free.eq(~found_valid | output_free),
+            queue.o.ready.eq(found_free),
         ]
         item = queue.o.payload
         window = chosen(Cat(item.context == c for c in range(config.contexts)), windows)
         match = self._match(m, item, table.ranges, chunks, window)
         route = self._route(m, found, chunks)
-        with m.If(takes):
-            m.d.sync += waits.eq(queue.o.valid)
+        with m.If(found_free):
+            m.d.sync += found_valid.eq(queue.o.valid)
             with m.If(queue.o.valid):
                 m.d.sync += found.eq(match)
         with m.Elif(Cat(chunk.written for chunk in chunks).bit_select(found.descriptor, 1)):
             m.d.sync += found.matched.eq(0)
-        with m.If(goes):
-            m.d.sync += self.route.valid.eq(waits)
-            with m.If(waits):
+        with m.If(output_free):
+            m.d.sync += self.route.valid.eq(found_valid)
+            with m.If(found_valid):
                 m.d.sync += self.route.payload.eq(route)
         with m.If(control.disarm):
-            m.d.sync += [waits.eq(0), self.route.valid.eq(0), self.route.payload.eq(0)]
+            m.d.sync += [found_valid.eq(0), self.route.valid.eq(0), self.route.payload.eq(0)]
 
         # Idle: nothing can move up before `route` transfers.
         damaged = Signal()
         m.d.comb += [
             damaged.eq(table.damaged | ~sound_windows | ~Cat(chunk.sound for chunk in chunks).all()),
-            self.idle.eq((self.route.valid | ~waits) & (waits | ~queue.o.valid) & ~(damaged & ~self.uncorrectable)),
+            self.idle.eq(
+                (self.route.valid | ~found_valid) & (found_valid | ~queue.o.valid) & ~(damaged & ~self.uncorrectable)
+            ),
             self.wake_at.eq(NEVER),
         ]
         m.d.sync += self.uncorrectable.eq((self.uncorrectable | damaged) & ~control.disarm)
@@ -134,12 +136,14 @@ class RangeMatcher(wiring.Component):
         for c in range(self._parameters.contexts):
             window = Signal(_Window.size, name=f"window_{c}")
             mine = control.context == c
-            opens = control.arm & mine
-            good = keep(
-                m, window, write=opens | (control.abort & mine) | control.disarm,
-                value=Mux(opens, Cat(control.first, (control.first + control.descriptors)[:7]), 0),
+            armed_now = control.arm & mine
+            good = write_with_parity(
+                m,
+                window,
+                write=armed_now | (control.abort & mine) | control.disarm,
+                value=Mux(armed_now, Cat(control.first, (control.first + control.descriptors)[:7]), 0),
                 protect=self._parameters.protect,
-            )  # fmt: skip
+            )
             windows.append(Mux(good, window, 0))
             sound.append(good)
         return windows, Cat(sound).all()
@@ -156,10 +160,10 @@ class RangeMatcher(wiring.Component):
                     regs.DESCRIPTOR_LAYOUTS[word], self.config.data[: regs.DESCRIPTOR_LAYOUTS[word].size]
                 )
                 register = Signal(layout, name=f"chunk_{i}_{word}")
-                writes.append(written(
-                    self.config_valid, self.config, regs.DESCRIPTOR + i * regs.DESCRIPTOR_STRIDE + 8 * word
-                ))  # fmt: skip
-                sound.append(keep(
+                writes.append(
+                    written(self.config_valid, self.config, regs.DESCRIPTOR + i * regs.DESCRIPTOR_STRIDE + 8 * word)
+                )
+                sound.append(write_with_parity(
                     m, register.as_value(), write=writes[-1],
                     value=Cat(source[name] for name in layout.members), protect=self._parameters.protect,
                 ))  # fmt: skip
@@ -188,8 +192,8 @@ class RangeMatcher(wiring.Component):
             match.line.eq(item.line),
             match.op.eq(item.op),
             match.offset.eq(place.offset),
-            match.matched.eq(place.mine & item.tagged & hits.any()),
-            match.descriptor.eq(index_of(lowest_bit(hits))),
+            match.matched.eq(place.own & item.tagged & hits.any()),
+            match.descriptor.eq(one_hot_index(lowest_bit(hits))),
         ]
         return match
 

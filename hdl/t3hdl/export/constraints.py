@@ -22,8 +22,8 @@ set_clock_uncertainty $t3_margin [get_clocks t3_clk]
 """
 
 _PORT_DELAYS = """
-# Every output of the unit and its parts follows from registers alone (docs/hardware.md, rule 1): no path leads from an
-# input to an output within a cycle. There is no false path and no multicycle path.
+# Every output of the unit and its parts follows from registers alone (docs/hardware/rules.md, rule 1):
+# no path leads from an input to an output within a cycle. There is no false path and no multicycle path.
 set_input_delay [expr {$t3_period * $t3_outside}] -clock t3_clk [get_ports $t3_inputs]
 set_output_delay [expr {$t3_period * $t3_outside}] -clock t3_clk [get_ports $t3_outputs]
 """

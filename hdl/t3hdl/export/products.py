@@ -13,7 +13,7 @@ from amaranth.lib.wiring import Component
 from ..config import T3Config
 from ..interface import rdl
 from ..interface.register_map import HARDWARE_VERSION
-from ..interface.signatures import word_map
+from ..interface.words import word_map
 from .assertions import FILE as ASSERTIONS
 from .assertions import assertions
 from .constraints import constraints
@@ -64,7 +64,7 @@ def _hardware_version() -> str:
 
 
 def _describe(component: Component) -> dict[str, Any]:
-    """What a program must know to drive the module."""
+    """Description of the module for drivers and tools."""
     words = word_map(component.signature)
     ports = {}
     for port in module_ports(component):

@@ -11,40 +11,12 @@ from amaranth.back import rtlil
 from amaranth.lib.wiring import Component
 
 from ..config import T3Config
-from ..core import T3Core
-from ..egress.matcher import RangeMatcher
-from ..nmc.alu import NmcAlu
-from ..nmc.nmc import NmcUnit
-from ..registers.axi import AxiLitePort
-from ..registers.crossing import AxiLiteCrossing
-from ..registers.registers import ControlRegisters
-from ..slice.arbiter import OccupancyMonitor
-from ..slice.slice import MemorySlice
-from ..token_network.network import TokenNode
-from ..tracker.tracker import Tracker
-from ..trigger.trigger import Trigger
-from ..unit import T3Unit
+from ..interface.parts import TABLE
 from .module_sharing import share_modules
 from .products import products
 
-PARTS: dict[str, Callable[[T3Config], Component]] = {
-    "slice": lambda config: MemorySlice(config=config),
-    "matcher": lambda config: RangeMatcher(config=config),
-    "leaf": lambda config: TokenNode(inputs=config.node_inputs, outputs=1),
-    "root": lambda config: TokenNode(inputs=config.nodes, outputs=config.tracker_banks),
-    "tracker": lambda config: Tracker(config=config),
-    "trigger": lambda config: Trigger(config=config),
-    "monitor": lambda config: OccupancyMonitor(config=config),
-    "registers": lambda config: ControlRegisters(config=config),
-    "axi": lambda config: AxiLitePort(config=config),
-    "crossing": lambda config: AxiLiteCrossing(),
-    "nmc": lambda config: NmcUnit(config=config),
-    "alu": lambda config: NmcAlu(config=config),
-    "core": lambda config: T3Core(config=config),
-    "unit": lambda config: T3Unit(config=config),
-}
-"""How to make each part; the module of part ``x`` is called ``t3_x``. ``core`` holds the parts from ``slice`` to
-``registers``, ``unit`` the core and ``axi``; ``crossing`` and ``nmc`` stand beside it."""
+PARTS: dict[str, Callable[[T3Config], Component]] = {name: part.make for name, part in TABLE.items()}
+"""How to make each part of the :data:`~t3hdl.interface.parts.TABLE`; the module of part ``x`` is called ``t3_x``."""
 
 # Multiplexers instead of processes: Icarus 11 leaves some `always @*` blocks unevaluated at time zero. No initial
 # values: reset and the walkers write everything that is read. Nothing is optimised, so names survive.
@@ -89,7 +61,7 @@ def write_verilog(
 
     The same component gives the same bytes everywhere, for one version of Amaranth and its Yosys. Identical parts
     share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``. ``show`` is
-    told each of the :data:`STEPS` when it begins.
+    called with each of the :data:`STEPS` when it begins.
 
     Raises ValueError if ``name`` is not a Verilog identifier; VerilogError if Yosys is missing or fails.
     """
@@ -113,14 +85,16 @@ def write_verilog(
 
 
 def generate(
-    config: T3Config, out_dir: Path, components: Iterable[str] | None = None,
+    config: T3Config,
+    out_dir: Path,
+    components: Iterable[str] | None = None,
     show: Callable[[str], None] = lambda step: None,
-) -> list[Path]:  # fmt: skip
+) -> list[Path]:
     """Writes the parts named in ``components`` (default: all of :data:`PARTS`) into the folder ``out_dir``.
 
     Per part ``t3_<part>.v``, then what :mod:`~t3hdl.export.products` adds, the description ``t3.json`` last. Files
     are made elsewhere and moved when all are complete; files of the same name are replaced. Returns the paths in that
-    order. ``show`` is told each step of each part when it begins.
+    order. ``show`` is called with each step of each part when it begins.
 
     Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file; VerilogError as
     :func:`write_verilog` does.

@@ -1,1 +1,1 @@
-"""What the parts agree on: words, signatures, the register map and its description."""
+"""Interfaces between the modules: words, signatures, register map and its description."""

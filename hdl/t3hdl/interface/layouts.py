@@ -13,6 +13,7 @@ LINE_BITS = 39
 """Bits of a line address (44-bit byte address)."""
 INTERLEAVE_LINES = 8
 """Lines in the 256 B interleave of the channel hash [A]."""
+INTERLEAVE_BITS = INTERLEAVE_LINES.bit_length() - 1
 COUNT_BITS = 10
 """Bits of a token's count."""
 TIME_BITS = 48
@@ -44,7 +45,7 @@ class Dtype(enum.IntEnum):
 
 
 class ChunkKind(enum.IntEnum):
-    """What the map says about a chunk of the output (T3.md section 2.1)."""
+    """What the map says about a chunk of the output."""
 
     NONE = 0
     REMOTE = 1
@@ -53,30 +54,41 @@ class ChunkKind(enum.IntEnum):
 
 
 class EventKind(enum.IntEnum):
-    """What a tracker bank reports."""
+    """Kind of an event of a tracker bank."""
 
     TILE = 0
     OVERFLOW = 1
 
 
-MemoryRequest = data.StructLayout({
-    # first 64-bit word
-    "line": LINE_BITS,    # line address (byte address / 32)
-    "op": 3,              # Op
-    "dtype": 2,           # Dtype
-    "stream": 1,          # 0 compute, 1 communication
-    "context": 4,
-    "source": 8,          # GPU that made the access
-    "tagged": 1,          # in: carries a tile name; out of a slice: this access is tracked
-    "wf": 4,
-    "right": 1,           # edge class: tile in the last tile column
-    "bottom": 1,          # edge class: tile in the last tile row
-    # second word
-    "row": 12,            # tile row in the whole output
-    "col": 12,            # tile column in the whole output
-    "tag": 32,            # names the write data buffer or the reader; the slice never looks at it
-})  # fmt: skip
+MemoryRequest = data.StructLayout(
+    {
+        # first 64-bit word
+        "line": LINE_BITS,  # line address (byte address / 32)
+        "op": 3,  # Op
+        "dtype": 2,  # Dtype
+        "stream": 1,  # 0 compute, 1 communication
+        "context": 4,
+        "source": 8,  # GPU that made the access
+        "tagged": 1,  # in: carries a tile name; out of a slice: this access is tracked
+        "wf": 4,
+        "right": 1,  # edge class: tile in the last tile column
+        "bottom": 1,  # edge class: tile in the last tile row
+        # second word
+        "row": 12,  # tile row in the whole output
+        "col": 12,  # tile column in the whole output
+        "tag": 32,  # names the write data buffer or the reader; not interpreted by the slice
+    }
+)
 """A memory access without its data: write data wait in the memory controller's buffer that ``tag`` names."""
+
+PROFILE_WAVEFRONTS = 16
+"""PROFILE registers of an edge class."""
+
+
+def profile_index(bottom: int, right: int, wf: int) -> int:
+    """Number of the PROFILE register of a wavefront's tile; ``bottom``, ``right``: the tile's edge class (0 or 1)."""
+    return (2 * bottom + right) * PROFILE_WAVEFRONTS + wf
+
 
 Token = data.StructLayout({
     "context": 4, "epoch": 2, "row": 12, "col": 12, "wf": 4, "right": 1, "bottom": 1, "n": COUNT_BITS,
@@ -116,15 +128,18 @@ SlotLoad = data.StructLayout({
 })  # fmt: skip
 """Makes a chunk live in the tracker (``valid`` = 1) or retires it: tiles [row0, row1) x [col0, col1)."""
 
-ContextStatus = data.StructLayout({
-    "armed": 1, "complete": 1,  # complete: every descriptor was made live or skipped, and every chunk is retired
-    "following": 7,             # the next descriptor to be made live
-    "end": 7,                   # the descriptor after the last one
-    "slots": 7,                 # chunks in use
-    "ready": 13,                # blocks that wait to become commands
-    "outstanding": 16,          # commands given and not yet reported done
-})  # fmt: skip
-"""What the trigger knows of a context."""
+ContextStatus = data.StructLayout(
+    {
+        "armed": 1,
+        "complete": 1,  # complete: every descriptor was made live or skipped, and every chunk is retired
+        "following": 7,  # the next descriptor to be made live
+        "end": 7,  # the descriptor after the last one
+        "slots": 7,  # chunks in use
+        "ready": 13,  # blocks that wait to become commands
+        "outstanding": 16,  # commands given and not yet reported done
+    }
+)
+"""State of a context in the trigger."""
 
 Stuck = data.StructLayout({
     "valid": 1, "descriptor": 6, "block": 6, "context": 4, "expected": 16, "seen": 16,
@@ -155,10 +170,10 @@ def channel_of(line, slices: int):
     bits = channel_bits(slices)
     if bits == 0:
         return line & 0
-    folded = line >> 3
+    folded = line >> INTERLEAVE_BITS
     mask = slices - 1
     result = folded & mask
-    for shift in range(bits, LINE_BITS - 3, bits):
+    for shift in range(bits, LINE_BITS - INTERLEAVE_BITS, bits):
         result = result ^ ((folded >> shift) & mask)
     return result
 
@@ -166,7 +181,7 @@ def channel_of(line, slices: int):
 def local_line(line, slices: int):
     """Line number within its channel: the address without the interleave's channel bits (a bijection per channel)."""
     bits = channel_bits(slices)
-    return ((line >> (3 + bits)) << 3) | (line & (INTERLEAVE_LINES - 1))
+    return ((line >> (INTERLEAVE_BITS + bits)) << INTERLEAVE_BITS) | (line & (INTERLEAVE_LINES - 1))
 
 
 class LineOrder(enum.IntEnum):
@@ -182,6 +197,7 @@ BANK_GROUPS = 4
 BANKS_PER_GROUP = 4
 ROW_LINES = 32
 """Lines in a row of a bank (1 KB page of an HBM2 pseudo-channel)."""
+_GROUP_BITS, _BANK_BITS, _COLUMN_BITS = (count.bit_length() - 1 for count in (BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES))
 
 
 def dram_address(local, order: int):
@@ -190,6 +206,9 @@ def dram_address(local, order: int):
     Fields from the lowest bit: ROTATE bank group 2, column 5, bank 2, row; BANK_LOCAL column 5, bank 2, bank group 2,
     row. Works on Python and NumPy integers, and compiled by Numba.
     """
+    row = local >> _GROUP_BITS + _BANK_BITS + _COLUMN_BITS
     if order == LineOrder.ROTATE:
-        return local & 3, (local >> 7) & 3, local >> 9, (local >> 2) & 31
-    return (local >> 7) & 3, (local >> 5) & 3, local >> 9, local & 31
+        column, bank, group = local >> _GROUP_BITS, local >> _GROUP_BITS + _COLUMN_BITS, local
+    else:
+        column, bank, group = local, local >> _COLUMN_BITS, local >> _COLUMN_BITS + _BANK_BITS
+    return group & (BANK_GROUPS - 1), bank & (BANKS_PER_GROUP - 1), row, column & (ROW_LINES - 1)

@@ -1,6 +1,6 @@
 """The register description ``t3.rdl``, and what is made from it: Python constants, C header, tables of the manual.
 
-``python -m t3hdl.interface.rdl`` writes ``register_map.py``, the driver's header and the manual's page again, after a
+``python -m t3hdl.interface.rdl`` writes ``register_map.py`` and the driver's header again, after a
 change of ``t3.rdl``.
 """
 
@@ -15,8 +15,7 @@ from systemrdl.node import AddressableNode, FieldNode, RegNode
 from systemrdl.rdltypes import AccessType, OnWriteType
 
 SOURCE = Path(__file__).with_name("t3.rdl")
-MANUAL = Path(__file__).parents[3] / "docs" / "registers.md"
-HEADER = Path(__file__).parents[3] / "driver" / "t3_registers.h"
+HEADER = Path(__file__).parents[2] / "driver" / "t3_registers.h"
 
 _ELSEWHERE = {"ContextStatus": "layouts", "Stuck": "layouts", "Flags": "float"}
 """Words that other modules define, because they also travel between parts."""
@@ -87,9 +86,13 @@ def _register(node: RegNode, block: str) -> Register:
 def _field(node: FieldNode) -> Field:
     values = node.get_property("encode")
     return Field(
-        name=node.inst_name, low=node.low, width=node.width, reset=node.get_property("reset") or 0,
-        text=node.get_property("desc"), values={value.name: value.value for value in values or ()},
-    )  # fmt: skip
+        name=node.inst_name,
+        low=node.low,
+        width=node.width,
+        reset=node.get_property("reset") or 0,
+        text=node.get_property("desc"),
+        values={value.name: value.value for value in values or ()},
+    )
 
 
 def _access(node: RegNode) -> str:
@@ -117,25 +120,33 @@ def python_module() -> str:
 
 
 def _constants(register: Register) -> Iterator[str]:
-    """NAME = address, and for arrays NAME_STRIDE; blocks are named once, by their first register."""
+    """NAME = address, and for arrays NAME_STRIDE and NAME_COUNT; of a block the address of each register in its first
+    entry."""
     name = register.block or register.name
-    if register.block and register.address != _first_of(register.block).address:
-        return
-    yield f"{name} = 0x{register.address:04X}"
+    if not register.block or register.address == _first_of(register.block).address:
+        yield f"{name} = 0x{register.address:04X}"
+        if register.block:
+            words = [each for each in registers() if each.block == name]
+            places = ", ".join(f"{each.name} +{each.address - register.address:#x}" for each in words)
+            yield _doc(f"{register.count} of them, each with {places}.")
+            yield f"{name}_WORDS = {len(words)}"
+        else:
+            many = f" ({register.count} of them, {register.stride} bytes apart)" if register.count > 1 else ""
+            yield _doc(f"{_VERBS[register.access]}: {register.text}{many}")
+        if register.count > 1:
+            yield f"{name}_STRIDE = {register.stride:#x}"
+            yield f"{name}_COUNT = {register.count}"
     if register.block:
-        words = [each for each in registers() if each.block == name]
-        yield f"{name}_STRIDE = {register.stride:#x}"
-        yield f"{name}_WORDS = {len(words)}"
-        places = ", ".join(f"{each.name} +{each.address - register.address:#x}" for each in words)
-        yield _doc(f"{register.count} of them, each with {places}.")
-    else:
-        many = f" ({register.count} of them, {register.stride} bytes apart)" if register.count > 1 else ""
-        yield _doc(f"{_VERBS[register.access]}: {register.text}{many}")
+        yield f"{name}_{register.name.upper()} = 0x{register.address:04X}"
 
 
 _VERBS = {
-    "r": "Read", "w": "Write", "rw": "Read, write", "w1c": "Read; ones clear", "w1s": "Read; ones set",
-}  # fmt: skip
+    "r": "Read",
+    "w": "Write",
+    "rw": "Read, write",
+    "w1c": "Read; ones clear",
+    "w1s": "Read; ones set",
+}
 
 
 def _first_of(block: str) -> Register:
@@ -201,8 +212,10 @@ def c_header() -> str:
         lines.append(f"/* {register.text} */")
         place = f"UINT32_C({register.address:#06x})"
         if register.count > 1:
-            lines += [f"#define {name}(i) ({place} + UINT32_C({register.stride:#x}) * (i))",
-                      f"#define {name}_COUNT {register.count}"]  # fmt: skip
+            lines += [
+                f"#define {name}(i) ({place} + UINT32_C({register.stride:#x}) * (i))",
+                f"#define {name}_COUNT {register.count}",
+            ]
         else:
             lines.append(f"#define {name} {place}")
         for field in register.fields:
@@ -230,14 +243,16 @@ def _encodings() -> Iterator[tuple[str, int]]:
 
 
 def manual_page() -> str:
-    """``docs/registers.md``: the map, then a table of fields per register."""
+    """``docs/reference/registers.md``: the map, then a table of fields per register."""
     lines = [
-        "# Registers", "",
-        "Made from `hdl/t3hdl/interface/t3.rdl` by `python -m t3hdl.interface.rdl`. Accesses are 64 bits wide and",
-        "aligned; anything else, and whatever [hardware.md](hardware.md) refuses, answers SLVERR and changes nothing.",
+        "# Registers",
         "",
-        "| address | register | access | meaning |", "|---|---|---|---|",
-    ]  # fmt: skip
+        "Made from `hdl/t3hdl/interface/t3.rdl` by `python -m docs.pages registers`. Accesses are 64 bits wide and",
+        "aligned; any other access answers SLVERR and changes nothing ([rules](../hardware/registers.md)).",
+        "",
+        "| address | register | access | meaning |",
+        "|---|---|---|---|",
+    ]
     for register in registers():
         title = _title(register)
         link = f"[{title}](#{re.sub(r'[^a-z0-9_-]', '', title.lower())})"
@@ -281,7 +296,6 @@ def _title(register: Register) -> str:
 def main() -> None:
     """Writes the files that are kept in the repository."""
     Path(__file__).with_name("register_map.py").write_text(python_module())
-    MANUAL.write_text(manual_page())
     HEADER.write_text(c_header())
 
 

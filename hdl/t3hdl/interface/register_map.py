@@ -63,19 +63,36 @@ POISONED = 0x00D8
 NMC_FLAGS = 0x00E0
 """Read; ones clear: Exceptions of the NMC units; writing ones clears."""
 RANGE = 0x0100
-RANGE_STRIDE = 0x20
-RANGE_WORDS = 3
 """4 of them, each with base +0x0, limit +0x8, attributes +0x10."""
+RANGE_WORDS = 3
+RANGE_STRIDE = 0x20
+RANGE_COUNT = 4
+RANGE_BASE = 0x0100
+RANGE_LIMIT = 0x0108
+RANGE_ATTRIBUTES = 0x0110
 QUOTA = 0x0200
 """Read, write: What one context may use. (16 of them, 8 bytes apart)"""
+QUOTA_STRIDE = 0x8
+QUOTA_COUNT = 16
 CONTEXT = 0x0280
 """Read: State of one context. (16 of them, 8 bytes apart)"""
+CONTEXT_STRIDE = 0x8
+CONTEXT_COUNT = 16
 PROFILE = 0x0400
 """Write: Lines of a wavefront tile, at index bottom * 32 + right * 16 + wf. (64 of them, 8 bytes apart)"""
+PROFILE_STRIDE = 0x8
+PROFILE_COUNT = 64
 DESCRIPTOR = 0x1000
-DESCRIPTOR_STRIDE = 0x40
-DESCRIPTOR_WORDS = 6
 """64 of them, each with place +0x0, amount +0x8, buffer +0x10, target +0x18, tiles +0x20, last +0x28."""
+DESCRIPTOR_WORDS = 6
+DESCRIPTOR_STRIDE = 0x40
+DESCRIPTOR_COUNT = 64
+DESCRIPTOR_PLACE = 0x1000
+DESCRIPTOR_AMOUNT = 0x1008
+DESCRIPTOR_BUFFER = 0x1010
+DESCRIPTOR_TARGET = 0x1018
+DESCRIPTOR_TILES = 0x1020
+DESCRIPTOR_LAST = 0x1028
 CONTROL = 0x2000
 """Write: At most one of arm, disarm, abort, quiesce, resume in one write."""
 
@@ -122,7 +139,7 @@ Status = data.StructLayout({
     "over_total": 1,  # see ERRORS
     "locked_write": 1,  # see ERRORS
     "maintenance": 1,  # the tracker's tables are being swept or read
-    "abort_busy": 1,  # an abort is under way
+    "abort_busy": 1,  # an abort is in progress
     "quiesced": 1,  # no new chunk, no new command
     "quiet": 1,  # quiesced, and every command is done
 })  # fmt: skip
@@ -149,7 +166,7 @@ Choice = data.StructLayout({
 
 Version = data.StructLayout({
     "patch": 8,  # repairs
-    "minor": 8,  # grows with what CAPABILITY tells
+    "minor": 8,  # incremented when CAPABILITY fields are added
     "major": 8,  # grows with what breaks a driver
 })  # fmt: skip
 
@@ -185,7 +202,7 @@ Interrupts = data.StructLayout({
     "error": 1,  # unmatched, over_count or over_total rose
     "violation": 1,  # a write to another context's range was refused
     "aborted": 1,  # an abort has ended
-    "corrected": 1,  # a stored bit was put right
+    "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be
     "locked_write": 1,  # a write to a locked register was refused
 })  # fmt: skip
@@ -196,7 +213,7 @@ Errors = data.StructLayout({
     "over_total": 1,  # a chunk got more lines than it expects
     "locked_write": 1,  # a write to a locked register
     "violation": 1,  # a refused write, see VIOLATION
-    "corrected": 1,  # a stored bit was put right
+    "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be, see POISONED
 })  # fmt: skip
 

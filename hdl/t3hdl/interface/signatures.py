@@ -1,12 +1,9 @@
-"""Ports of every part of the unit, and the word map through which software calls a compiled or a golden part.
+"""Ports of every part of the unit.
 
 Every part is a Moore machine at its boundary: outputs (valid, payload, ready, status) are functions of registers
 alone. So parts can be simulated apart, exactly, and placed far apart on a die.
 """
 
-from dataclasses import dataclass
-
-from amaranth.hdl import Shape
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Member, Out, Signature
 
@@ -29,10 +26,10 @@ from .layouts import (
     Violation,
 )
 
-# A pulse bus: payload is taken in the cycle in which valid is 1; nobody can refuse it.
+# A pulse bus: the payload is sampled in the cycle in which valid is 1; there is no back-pressure.
 _CONFIG = {"config_valid": In(1), "config": In(ConfigWrite)}
 _IDLE = {"idle": Out(1), "wake_at": Out(TIME_BITS)}
-# Sticky: a stored bit was found wrong and put right, or found wrong beyond repair. 0 without `protect`.
+# Sticky: a single-bit error was corrected, or an uncorrectable error was detected. 0 without `protect`.
 _FAULTS = {"corrected": Out(1), "uncorrectable": Out(1)}
 
 
@@ -150,7 +147,7 @@ def monitor_signature(config: T3Config) -> Signature:
     )
 
 
-# What the registers show of the other parts, and the unit shows of itself.
+# Status of the other modules, readable in registers and at ports of the unit.
 _STATUS = {
     "init_done": 1, "armed": 1, "live": 7, "chunks_done": 7, "done_mask": 64, "poisoned": 64,
     "unmatched": 1, "over_count": 1, "over_total": 1, "corrected": 1, "uncorrectable": 1,
@@ -216,6 +213,18 @@ def axi_signature(config: T3Config) -> Signature:
     return Signature({**AXI, **BUS, **_IDLE})
 
 
+def crossing_signature() -> Signature:
+    """Ports of :class:`t3hdl.registers.crossing.AxiLiteCrossing`: AXI4-Lite from the host's clock to the unit's."""
+    return Signature(
+        {
+            **{f"host_{name}": member for name, member in AXI.items()},
+            **{name: member.flip() for name, member in AXI.items()},
+            "host_clk": In(1),
+            "host_rst": In(1),
+        }
+    )
+
+
 def core_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.core.T3Core`: those of one GPU's slices, egress and DMA engine, bus, and status."""
     return Signature({**_machine_side(config), **{name: port.flip() for name, port in BUS.items()}, **_unit_status()})
@@ -235,7 +244,8 @@ def _machine_side(config: T3Config) -> dict[str, Member]:
         "comm_read": In(requests).array(config.slices),
         "comm_write": In(requests).array(config.slices),
         "dram": Out(requests).array(config.slices),
-        "update_done_valid": In(1).array(config.slices), "update_done": In(MemoryRequest).array(config.slices),
+        "update_done_valid": In(1).array(config.slices),
+        "update_done": In(MemoryRequest).array(config.slices),
         "compute_refused_valid": Out(1).array(config.slices),
         "compute_refused": Out(MemoryRequest).array(config.slices),
         "comm_refused_valid": Out(1).array(config.slices),
@@ -245,9 +255,10 @@ def _machine_side(config: T3Config) -> dict[str, Member]:
         "store": In(requests).array(config.egress_ports),
         "route": Out(stream.Signature(Route)).array(config.egress_ports),
         "command": Out(stream.Signature(DmaCommand)),
-        "command_done_valid": In(1), "command_done": In(4),
+        "command_done_valid": In(1),
+        "command_done": In(4),
         "nmc_flags": In(5),
-    }  # fmt: skip
+    }
 
 
 def _unit_status() -> dict[str, Member]:
@@ -258,29 +269,3 @@ def _unit_status() -> dict[str, Member]:
         "quiet": Out(1), "entries": Out(16), "threshold": Out(OCCUPANCY_BITS), "chosen": Out(1),
         **_IDLE,
     }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class WordMap:
-    """Where each port of a part lies in its array of 64-bit input words and in its array of output words.
-
-    Ports lie in the order of ``Signature.flatten``; a port of w bits takes ceil(w / 64) words, low bits first.
-    ``inputs`` and ``outputs`` map a dotted path (``token.0.payload``) to (first word, bits).
-    """
-
-    inputs: dict[str, tuple[int, int]]
-    outputs: dict[str, tuple[int, int]]
-    input_words: int
-    output_words: int
-
-
-def word_map(signature: Signature) -> WordMap:
-    """The word map of a part with these ports (ports are seen from the part: ``In`` is an input)."""
-    maps: dict[str, dict[str, tuple[int, int]]] = {"i": {}, "o": {}}
-    used = {"i": 0, "o": 0}
-    for path, member, _ in signature.flatten(signature.create()):
-        side = "i" if member.flow == In else "o"
-        bits = Shape.cast(member.shape).width
-        maps[side][".".join(str(part) for part in path)] = (used[side], bits)
-        used[side] += -(-bits // 64)
-    return WordMap(maps["i"], maps["o"], used["i"], used["o"])

@@ -10,7 +10,7 @@ from ..config import T3Config
 from ..interface.layouts import Dtype, Op
 from ..interface.signatures import alu_signature
 from .beats import Beats
-from .float import BF16, FORM_BITS, FP16, FP32, Flags, FloatFormat, FloatUnit
+from .float import BF16, FORMAT_BITS, FP16, FP32, Flags, FloatFormat, FloatUnit
 
 _LANE_BITS, _LANE_BYTES = 32, 4
 _FORMATS = {"fp16": FP16, "bf16": BF16, "fp32": FP32}
@@ -18,15 +18,17 @@ _FORMATS = {"fp16": FP16, "bf16": BF16, "fp32": FP32}
 _Taken = data.StructLayout({"low": 1, "high": 1, "single": 1})
 """Which halves of a lane are a float unit's result; ``single``: both are the low unit's."""
 
-_Action = data.StructLayout({
-    "store": 1,              # enabled bytes take the new line's
-    "halves": 1,             # FP16, BF16: arithmetic in 16-bit lanes
-    "single": 1,             # FP32
-    "integer": 1,            # INT32
-    "compare": 1,            # MIN, MAX
-    "larger": 1,             # MAX
-    "form": FORM_BITS,       # number of the floating format among the configuration's
-})  # fmt: skip
+_Action = data.StructLayout(
+    {
+        "store": 1,  # enabled bytes take the new line's
+        "halves": 1,  # FP16, BF16: arithmetic in 16-bit lanes
+        "single": 1,  # FP32
+        "integer": 1,  # INT32
+        "compare": 1,  # MIN, MAX
+        "larger": 1,  # MAX
+        "form": FORMAT_BITS,  # number of the floating format among the configuration's
+    }
+)
 """What the 32-bit lanes of a line do: at most one of the first four bits is 1."""
 
 
@@ -58,7 +60,7 @@ class NmcAlu(wiring.Component):
     result_valid, result, flags : Out : pulse; ``flags``: bitwise OR over the lanes, see :data:`~.float.Flags`.
 
     Latency: ``latency`` = ``nmc_latency`` + beats - 1 cycles. Throughput: one line every beats cycles, with sixteen
-    lanes in every cycle; registers without an operation hold. Reset: nothing is on its way.
+    lanes in every cycle; registers without an operation hold. Reset: the pipeline is empty.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -75,9 +77,9 @@ class NmcAlu(wiring.Component):
         m = Module()
         stages = self._config.nmc_latency
         valid = Signal(self.latency)  # bit i: a line came i + 1 cycles ago
-        came = Cat(self.valid, valid)
-        m.d.sync += valid.eq(came[: self.latency])
-        beats = Beats(m, count=self._config.nmc_beats, stages=stages, came=came)
+        valid_history = Cat(self.valid, valid)
+        m.d.sync += valid.eq(valid_history[: self.latency])
+        beats = Beats(m, count=self._config.nmc_beats, stages=stages, valid_history=valid_history)
         advance = Cat(beats.at(stage) for stage in range(stages))
         action = _Action(beats.held("action", self._decoded(m)))
         mask, old, new = (beats.split(name, getattr(self, name)) for name in ("mask", "old", "data"))
@@ -139,7 +141,7 @@ class _Lane(wiring.Component):
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
-        """Which half takes a float unit's result is known at the start and travels along."""
+        """The select of a float unit's result is decoded at the start and pipelined along."""
         m = Module()
         whole = self.mask.all()
         low_whole, high_whole = (self.mask.word_select(i, _LANE_BYTES // 2).all() for i in range(2))

@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .stages import register_places
+from .stages import register_stages
 
 Flags = data.StructLayout({"inexact": 1, "underflow": 1, "overflow": 1, "divide_by_zero": 1, "invalid": 1})
 """Exceptions of one operation, in the bit order of RISC-V's ``fflags``."""
@@ -53,13 +53,13 @@ FP16 = FloatFormat(exponent_bits=5, mantissa_bits=10)
 BF16 = FloatFormat(exponent_bits=8, mantissa_bits=7)
 FP32 = FloatFormat(exponent_bits=8, mantissa_bits=23)
 
-FORM_BITS = 2
+FORMAT_BITS = 2
 """Width of a format's number: a unit has up to four formats."""
 
 _GUARD_BITS = 3
 """Guard, round and sticky: enough to round a sum of two numbers correctly."""
 
-_Decided = data.StructLayout({"form": FORM_BITS, "nan": 1, "invalid": 1, "infinite": 1})
+_Decided = data.StructLayout({"form": FORMAT_BITS, "nan": 1, "invalid": 1, "infinite": 1})
 """What is known of the result before the addition: its format, and whether it is no finite number."""
 
 _COARSE_LEVEL = 3
@@ -103,14 +103,14 @@ class FloatUnit(wiring.Component):
     def __init__(self, *formats: FloatFormat, latency: int) -> None:
         if latency < 1:
             raise ValueError(f"latency of a float unit must be at least 1, not {latency}")
-        if not 1 <= len(formats) <= 1 << FORM_BITS:
-            raise ValueError(f"a float unit must have 1 to {1 << FORM_BITS} formats, not {len(formats)}")
+        if not 1 <= len(formats) <= 1 << FORMAT_BITS:
+            raise ValueError(f"a float unit must have 1 to {1 << FORMAT_BITS} formats, not {len(formats)}")
         self._formats, self._latency = formats, latency
         self._exponent_bits = max(form.exponent_bits for form in formats)
         self._mantissa_bits = max(form.mantissa_bits for form in formats)
         bits = max(form.bits for form in formats)
         super().__init__({
-            "advance": In(latency), "form": In(FORM_BITS), "compare": In(1), "larger": In(1), "a": In(bits),
+            "advance": In(latency), "form": In(FORMAT_BITS), "compare": In(1), "larger": In(1), "a": In(bits),
             "b": In(bits), "result": Out(bits), "flags": Out(Flags),
         })  # fmt: skip
 
@@ -129,7 +129,7 @@ class FloatUnit(wiring.Component):
             self._unpack, self._order, self._align, self._add,
             self._normalise_coarsely, self._normalise_finely, self._round, self._pack,
         )  # fmt: skip
-        registers, passed = register_places(_STEP_TIMES, self._latency), 0
+        registers, passed = register_stages(_STEP_TIMES, self._latency), 0
         state: Any = self
         for number, step in enumerate(steps, start=1):
             name = step.__name__.removeprefix("_")
@@ -154,14 +154,12 @@ class FloatUnit(wiring.Component):
 
         A minimum or maximum is the number of larger magnitude if its sign says so and it is not a NaN, else the other.
         """
-        number = data.StructLayout({
-            "mantissa": self._mantissa_bits, "exponent": self._exponent_bits, "sign": 1
-        })  # fmt: skip
-        most = _named(m, "most", self._most_exponent(state.form))
+        number = data.StructLayout({"mantissa": self._mantissa_bits, "exponent": self._exponent_bits, "sign": 1})
+        max_exponent_field = _named(m, "max_exponent_field", self._max_exponent_of(state.form))
         a, b = number(state.a), number(state.b)
-        a_nan = _named(m, "a_nan", (a.exponent == most) & a.mantissa.any())
-        b_nan = _named(m, "b_nan", (b.exponent == most) & b.mantissa.any())
-        both_infinite = (a.exponent == most) & (b.exponent == most) & ~a_nan & ~b_nan
+        a_nan = _named(m, "a_nan", (a.exponent == max_exponent_field) & a.mantissa.any())
+        b_nan = _named(m, "b_nan", (b.exponent == max_exponent_field) & b.mantissa.any())
+        both_infinite = (a.exponent == max_exponent_field) & (b.exponent == max_exponent_field) & ~a_nan & ~b_nan
         subtract = _named(m, "subtract", (a.sign ^ b.sign) & ~state.compare)
         no_sum = _named(m, "no_sum", both_infinite & subtract)
 
@@ -176,7 +174,7 @@ class FloatUnit(wiring.Component):
             decided.form.eq(state.form),
             decided.nan.eq(Mux(state.compare, a_nan & b_nan, a_nan | b_nan | no_sum)),
             decided.invalid.eq((a_nan & ~a.mantissa[-1]) | (b_nan & ~b.mantissa[-1]) | no_sum),
-            decided.infinite.eq(first.exponent == most),
+            decided.infinite.eq(first.exponent == max_exponent_field),
         ]
         return {
             "decided": decided.as_value(),
@@ -221,7 +219,7 @@ class FloatUnit(wiring.Component):
         """To nearest, ties to even, at the last place of the format.
 
         The hidden bit adds 1 to the exponent, as the top is where an addition's carry goes; a zero has no exponent.
-        A carry out of the mantissa increments the exponent by itself.
+        A carry out of the mantissa increments the exponent.
         """
         form = _Decided(state.decided).form
         total, hidden, lowest = state.total, state.total[-1], _GUARD_BITS + 1
@@ -232,14 +230,14 @@ class FloatUnit(wiring.Component):
             ups.append((guard & (sticky | total[place])).shift_left(place - lowest))
             inexact.append(guard | sticky)
         kept = Cat(total[lowest:-1], Mux(hidden, state.exponent, 0))
-        rounded = kept + Cat(self._by_form(form, ups) | Const(0, self._mantissa_bits), hidden)
-        return {**_same(state, "decided", "sign"), "rounded": rounded, "inexact": self._by_form(form, inexact)}
+        rounded = kept + Cat(self._by_format(form, ups) | Const(0, self._mantissa_bits), hidden)
+        return {**_same(state, "decided", "sign"), "rounded": rounded, "inexact": self._by_format(form, inexact)}
 
     def _pack(self, m: Module, state: Any) -> dict[str, Value]:
         """Puts what is not finite in place of the number, and the number into its format."""
         top, decided = self._mantissa_bits, _Decided(state.decided)
         finite = _named(m, "finite", ~(decided.nan | decided.infinite))
-        overflow = _named(m, "overflow", finite & (state.rounded[top:] >= self._most_exponent(decided.form)))
+        overflow = _named(m, "overflow", finite & (state.rounded[top:] >= self._max_exponent_of(decided.form)))
         special = Cat(Const(0, top - 1), decided.nan, Const(-1, self._exponent_bits))
         magnitude = _named(m, "magnitude", Mux(finite & ~overflow, state.rounded[: len(special)], special))
         sign = state.sign & ~decided.nan
@@ -250,7 +248,7 @@ class FloatUnit(wiring.Component):
             flags.overflow.eq(overflow),
             flags.inexact.eq(finite & (state.inexact | overflow)),
         ]
-        return {"result": self._by_form(decided.form, packed), "flags": flags.as_value()}
+        return {"result": self._by_format(decided.form, packed), "flags": flags.as_value()}
 
     def _unpacked(self, form: Value, bits: Value) -> Value:
         """A number in the common form: mantissa, exponent, sign."""
@@ -259,13 +257,13 @@ class FloatUnit(wiring.Component):
             right = Const(0, self._mantissa_bits - f.mantissa_bits)
             left = Const(0, self._exponent_bits - f.exponent_bits)
             candidates.append(Cat(right, bits[: f.bits - 1], left, bits[f.bits - 1]))
-        return self._by_form(form, candidates)
+        return self._by_format(form, candidates)
 
-    def _most_exponent(self, form: Value) -> Value:
+    def _max_exponent_of(self, form: Value) -> Value:
         """The exponent of infinities and NaNs."""
-        return self._by_form(form, [Const(f.max_exponent, self._exponent_bits) for f in self._formats])
+        return self._by_format(form, [Const(f.max_exponent, self._exponent_bits) for f in self._formats])
 
-    def _by_form(self, form: Value, candidates: Sequence[Value]) -> Value:
+    def _by_format(self, form: Value, candidates: Sequence[Value]) -> Value:
         """The candidate of the format with the number ``form``."""
         chosen = candidates[-1]
         for number, candidate in reversed(list(enumerate(candidates[:-1]))):

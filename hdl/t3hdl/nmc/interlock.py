@@ -41,10 +41,10 @@ class LineInterlock(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Marks of the request that enters, of the second one in the queue, and of the head."""
         m = Module()
-        marks = data.StructLayout({"head": 1, "flights": self._flights})
-        entering = Signal(marks)
-        second = Signal(marks)
-        behind = Signal(marks)
+        same_line = data.StructLayout({"head": 1, "flights": self._flights})
+        entering = Signal(same_line)
+        second = Signal(same_line)
+        behind = Signal(same_line)
         behind_moved = self._moved(behind.head, behind.flights)
         m.d.comb += [
             entering.head.eq(self.line == self.head),

@@ -8,7 +8,7 @@ from typing import Any
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
-from ..common.queues import AlternatingQueue
+from ..common.queues import PingPongQueue
 from ..config import T3Config
 from ..interface.layouts import LINE_BITS, LINE_BYTES, NEVER, NmcRequest, Op
 from ..interface.signatures import nmc_signature
@@ -43,7 +43,7 @@ class NmcUnit(wiring.Component):
     write_valid, write_line, write_data, write_mask : Out : pulse; writes the bytes that the mask enables.
     done_valid, done_tag, done_data, done_flags : Out : pulse, beside the write; the request with this tag is performed,
         with this line (new for updates, else old) and these exceptions (:data:`~t3hdl.nmc.float.Flags`).
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: ``latency`` = 2 + ``nmc_latency`` + beats - 1 cycles from the issue of the head to the write and done
     pulses; one more from the request's transfer into an empty queue. Throughput: one request every beats cycles on
@@ -63,7 +63,7 @@ class NmcUnit(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Queue, issue, a shift register of what is in flight, and the ALU that ends together with it."""
         m = Module()
-        m.submodules.queue = queue = AlternatingQueue(NmcRequest)
+        m.submodules.queue = queue = PingPongQueue(NmcRequest)
         m.submodules.alu = alu = self._alu
         wiring.connect(m, wiring.flipped(self.request), queue.i)
         head = queue.o.payload
@@ -111,7 +111,7 @@ class NmcUnit(wiring.Component):
         return m
 
     def _watch(
-        self, m: Module, interlock: LineInterlock, queue: AlternatingQueue, move: Value, flights: list[Any]
+        self, m: Module, interlock: LineInterlock, queue: PingPongQueue, move: Value, flights: list[Any]
     ) -> None:
         """The interlock sees what enters and leaves the queue, and the lines of the flights."""
         m.d.comb += [

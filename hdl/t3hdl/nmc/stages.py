@@ -3,7 +3,7 @@
 from itertools import combinations_with_replacement, pairwise
 
 
-def register_places(times: tuple[int, ...], registers: int) -> tuple[int, ...]:
+def register_stages(times: tuple[int, ...], registers: int) -> tuple[int, ...]:
     """After how many steps each register comes, the last one after all.
 
     ``times`` : how long each step takes beside the others. Of all places these have the shortest longest way from one

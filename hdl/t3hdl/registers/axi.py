@@ -29,7 +29,7 @@ class AxiLitePort(wiring.Component):
     -------
     axi_* : the AXI4-Lite subordinate; every output is a register.
     bus_*, response_* : the bus of :class:`~t3hdl.registers.registers.ControlRegisters`, from the requester's side.
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: ``latency`` cycles from the last of address and data to the response. Throughput: one access per 4 cycles.
     Reset: nothing is held.
@@ -60,9 +60,9 @@ class AxiLitePort(wiring.Component):
 
         write_there, read_there = aw_full & w_full & ~self.axi_bvalid, ar_full & ~self.axi_rvalid
 
-        def ask(whose: Any) -> list[Any]:
+        def grant_request(granted: Any) -> list[Any]:
             """Chosen before the request, as what the registers make of an address takes long."""
-            return [self.bus_address.eq(whose.address), self.bus_privileged.eq(whose.privileged)]
+            return [self.bus_address.eq(granted.address), self.bus_privileged.eq(granted.privileged)]
 
         m.d.comb += [
             self.bus_data.eq(w.data),
@@ -72,10 +72,10 @@ class AxiLitePort(wiring.Component):
             with m.State("CHOOSE"):
                 m.d.comb += self.idle.eq(~write_there & ~read_there)
                 with m.If(read_there & (read_next | ~write_there)):
-                    m.d.sync += [self.bus_write.eq(0), read_next.eq(0), self.bus_valid.eq(1), *ask(ar)]
+                    m.d.sync += [self.bus_write.eq(0), read_next.eq(0), self.bus_valid.eq(1), *grant_request(ar)]
                     m.next = "REQUEST"
                 with m.Elif(write_there & w.strobe.all()):
-                    m.d.sync += [self.bus_write.eq(1), read_next.eq(1), self.bus_valid.eq(1), *ask(aw)]
+                    m.d.sync += [self.bus_write.eq(1), read_next.eq(1), self.bus_valid.eq(1), *grant_request(aw)]
                     m.next = "REQUEST"
                 with m.Elif(write_there):
                     m.d.comb += take_write.eq(1)

@@ -4,16 +4,19 @@ from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, Module, Value
 from amaranth.lib import fifo, wiring
-from amaranth.lib.wiring import In
 
-from ..interface.signatures import AXI
+from ..interface.signatures import crossing_signature
 
 _DEPTH = 4
 """Entries per channel: one access is under way at a time, the rest hides the latency of the synchronisers."""
 
 _CHANNELS = {
-    "aw": ("addr", "prot"), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr", "prot"), "r": ("data", "resp"),
-}  # fmt: skip
+    "aw": ("addr", "prot"),
+    "w": ("data", "strb"),
+    "b": ("resp",),
+    "ar": ("addr", "prot"),
+    "r": ("data", "resp"),
+}
 _TO_HOST = ("b", "r")
 
 
@@ -35,11 +38,7 @@ class AxiLiteCrossing(wiring.Component):
     """
 
     def __init__(self) -> None:
-        super().__init__({
-            **{f"host_{name}": member for name, member in AXI.items()},
-            **{name: member.flip() for name, member in AXI.items()},
-            "host_clk": In(1), "host_rst": In(1),
-        })  # fmt: skip
+        super().__init__(crossing_signature())
 
     def elaborate(self, platform: Any) -> Module:
         """Host to unit: AW, W, AR; back: B, R."""

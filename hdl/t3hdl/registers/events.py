@@ -1,4 +1,4 @@
-"""What the registers remember of events: interrupts, refused writes, exception flags of the NMC units."""
+"""Sticky status: interrupts, refused writes, exception flags of the NMC units."""
 
 from typing import Any
 

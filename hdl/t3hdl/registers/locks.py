@@ -13,11 +13,11 @@ _Window = data.StructLayout({"first": 7, "end": 7})
 """Descriptors [first, end) of a context, as last armed."""
 
 _Owner = data.StructLayout({"valid": 1, "context": 4})
-"""Whose a range is."""
+"""Owner context of a range."""
 
 
 class ConfigurationLocks(wiring.Component):
-    """Judges CONTROL and the tables against what is armed, and follows the writes that are let through.
+    """Checks writes to CONTROL and the tables against the active contexts, and tracks accepted writes.
 
     Parameters
     ----------

@@ -8,8 +8,10 @@ from amaranth.lib import data, wiring
 
 from ..config import T3Config
 from ..interface import register_map as regs
-from ..interface.layouts import NEVER, Dtype
+from ..interface.layouts import NEVER, PROFILE_WAVEFRONTS, Dtype
 from ..interface.signatures import registers_signature
+from ..interface.words import WORD_BYTES
+from .addresses import BROADCAST, address_bits, bits_of, index_in, is_aligned, is_within
 from .events import EventRecord
 from .locks import ConfigurationLocks
 
@@ -34,13 +36,6 @@ class _Writes:
     hit_lock: Signal
 
 
-_BROADCAST = (
-    regs.CONTROL, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.DEBUG_SELECT,
-    regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR,
-)  # fmt: skip
-"""What the parts listen to (IRQ_*, LOCK and NMC_FLAGS stay here)."""
-
-
 class ControlRegisters(wiring.Component):
     """Decodes the bus, answers every request one cycle later, broadcasts good writes as ``config`` pulses.
 
@@ -54,11 +49,11 @@ class ControlRegisters(wiring.Component):
     config_valid, config : Out : pulse; a configuration write that every part decodes for itself.
     interrupt : Out(1) : an enabled bit of IRQ_STATUS is set.
     violations, violation, nmc_flags : In : events of this cycle. The other inputs: what other parts show.
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: a request taken at t has its response, and its ``config`` pulse, at t+1. Throughput: one request
     per two cycles. ``response_error`` and ``response_data`` mean nothing while ``response_valid`` is 0. Reset:
-    docs/hardware.md, "ControlRegisters", which also says which requests are errors.
+    docs/hardware/registers.md, which also says which requests are errors.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -79,7 +74,7 @@ class ControlRegisters(wiring.Component):
         tables = self._decode_tables(m)
         lock = Signal(regs.Lock, name="lock")
         m.d.comb += taken.eq(self.bus_valid & self.bus_ready)
-        writes = self._judge(m, taken, tables, locks, lock)
+        writes = self._check_write(m, taken, tables, locks, lock)
         stored = self._stored_registers(m, writes, lock)
         read_value, readable = self._read(m, self._readable(stored, events, locked_write), tables, stored)
 
@@ -89,13 +84,13 @@ class ControlRegisters(wiring.Component):
             self.idle.eq(~self.response_valid & ~events.busy),
             self.wake_at.eq(NEVER),
         ]
-        broadcast = Cat(good for address, good in writes.good.items() if address in _BROADCAST).any()
+        broadcast = Cat(good for address, good in writes.good.items() if address in BROADCAST).any()
         m.d.sync += [self.response_valid.eq(taken), self.config_valid.eq(broadcast)]
         with m.If(taken):
             m.d.sync += [
                 self.response_error.eq(Mux(self.bus_write, ~Cat(writes.good.values()).any(), ~readable)),
                 self.response_data.eq(Mux(self.bus_write, 0, read_value)),
-                self.config.address.eq(self.bus_address & _address_bits(self._config)),
+                self.config.address.eq(self.bus_address & address_bits(self._config)),
                 self.config.data.eq(self.bus_data),
             ]
         self._follow(m, writes, locks, events)
@@ -107,43 +102,54 @@ class ControlRegisters(wiring.Component):
 
     def _is_single(self) -> Value:
         """Whether the address may be that of a readable register of no table: these come first, 32 at most."""
-        return (self.bus_address[:3] == 0) & (self.bus_address[8:] == 0)
+        return is_aligned(self.bus_address) & (self.bus_address[bits_of(regs.RANGE) :] == 0)
 
     def _decode_tables(self, m: Module) -> _Tables:
         """Table addresses exist as far as this configuration reaches."""
         address, config = self.bus_address, self._config
-        aligned = address[:3] == 0
+        aligned = is_aligned(address)
         tables = _Tables(*(Signal(name=f"in_{name}") for name in _Tables.__dataclass_fields__))
-        small = address[3:7] < config.contexts
+        small = index_in(address, regs.QUOTA_STRIDE, regs.QUOTA_COUNT) < config.contexts
+        wf = index_in(address, regs.PROFILE_STRIDE, PROFILE_WAVEFRONTS)
         m.d.comb += [
             tables.range.eq(
                 aligned
-                & (address[7:] == regs.RANGE >> 7)
-                & (address[5:7] < config.ranges)  # four ranges at most, RANGE_STRIDE bytes each
-                & (address[3:5] < regs.RANGE_WORDS)
+                & is_within(address, regs.RANGE, regs.RANGE_COUNT * regs.RANGE_STRIDE)
+                & (index_in(address, regs.RANGE_STRIDE, regs.RANGE_COUNT) < config.ranges)
+                & (index_in(address, WORD_BYTES, regs.RANGE_STRIDE // WORD_BYTES) < regs.RANGE_WORDS)
             ),
-            tables.quota.eq(aligned & (address[7:] == regs.QUOTA >> 7) & small),
-            tables.context.eq(aligned & (address[7:] == regs.CONTEXT >> 7) & small),
-            tables.profile.eq(aligned & (address[9:] == regs.PROFILE >> 9) & (address[3:7] < config.wavefronts)),
+            tables.quota.eq(aligned & is_within(address, regs.QUOTA, regs.QUOTA_COUNT * regs.QUOTA_STRIDE) & small),
+            tables.context.eq(
+                aligned & is_within(address, regs.CONTEXT, regs.CONTEXT_COUNT * regs.CONTEXT_STRIDE) & small
+            ),
+            tables.profile.eq(
+                aligned
+                & is_within(address, regs.PROFILE, regs.PROFILE_COUNT * regs.PROFILE_STRIDE)
+                & (wf < config.wavefronts)
+            ),
             tables.descriptor.eq(
                 aligned
-                & (address[12:] == regs.DESCRIPTOR >> 12)
-                & (address[6:12] < config.descriptors)
-                & (address[3:6] < regs.DESCRIPTOR_WORDS)
+                & is_within(address, regs.DESCRIPTOR, regs.DESCRIPTOR_COUNT * regs.DESCRIPTOR_STRIDE)
+                & (index_in(address, regs.DESCRIPTOR_STRIDE, regs.DESCRIPTOR_COUNT) < config.descriptors)
+                & (index_in(address, WORD_BYTES, regs.DESCRIPTOR_STRIDE // WORD_BYTES) < regs.DESCRIPTOR_WORDS)
             ),
         ]
         return tables
 
-    def _judge(self, m: Module, taken: Value, tables: _Tables, locks: ConfigurationLocks, lock: data.View) -> _Writes:
+    def _check_write(
+        self, m: Module, taken: Value, tables: _Tables, locks: ConfigurationLocks, lock: data.View
+    ) -> _Writes:
         """What the write on the bus may do.
 
         A register's enable waits for what may refuse this very register, and not for the rest, which is slower.
         """
         singles = (address for address, access in regs.ACCESS.items() if "w" in access)
         addressed = {address: self._is(address) for address in singles} | {
-            regs.RANGE: tables.range, regs.QUOTA: tables.quota, regs.PROFILE: tables.profile,
+            regs.RANGE: tables.range,
+            regs.QUOTA: tables.quota,
+            regs.PROFILE: tables.profile,
             regs.DESCRIPTOR: tables.descriptor,
-        }  # fmt: skip
+        }
         locked = {address: lock.configuration for address in (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)} | {
             regs.RANGE: lock.configuration | locks.range_locked,
             regs.QUOTA: lock.configuration | locks.quota_locked,
@@ -153,7 +159,7 @@ class ControlRegisters(wiring.Component):
         allowed, hit_lock = Signal(), Signal()
         busy = self.maintenance | self.abort_busy
         refused = locked | {
-            regs.CONTROL: self._judge_control(m, allowed, locks, busy),
+            regs.CONTROL: self._check_control(m, allowed, locks, busy),
             regs.DEBUG_SELECT: ~self.init_done | busy,
         }
         m.d.comb += [
@@ -170,7 +176,7 @@ class ControlRegisters(wiring.Component):
         ]
         return _Writes(good=good, hit_lock=hit_lock)
 
-    def _judge_control(self, m: Module, allowed: Value, locks: ConfigurationLocks, busy: Value) -> Value:
+    def _check_control(self, m: Module, allowed: Value, locks: ConfigurationLocks, busy: Value) -> Value:
         """Whether a write of CONTROL is refused; and what it does otherwise."""
         control = locks.control
         actions = [control[name] for name in ("arm", "disarm", "abort", "quiesce", "resume")]
@@ -222,18 +228,20 @@ class ControlRegisters(wiring.Component):
             events.watchdog.eq(self.stuck.valid),
             events.error.eq(Cat(self.unmatched, self.over_count, self.over_total)),
             events.complete.eq(Cat(context.complete for context in self.context)),
-            *(getattr(events, name).eq(getattr(self, name))
-              for name in ("corrected", "uncorrectable", "abort_busy", "violations", "violation", "nmc_flags")),
-        ]  # fmt: skip
+            *(
+                getattr(events, name).eq(getattr(self, name))
+                for name in ("corrected", "uncorrectable", "abort_busy", "violations", "violation", "nmc_flags")
+            ),
+        ]
 
     def _read(self, m: Module, values: dict[int, Any], tables: _Tables, stored: dict[int, Any]) -> tuple[Value, Value]:
         """The value of the register at the bus address, and whether it can be read."""
         value, readable = Signal(64, name="read_value"), Signal()
-        with m.If(self._is_single()), m.Switch(self.bus_address[3:8]):
+        with m.If(self._is_single()), m.Switch(index_in(self.bus_address, WORD_BYTES, regs.RANGE // WORD_BYTES)):
             for address, register in values.items():
-                with m.Case(address >> 3):
+                with m.Case(address // WORD_BYTES):
                     m.d.comb += [readable.eq(1), value.eq(register)]
-        index = self.bus_address[3:7]
+        index = index_in(self.bus_address, regs.QUOTA_STRIDE, regs.QUOTA_COUNT)
         with m.If(tables.quota):
             m.d.comb += [readable.eq(1), value.eq(stored[regs.QUOTA][index])]
         with m.If(tables.context), m.Switch(index):
@@ -268,23 +276,6 @@ class ControlRegisters(wiring.Component):
             regs.TRIGGERS: self.triggers, regs.COMMAND_STALL: self.command_stall,
             regs.PEAK_READY: self.peak_ready, regs.DONE_MASK: self.done_mask, regs.POISONED: self.poisoned,
         }  # fmt: skip
-
-
-def _address_bits(config: T3Config) -> int:
-    """The bits that are 1 in some address that the parts listen to. The others of ``config`` are constants, which
-    makes the decoding of all parts shorter."""
-    tables = (
-        (regs.RANGE, config.ranges * regs.RANGE_STRIDE),
-        (regs.QUOTA, config.contexts * 8),
-        (regs.PROFILE, 64 * 8),
-        (regs.DESCRIPTOR, config.descriptors * regs.DESCRIPTOR_STRIDE),
-    )
-    bits = 0
-    for first, size in tables:
-        bits |= first | ((1 << (size - 1).bit_length()) - 8)  # a table begins at a multiple of its size
-    for address in _BROADCAST:
-        bits |= address
-    return bits
 
 
 def _capability(config: T3Config) -> dict[str, int]:

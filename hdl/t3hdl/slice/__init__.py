@@ -1,1 +1,1 @@
-"""The memory slice in front of each channel's DRAM scheduler: match, arbitrate, count."""
+"""The memory slice, per-channel front end of the DRAM scheduler: range match, arbitration, counting of updates."""

@@ -1,4 +1,4 @@
-"""Who goes to the DRAM queue: the arbiter of one channel, and the monitor that picks the GPU's threshold."""
+"""The arbiter of one channel's DRAM queue, and the occupancy monitor that selects the GPU's threshold."""
 
 import enum
 from typing import Any
@@ -16,14 +16,16 @@ from ..interface.signatures import monitor_signature
 Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read": 1, "comm_write": 1})
 """One bit per input queue of a slice."""
 
-ArbiterSettings = data.StructLayout({
-    **{name: regs.Arbiter[name].shape for name in ("mca", "fixed", "threshold", "burst")},
-    "patience": regs.Arbiter["starvation"].shape,  # cycles that communication waits beyond the first
-})  # fmt: skip
+ArbiterSettings = data.StructLayout(
+    {
+        **{name: regs.Arbiter[name].shape for name in ("mca", "fixed", "threshold", "burst")},
+        "wait_limit": regs.Arbiter["starvation"].shape,  # cycles that communication waits beyond the first
+    }
+)
 """The ARBITER register as the arbiter keeps it."""
 
 
-def patience_of(starvation: Value) -> Value:
+def wait_limit_of(starvation: Value) -> Value:
     """How many cycles communication waits beyond the first one if it may wait ``starvation`` cycles."""
     return Mux(starvation == 0, 0, starvation - 1)[: len(starvation)]
 
@@ -41,7 +43,7 @@ class StreamArbiter(wiring.Component):
     now : In : timestamp.
     offer : Out(Sources) : of each stream, the head whose turn it is, if it has one.
     comm : Out(1) : it is communication's turn, else compute's, whether there is room or not;
-        known later in the cycle than ``offer``.
+        arrives later in the cycle than ``offer``.
     free : Out(1) : there is room: the register is empty or being taken.
     granted, grant : Out(1), Out(Sources) : a head leaves its queue in this cycle; which one.
     wake_at : Out : when the wait of communication is over; ``NEVER`` without a wait, and after it if no head can go.
@@ -80,7 +82,7 @@ class StreamArbiter(wiring.Component):
         m.d.comb += [
             compute_wins.eq(compute & ~comm_wins),
             self.free.eq(~self.out_valid | self.out_ready),
-            # Whoever it is: without waiting for the choice.
+            # For either stream: independent of the selection, for timing.
             self.granted.eq(self.free & (compute | (comm & (~self.settings.mca | urgent | below)))),
         ]
         with m.If(self.granted):
@@ -97,15 +99,17 @@ class StreamArbiter(wiring.Component):
             is_write.eq(write & ~(read & last_kind)),
             self.offer[f"{stream}_write"].eq(is_write),
             self.offer[f"{stream}_read"].eq(read & ~is_write),
-            *(self.grant[f"{stream}_{kind}"].eq(wins & self.free & self.offer[f"{stream}_{kind}"])
-              for kind in ("read", "write")),
-        ]  # fmt: skip
+            *(
+                self.grant[f"{stream}_{kind}"].eq(wins & self.free & self.offer[f"{stream}_{kind}"])
+                for kind in ("read", "write")
+            ),
+        ]
         with m.If(wins & self.free):
             m.d.sync += last_kind.eq(is_write)
         return offered
 
     def _starvation(self, m: Module, comm: Signal, granted: Value) -> Signal:
-        """How long communication waits, and the burst that it may send then; returns whether it must go first.
+        """Starvation timer and burst counter of communication; returns whether communication has priority.
 
         The time is compared a cycle before it counts: as wide as it is, it would come too late for the choice.
         """
@@ -125,10 +129,10 @@ class StreamArbiter(wiring.Component):
             with m.Elif(overdue & (settings.burst != 0)):
                 m.d.comb += next_burst.eq(settings.burst - 1)
 
-        over = Mux(waiting, overdue | (self.now >= deadline), settings.patience == 0)
+        over = Mux(waiting, overdue | (self.now >= deadline), settings.wait_limit == 0)
         m.d.sync += [waiting.eq(waits), overdue.eq(waits & over), burst.eq(next_burst)]
-        with m.If(settings.mca & comm & ~waiting):  # also if it goes at once, which is known late
-            m.d.sync += deadline.eq(self.now + settings.patience)
+        with m.If(settings.mca & comm & ~waiting):  # also if it is granted at once: the grant arrives late in the cycle
+            m.d.sync += deadline.eq(self.now + settings.wait_limit)
         # Once it is over, it counts only where it leads to a grant: with a head to send and room behind the arbiter.
         m.d.comb += self.wake_at.eq(Mux(waiting & (~overdue | (comm & ~self.out_valid)), deadline, NEVER))
         return urgent
@@ -164,7 +168,7 @@ class OccupancyMonitor(wiring.Component):
     now : In : timestamp.
     measure : Out : slices count their grants.
     threshold, chosen : Out : the limit for communication; ``NO_LIMIT`` until it is chosen.
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is ``NEVER``.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: 6 + slices, from the end of the first stage to ``chosen``. Throughput: one choice per arm.
     Reset: off, thresholds 127, 30, 10, 5. Disarm turns it off and keeps the thresholds.
@@ -216,8 +220,12 @@ class OccupancyMonitor(wiring.Component):
         with m.If(control.arm | control.disarm):
             m.d.sync += [
                 state.eq(Mux(control.disarm, MonitorState.OFF, MonitorState.MEASURE)),
-                start.eq(self.now), total.eq(0), self.select.eq(0), self.chosen.eq(0), threshold.eq(NO_LIMIT),
-            ]  # fmt: skip
+                start.eq(self.now),
+                total.eq(0),
+                self.select.eq(0),
+                self.chosen.eq(0),
+                threshold.eq(NO_LIMIT),
+            ]
 
         # Idle: a cycle in which nothing moved repeats itself until an input changes.
         measuring = self.measure & ~first_stage_over

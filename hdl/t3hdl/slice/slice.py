@@ -1,4 +1,4 @@
-"""What stands before the DRAM scheduler of each memory channel: match, arbitrate, count."""
+"""Per-channel front end of the DRAM scheduler: range match, arbitration, counting of updates."""
 
 from typing import Any
 
@@ -7,13 +7,13 @@ from amaranth.lib import data, wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
 from ..common.choose import chosen
-from ..common.queues import AlternatingQueue
+from ..common.queues import PingPongQueue
 from ..common.range_table import RangeTable, find_range
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import MemoryRequest, Op
 from ..interface.signatures import slice_signature
-from .arbiter import ArbiterSettings, Sources, StreamArbiter, patience_of
+from .arbiter import ArbiterSettings, Sources, StreamArbiter, wait_limit_of
 from .token_queue import TokenQueue
 
 MatchedRequest = data.StructLayout({"request": MemoryRequest, "epoch": 2})
@@ -23,7 +23,7 @@ _SERVED_MAX = (1 << 24) - 1
 
 
 class MemorySlice(wiring.Component):
-    """One memory channel's part: passes two streams to the DRAM queue and counts the tracked updates as tokens.
+    """Front end of one memory channel: arbitrates two streams to the DRAM queue and counts tracked updates as tokens.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ class MemorySlice(wiring.Component):
     comm_seen : Out : communication was granted since arm.
     now : In : timestamp.
     config_valid, config : In : configuration writes (ranges, ARBITER, CONTROL).
-    corrected, uncorrectable : Out(1) : sticky; a token was put right; a token was lost or a range is damaged (it
+    corrected, uncorrectable : Out(1) : sticky; a token was corrected; a token was lost or a range is damaged (it
         matches nothing then). Cleared by a disarm.
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is the end of communication's wait.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is the end of communication's wait.
 
     Latency: 2 from an input to ``dram``; 1 from ``dram`` (or ``update_done``) to ``token``, and from an input to its
     refusal. Throughput: one request per cycle. Reset: empty, ready at once. Disarm empties all queues and keeps
@@ -80,24 +80,24 @@ class MemorySlice(wiring.Component):
         epoch = Signal(2)
         tokens = TokenQueue(depth=self._parameters.token_queue, protect=self._parameters.protect)
         m.submodules.tokens = ResetInserter(control.disarm)(tokens)
-        may_track, counting = self._count(m, control, table.ranges, epoch, tokens)
+        token_space, counting = self._count(m, control, table.ranges, epoch, tokens)
         heads, taking = self._enqueue(m, control, table.ranges)
-        arbiter = self._arbiter(m, control, heads, may_track)
+        arbiter = self._arbiter(m, control, heads, token_space)
 
         # The output register, whenever it is free, takes the head whose turn it is: nothing of it, if there is none.
-        sent = self.dram.valid & self.dram.ready
-        next_up = Signal(MatchedRequest)
+        transferred = self.dram.valid & self.dram.ready
+        next_request = Signal(MatchedRequest)
         compute, comm = (
             chosen(Cat(arbiter.offer[name] for name in names), [heads[name].payload for name in names])
             for names in (("compute_read", "compute_write"), ("comm_read", "comm_write"))
         )
-        m.d.comb += next_up.eq(Mux(arbiter.comm, comm, compute))
+        m.d.comb += next_request.eq(Mux(arbiter.comm, comm, compute))
         with m.If(arbiter.free):
             m.d.sync += [
                 self.dram.valid.eq(arbiter.granted),
-                self.dram.payload.eq(next_up.request),
+                self.dram.payload.eq(next_request.request),
                 self.dram.payload.stream.eq(arbiter.comm),
-                epoch.eq(next_up.epoch),
+                epoch.eq(next_request.epoch),
             ]
         with m.If(control.disarm):
             m.d.sync += [self.dram.valid.eq(0), self.dram.payload.eq(0), epoch.eq(0)]
@@ -106,15 +106,15 @@ class MemorySlice(wiring.Component):
 
         # Idle: the cycle after one in which something moved settles wait and burst of the arbiter; from then on every
         # cycle repeats itself until something moves, an input changes or the deadline comes.
-        moved = taking | arbiter.granted | sent | counting | self.config_valid
-        quiet, worse = Signal(), table.damaged | tokens.uncorrectable
+        moved = taking | arbiter.granted | transferred | counting | self.config_valid
+        no_activity, new_uncorrectable = Signal(), table.damaged | tokens.uncorrectable
         m.d.sync += [
-            quiet.eq(~moved),
+            no_activity.eq(~moved),
             self.corrected.eq((self.corrected | tokens.corrected) & ~control.disarm),
-            self.uncorrectable.eq((self.uncorrectable | worse) & ~control.disarm),
+            self.uncorrectable.eq((self.uncorrectable | new_uncorrectable) & ~control.disarm),
         ]
         fault = tokens.uncorrectable | (table.damaged & ~self.uncorrectable) | (tokens.corrected & ~self.corrected)
-        m.d.comb += [self.idle.eq(quiet & ~fault), self.wake_at.eq(arbiter.wake_at)]
+        m.d.comb += [self.idle.eq(no_activity & ~fault), self.wake_at.eq(arbiter.wake_at)]
         return m
 
     def _enqueue(self, m: Module, control: ControlPulses, ranges: Any) -> tuple[dict[str, Any], Value]:
@@ -122,7 +122,7 @@ class MemorySlice(wiring.Component):
         heads, taking = {}, []
         for name in Sources.members:
             port = getattr(self, name)
-            queue = AlternatingQueue(MatchedRequest)
+            queue = PingPongQueue(MatchedRequest)
             m.submodules[name] = ResetInserter(control.disarm)(queue)
             matched, foreign = self._match(m, name, port.payload, ranges)
             m.d.comb += [
@@ -137,7 +137,7 @@ class MemorySlice(wiring.Component):
         return heads, Cat(taking).any()
 
     def _refuse(self, m: Module, control: ControlPulses, name: str, taken: Value, foreign: Value) -> None:
-        """Gives what is taken at write port ``name`` back in the next cycle, if it is ``foreign``."""
+        """Returns a ``foreign`` request of write port ``name`` in the next cycle."""
         stream, port = name.removesuffix("_write"), getattr(self, name)
         answer = getattr(self, f"{stream}_refused")
         m.d.sync += getattr(self, f"{stream}_refused_valid").eq(taken & foreign & ~control.disarm)
@@ -155,7 +155,7 @@ class MemorySlice(wiring.Component):
             attributes = place.attributes
             updates = (item.op >= Op.STORE) & (item.op <= Op.MAX)
             m.d.comb += foreign.eq(place.foreign & (item.op != Op.READ))
-            with m.If(place.mine & item.tagged & updates):
+            with m.If(place.own & item.tagged & updates):
                 m.d.comb += [
                     request.tagged.eq(1),
                     request.op.eq(Mux(item.op == Op.STORE, attributes.op, item.op)),
@@ -164,16 +164,16 @@ class MemorySlice(wiring.Component):
                 ]
         return matched, foreign
 
-    def _arbiter(self, m: Module, control: ControlPulses, heads: dict[str, Any], may_track: Value) -> StreamArbiter:
+    def _arbiter(self, m: Module, control: ControlPulses, heads: dict[str, Any], token_space: Value) -> StreamArbiter:
         """The arbiter over the heads; a tracked head is eligible while a place for its token is free."""
         reset = dict(regs.RESET[regs.ARBITER])
-        settings = Signal(ArbiterSettings, init={"patience": max(reset.pop("starvation") - 1, 0), **reset})
+        settings = Signal(ArbiterSettings, init={"wait_limit": max(reset.pop("starvation") - 1, 0), **reset})
         changed, new = written(self.config_valid, self.config, regs.ARBITER), Signal(regs.Arbiter, name="new_settings")
         m.d.comb += new.eq(self.config.data)
         with m.If(changed):
             m.d.sync += [
                 *(settings[name].eq(new[name]) for name in reset),
-                settings.patience.eq(patience_of(new.starvation)),
+                settings.wait_limit.eq(wait_limit_of(new.starvation)),
             ]
         arbiter = StreamArbiter()
         m.submodules.arbiter = ResetInserter(control.disarm)(arbiter)
@@ -187,7 +187,7 @@ class MemorySlice(wiring.Component):
             arbiter.now.eq(self.now),
         ]
         for name, head in heads.items():
-            eligible = head.valid & (~head.payload.request.tagged | may_track)
+            eligible = head.valid & (~head.payload.request.tagged | token_space)
             m.d.comb += [arbiter.eligible[name].eq(eligible), head.ready.eq(arbiter.grant[name])]
         return arbiter
 
@@ -224,23 +224,23 @@ class MemorySlice(wiring.Component):
             queue.o.ready.eq(self.token.ready),
         ]
         # A place after what `dram` holds, too, without waiting for the sum.
-        may_track, place, reserved = Signal(), Signal(name="place"), queue.level + outstanding
+        token_space, place, reserved = Signal(), Signal(name="place"), queue.level + outstanding
         m.d.comb += [
             place.eq(reserved < depth),
-            may_track.eq(place & ~(tracked & (reserved == depth - 1))),
+            token_space.eq(place & ~(tracked & (reserved == depth - 1))),
         ]
-        return may_track, push | (self.token.valid & self.token.ready) | queue.uncorrectable
+        return token_space, push | (self.token.valid & self.token.ready) | queue.uncorrectable
 
     def _aborted(self, m: Module, control: ControlPulses) -> Signal:
-        """A bit per context: its updates are performed, but give no tokens any more."""
+        """One bit per aborted context: its updates are performed and produce no tokens."""
         aborted = Signal(self._parameters.contexts)
-        mine = (1 << control.context)[: len(aborted)]
+        context_bit = (1 << control.context)[: len(aborted)]
         with m.If(control.disarm):
             m.d.sync += aborted.eq(0)
         with m.Elif(control.abort):
-            m.d.sync += aborted.eq(aborted | mine)
+            m.d.sync += aborted.eq(aborted | context_bit)
         with m.Elif(control.arm):
-            m.d.sync += aborted.eq(aborted & ~mine)
+            m.d.sync += aborted.eq(aborted & ~context_bit)
         return aborted
 
     def _measure(self, m: Module, control: ControlPulses, granted: Value, comm_granted: Value) -> None:

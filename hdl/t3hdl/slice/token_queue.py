@@ -9,10 +9,10 @@ from amaranth.lib.wiring import In, Out
 from ..common.secded import check_bits, decode, encode
 from ..interface.layouts import COUNT_BITS, Token
 
-TileName = data.StructLayout({name: field.shape for name, field in Token if name != "n"})
+TileKey = data.StructLayout({name: field.shape for name, field in Token if name != "n"})
 """What a token says beside its count: tokens with the same name may become one."""
 
-_NAME_BITS, _TOKEN_BITS = TileName.size, Token.size
+_NAME_BITS, _TOKEN_BITS = TileKey.size, Token.size
 
 
 class TokenQueue(wiring.Component):
@@ -31,7 +31,7 @@ class TokenQueue(wiring.Component):
     Members
     -------
     push : In(1) : pulse; counts an update. Never while ``level`` is ``depth``: the pusher reserves the room beforehand.
-    tile : In(TileName) : of what.
+    tile : In(TileKey) : of what.
     o : Out(stream(Token)) : the oldest entry. The payload means nothing while ``o.valid`` is 0.
     level : Out : entries held.
     corrected, uncorrectable : Out(1) : the oldest entry had to be corrected, is being dropped.
@@ -48,7 +48,7 @@ class TokenQueue(wiring.Component):
         if depth < 2:
             raise ValueError(f"depth of a queue must be at least 2, not {depth}")
         super().__init__({
-            "push": In(1), "tile": In(TileName), "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)),
+            "push": In(1), "tile": In(TileKey), "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)),
             "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
         self._depth, self._protect = depth, protect

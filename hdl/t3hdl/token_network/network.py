@@ -1,5 +1,6 @@
 """From all slices to the tracker's banks: nodes that add tokens of one tile while they wait."""
 
+from types import SimpleNamespace
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -7,8 +8,10 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..common.choose import RoundRobin, chosen, lowest_bit
+from ..common.linked import Parts, connect, from_inside
 from ..common.queues import InputQueue
 from ..config import T3Config
+from ..interface.connections import links, links_from, links_to
 from ..interface.layouts import COUNT_BITS, NEVER, Token
 from ..interface.signatures import node_signature
 
@@ -27,7 +30,7 @@ class _NodeOutput(wiring.Component):
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
-        """The three steps of docs/hardware.md: move, grant, merge. A grant looks at no token: only a merge compares."""
+        """Move, grant, merge (docs/hardware/token_network.md). A grant looks at no token: only a merge compares."""
         m = Module()
         front, back, back_valid = self.o, Signal(Token, name="back"), Signal(name="back_valid")
         sums = [Signal(COUNT_BITS, name=f"sum_{i}") for i in range(len(self.head))]
@@ -160,13 +163,18 @@ class TokenNetwork(wiring.Component):
         config = self._config
         m.submodules.root = root = TokenNode(inputs=config.nodes, outputs=config.tracker_banks)
         still = [root.idle]
-        for k in range(config.nodes):
-            m.submodules[f"node_{k}"] = node = TokenNode(inputs=config.node_inputs, outputs=1)
-            for i in range(config.node_inputs):
-                wiring.connect(m, wiring.flipped(self.token_in[k * config.node_inputs + i]), node.token_in[i])
-            wiring.connect(m, node.token_out[0], root.token_in[k])
-            still += [node.idle, ~(node.token_out[0].valid & root.token_in[k].ready)]
-        for bank in range(config.tracker_banks):
-            wiring.connect(m, root.token_out[bank], wiring.flipped(self.token_out[bank]))
+        leaves = [TokenNode(inputs=config.node_inputs, outputs=1) for _ in range(config.nodes)]
+        found, own = links(config), from_inside(self)
+        parts: Parts = {
+            "leaf": leaves,
+            "root": [root],
+            "slice": [SimpleNamespace(token=stream) for stream in own.token_in],
+            "tracker": [SimpleNamespace(token=own.token_out)],
+        }
+        for k, leaf in enumerate(leaves):
+            m.submodules[f"node_{k}"] = leaf
+            connect(m, [*links_to(found, "leaf", k), *links_from(found, "leaf", k)], parts)
+            still += [leaf.idle, ~(leaf.token_out[0].valid & root.token_in[k].ready)]
+        connect(m, links_from(found, "root"), parts)
         m.d.comb += [self.idle.eq(Cat(*still).all()), self.wake_at.eq(NEVER)]
         return m

@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import lowest_bit, ones, sum_is
+from ..common.choose import lowest_bit, popcount, sum_equals
 from ..common.queues import InputQueue
 from ..config import T3Config
 from ..interface.layouts import COUNT_BITS, EventKind, Token
@@ -15,7 +15,7 @@ from .event_queue import Event, EventQueue
 from .live_slots import SlotDetail, SlotMatch
 from .tile_profile import TileLines
 
-TableWalk = data.StructLayout({"clear": 1, "purge": 1, "context": 4, "read": 1})
+TableSweep = data.StructLayout({"clear": 1, "purge": 1, "context": 4, "read": 1})
 """What the owner does with the table while no token is in the pipeline: ``clear`` writes a row of zeros; ``read`` reads
 a row; ``purge`` writes the row that was read a cycle before, without entries of ``context``."""
 
@@ -29,8 +29,8 @@ def row_layout(config: T3Config) -> data.StructLayout:
     return data.StructLayout({**MatchedToken.members, **read})
 
 
-ToldEvent = data.StructLayout({"valid": 1, "event": Event})
-"""Register E: what the token that was in R has to report."""
+EventStage = data.StructLayout({"valid": 1, "event": Event})
+"""Register E, the event stage: the event of the token that was in R."""
 
 
 class TrackerBank(wiring.Component):
@@ -54,13 +54,13 @@ class TrackerBank(wiring.Component):
     halt : In(1) : no token enters M.
     dropping, dropped : In : tokens of context ``dropped`` that enter M in this cycle are not counted.
     drained : Out(1) : no token is in M or R.
-    walk, write_row, read_row, cleared_marks : In : see :data:`TableWalk`; a purge also clears these mark bits.
+    walk, write_row, read_row, cleared_marks : In : see :data:`TableSweep`; a purge also clears these mark bits.
     way, entry : In, Out : an entry of the row that was read last; zeros if it is not valid.
-    allocated, freed : Out : an entry begins to be used; ways whose entries end to be.
+    allocated, freed : Out : an entry is allocated; ways whose entries are freed.
     counts, amount : Out : a token is counted, and its ``n``.
     unmatched, over_count : Out(1) : pulses; a token without a live chunk, a count above its threshold.
-    poison : Out(1) : pulse; a token of slot ``poison_slot`` met something damaged and was not counted.
-    corrected, uncorrectable : Out(1) : a stored word was put right, could not be.
+    poison : Out(1) : pulse; a token of slot ``poison_slot`` had an uncorrectable error and was not counted.
+    corrected, uncorrectable : Out(1) : a stored word was corrected, was uncorrectable.
     busy : Out(1) : something is in the pipeline.
 
     Latency: 4 cycles from ``token`` to ``event``. Throughput: one token per cycle. Reset: empty.
@@ -73,7 +73,7 @@ class TrackerBank(wiring.Component):
             "match": In(SlotMatch), "read": Out(1), "slot": Out(6), "detail": In(SlotDetail), "lines": In(TileLines),
             "event_valid": Out(1), "event": Out(Event), "event_taken": In(1),
             "quotas": In(5).array(16), "halt": In(1), "dropping": In(1), "dropped": In(4), "drained": Out(1),
-            "walk": In(TableWalk), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
+            "walk": In(TableSweep), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
             "way": In(4), "entry": Out(entry_layout(config)),
             "allocated": Out(1), "freed": Out(config.tracker_ways), "counts": Out(1), "amount": Out(10),
             "unmatched": Out(1), "over_count": Out(1),
@@ -89,8 +89,8 @@ class TrackerBank(wiring.Component):
         m.submodules.table = table = EntryTable(config=config)
         m.submodules.events = events = EventQueue(config=config)
         matched, row = Signal(MatchedToken, name="matched"), Signal(row_layout(config), name="row")
-        told = Signal(ToldEvent, name="told")
-        advance, takes, full = Signal(), Signal(), Signal()
+        event_stage = Signal(EventStage, name="event_stage")
+        advance, accepts_token, full = Signal(), Signal(), Signal()
 
         m.d.comb += [
             queue.i.payload.eq(self.token.payload),
@@ -98,27 +98,29 @@ class TrackerBank(wiring.Component):
             self.token.ready.eq(queue.i.ready & ~walk.clear),
             self.tile.eq(queue.o.payload),
             # An event in E has its place in the queue already. No sum: its carries would be in front of everything.
-            full.eq((events.level == config.event_queue) | ((events.level == config.event_queue - 1) & told.valid)),
+            full.eq(
+                (events.level == config.event_queue) | ((events.level == config.event_queue - 1) & event_stage.valid)
+            ),
             advance.eq(~row.valid | ~full),
             self.event_valid.eq(events.valid),
             self.event.eq(events.head),
-            events.push.eq(told.valid),
-            events.event.eq(told.event),
+            events.push.eq(event_stage.valid),
+            events.event.eq(event_stage.event),
             events.pop.eq(self.event_taken),
             queue.o.ready.eq(advance & ~self.halt),
-            takes.eq(queue.o.valid & queue.o.ready),
-            self.read.eq(takes),
+            accepts_token.eq(queue.o.valid & queue.o.ready),
+            self.read.eq(accepts_token),
             self.slot.eq(matched.slot),
             table.read.eq((advance & matched.valid) | walk.read),
             # By a register of the bank: `walk.read` comes late.
             table.read_row.eq(Mux(matched.valid, table_row(config, matched.token), self.read_row)),
             self.drained.eq(~matched.valid & ~row.valid),
-            self.busy.eq(queue.o.valid | matched.valid | row.valid | told.valid | events.level.any()),
+            self.busy.eq(queue.o.valid | matched.valid | row.valid | event_stage.valid | events.level.any()),
         ]
         dropped = self.dropping & (queue.o.payload.context == self.dropped)
         with m.If(advance):
-            m.d.sync += [matched.valid.eq(takes), row.valid.eq(matched.valid)]
-            with m.If(takes):
+            m.d.sync += [matched.valid.eq(accepts_token), row.valid.eq(matched.valid)]
+            with m.If(accepts_token):
                 m.d.sync += [
                     matched.token.eq(queue.o.payload),
                     matched.hit.eq(self.match.hit & ~dropped),
@@ -132,33 +134,35 @@ class TrackerBank(wiring.Component):
                     row.threshold.eq(self.lines.lines * self.detail.addends),
                     row.damaged.eq(self.detail.uncorrectable | self.lines.uncorrectable),
                 ]
-        looked_up = matched.valid & matched.hit
+        slot_read = matched.valid & matched.hit
         m.d.comb += [
             self.corrected.eq(
-                (looked_up & (self.detail.corrected | self.lines.corrected)) | table.corrected | events.corrected
+                (slot_read & (self.detail.corrected | self.lines.corrected)) | table.corrected | events.corrected
             ),
             self.uncorrectable.eq(
-                (looked_up & (self.detail.uncorrectable | self.lines.uncorrectable))
-                | table.bad_ways.any() | table.bad_marks | events.uncorrectable
+                (slot_read & (self.detail.uncorrectable | self.lines.uncorrectable))
+                | table.bad_ways.any()
+                | table.bad_marks
+                | events.uncorrectable
             ),
-        ]  # fmt: skip
-        self._update(m, row, row.valid & advance, table, told)
+        ]
+        self._update(m, row, row.valid & advance, table, event_stage)
         return m
 
-    def _update(self, m: Module, row: Any, update: Value, table: Any, told: Any) -> None:
+    def _update(self, m: Module, row: Any, update: Value, table: Any, event_stage: Any) -> None:
         """Counts the token in R: against its entry, else in a new one, else (no way left, or marked) for its chunk.
 
         What would happen with each way, and without one, is worked out while the tags are compared.
         """
         config, token = self._parameters, row.token
         found, marked, counted = Signal(), Signal(), Signal()
-        spill, damaged, tells = Signal(), Signal(), Signal(name="tells")
+        overflow, damaged, raises_event = Signal(), Signal(), Signal(name="raises_event")
         event = Signal(Event, name="new_event")
-        hits, free, ending, begun = (Signal(config.tracker_ways) for _ in range(4))
-        counts, ends, overs = self._grown(m, row, table.ways)
-        room = free.any() & self._may_use(token, table.ways)
-        alone, over = token.n == row.threshold, token.n > row.threshold
-        spills = marked | ~(alone | over | room)
+        hits, free, completed_ways, allocated_ways = (Signal(config.tracker_ways) for _ in range(4))
+        counts, reaches_threshold, exceeds_threshold = self._incremented(m, row, table.ways)
+        way_available = free.any() & self._below_quota(token, table.ways)
+        completes_alone, over = token.n == row.threshold, token.n > row.threshold
+        overflows = marked | ~(completes_alone | over | way_available)
         m.d.comb += [
             # `valid` is one bit more of the comparison, not a gate behind it.
             hits.eq(
@@ -167,94 +171,94 @@ class TrackerBank(wiring.Component):
             free.eq(~Cat(entry.valid for entry in table.ways)),
             found.eq(hits.any()),
             marked.eq((table.marks & self._mark(row)).any()),
-            ending.eq(hits & Cat(ends)),
+            completed_ways.eq(hits & Cat(reaches_threshold)),
             damaged.eq(row.damaged | table.bad_ways.any() | table.bad_marks),
             counted.eq(update & row.hit & ~damaged),
             self.poison.eq(update & row.hit & damaged),
-            begun.eq(Mux(~marked & ~alone & ~over & room, lowest_bit(free), 0)),
-            spill.eq(~found & spills),
+            allocated_ways.eq(Mux(~marked & ~completes_alone & ~over & way_available, lowest_bit(free), 0)),
+            overflow.eq(~found & overflows),
         ]
-        written = Mux(counted, hits | Mux(found, 0, begun), 0)
-        self._write(m, table, row, written, counted & spill, Mux(counted, ending, 0))
-        self._entries(m, row, table, counts, ends)
-        m.d.sync += told.valid.eq(tells)
+        written = Mux(counted, hits | Mux(found, 0, allocated_ways), 0)
+        self._write(m, table, row, written, counted & overflow, Mux(counted, completed_ways, 0))
+        self._entries(m, row, table, counts, reaches_threshold)
+        m.d.sync += event_stage.valid.eq(raises_event)
         with m.If(row.valid):
-            m.d.sync += told.event.eq(event)
+            m.d.sync += event_stage.event.eq(event)
         m.d.comb += [
-            tells.eq(counted & (ending.any() | (~found & (alone | spills)))),
-            event.kind.eq(Mux(spill, EventKind.OVERFLOW, EventKind.TILE)),
-            event.lines.eq(Mux(spill, token.n, row.threshold)),
+            raises_event.eq(counted & (completed_ways.any() | (~found & (completes_alone | overflows)))),
+            event.kind.eq(Mux(overflow, EventKind.OVERFLOW, EventKind.TILE)),
+            event.lines.eq(Mux(overflow, token.n, row.threshold)),
             *(event[field].eq(token[field]) for field in ("row", "col", "wf")),
             event.slot.eq(row.slot),
             self.unmatched.eq(update & ~row.hit & ~row.dropped),
-            self.over_count.eq(counted & Mux(found, (hits & Cat(overs)).any(), over & ~marked)),
-            self.allocated.eq(counted & ~found & begun.any()),
+            self.over_count.eq(counted & Mux(found, (hits & Cat(exceeds_threshold)).any(), over & ~marked)),
+            self.allocated.eq(counted & ~found & allocated_ways.any()),
             self.counts.eq(counted),
             self.amount.eq(token.n),
             self.poison_slot.eq(row.slot),
         ]
 
-    def _entries(self, m: Module, row: Any, table: Any, counts: list[Value], ends: list[Value]) -> None:
+    def _entries(self, m: Module, row: Any, table: Any, counts: list[Value], reaches_threshold: list[Value]) -> None:
         """What each way becomes if it is written: a valid one because the token is of its tile, any other to become
         that, so this does not wait for the tags.
 
-        What is written without a token in R, or because something is damaged, dies; without a token as zeros, so that
-        nothing is unknown.
+        An entry written without a token in R, or because of damage, becomes invalid; without a token it is 0, so that
+        no bit is undefined.
         """
         token = row.token
-        for entry, new, grown, ended in zip(table.ways, table.entries, counts, ends, strict=True):
+        for entry, new, grown, ended in zip(table.ways, table.entries, counts, reaches_threshold, strict=True):
             m.d.comb += [
                 new.valid.eq(row.valid & ~self.poison & ~(entry.valid & ended)),
                 new.tag.eq(Mux(row.valid, tag_of(self._parameters, token), 0)),
                 new.count.eq(Mux(row.valid, Mux(entry.valid, grown, token.n), 0)),
             ]
 
-    def _grown(self, m: Module, row: Any, ways: Any) -> tuple[list[Value], list[Value], list[Value]]:
+    def _incremented(self, m: Module, row: Any, ways: Any) -> tuple[list[Value], list[Value], list[Value]]:
         """For each way: its count with the token (at most all ones); whether that is the threshold; or above it."""
-        counts, ends, overs = [], [], []
+        counts, reaches_threshold, exceeds_threshold = [], [], []
         bits = self._parameters.tile_count_bits
         for w, entry in enumerate(ways):
             grown = Signal(max(bits, COUNT_BITS) + 1, name=f"grown_{w}")
             m.d.comb += grown.eq(entry.count + row.token.n)
             counts.append(Mux(grown[bits:].any(), -1, grown)[:bits])
-            ends.append(sum_is(entry.count, row.token.n, row.threshold))
-            overs.append(grown > row.threshold)
-        return counts, ends, overs
+            reaches_threshold.append(sum_equals(entry.count, row.token.n, row.threshold))
+            exceeds_threshold.append(grown > row.threshold)
+        return counts, reaches_threshold, exceeds_threshold
 
-    def _may_use(self, token: Any, ways: Any) -> Value:
+    def _below_quota(self, token: Any, ways: Any) -> Value:
         """Whether the token's context has fewer ways of the row than its quota: one term for every number of ways."""
-        used = ones(Cat(entry.valid & (entry.tag.context == token.context) for entry in ways))
+        used = popcount(Cat(entry.valid & (entry.tag.context == token.context) for entry in ways))
         above = [Cat(quota > n for n in range(len(ways))) for quota in self.quotas]
         return (Cat(used == n for n in range(len(ways))) & Array(above)[token.context]).any()
 
     def _mark(self, row: Any) -> Value:
         return (1 << row.descriptor)[: self._parameters.descriptors]
 
-    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, ending: Value) -> None:
+    def _write(self, m: Module, table: Any, row: Any, ways: Value, marks: Value, completed_ways: Value) -> None:
         """The write port of the table: the owner's walk, or the token in R with its ``ways`` and its mark.
 
-        Those in ``ending`` become free. Walk or token is told by `row.valid`, which is there before ``walk`` is.
-        Damaged words of the row are written in any case but a clean one. A lost entry makes its tile late for ever.
+        Those in ``completed_ways`` become free. `row.valid` selects sweep or token: it arrives before ``walk``.
+        Damaged words of the row are written in any case but a clean one. A tile whose entry is lost never completes.
         Lost mark bits become ones: lines are then counted for the chunk, which is right for every chunk.
         """
         config, walk = self._parameters, self.walk
-        mends, walks = Signal(), Signal()
-        dying = Signal(config.tracker_ways)
+        rewrites_damaged, walks = Signal(), Signal()
+        invalidated = Signal(config.tracker_ways)
         valid = Cat(entry.valid for entry in table.ways)
         purged = Cat(entry.valid & (entry.tag.context == walk.context) for entry in table.ways)
         kept = table.marks | table.bad_marks.replicate(config.descriptors)
         m.d.comb += [
             walks.eq(walk.clear | walk.purge),
-            mends.eq(walk.purge | self.poison),
-            dying.eq(Mux(mends, table.bad_ways, 0) | Mux(walk.purge, purged, 0)),
+            rewrites_damaged.eq(walk.purge | self.poison),
+            invalidated.eq(Mux(rewrites_damaged, table.bad_ways, 0) | Mux(walk.purge, purged, 0)),
             table.write_row.eq(Mux(row.valid, table_row(config, row.token), self.write_row)),
-            table.write_ways.eq(Mux(walk.clear, -1, dying | ways)),
-            table.write_marks.eq(walks | marks | (mends & table.bad_marks)),
+            table.write_ways.eq(Mux(walk.clear, -1, invalidated | ways)),
+            table.write_marks.eq(walks | marks | (rewrites_damaged & table.bad_marks)),
             table.new_marks.eq(
                 Mux(walk.clear, 0, Mux(walk.purge, kept & ~self.cleared_marks, kept | Mux(marks, self._mark(row), 0)))
             ),
-            self.freed.eq((valid & dying) | ending),
+            self.freed.eq((valid & invalidated) | completed_ways),
         ]
-        looked = Array(table.ways)[self.way]
-        with m.If((self.way < config.tracker_ways) & looked.valid & ~(table.bad_ways >> self.way)[0]):
-            m.d.comb += self.entry.eq(looked)
+        selected = Array(table.ways)[self.way]
+        with m.If((self.way < config.tracker_ways) & selected.valid & ~(table.bad_ways >> self.way)[0]):
+            m.d.comb += self.entry.eq(selected)

@@ -1,4 +1,4 @@
-"""What is counted of every live chunk, and the pulses that say so."""
+"""Line counters of the live chunks, and the completion pulses."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ class ChunkCounters(wiring.Component):
         config, event = self._parameters, self.event
         window, bits = config.chunk_window, config.chunk_count_bits
         m.submodules.expected = expected = Ram(bits, depth=window, latency=0, protect=config.protect)
-        m.submodules.left = left = Ram(bits, depth=window, latency=0, protect=config.protect)
+        m.submodules.remaining = remaining = Ram(bits, depth=window, latency=0, protect=config.protect)
         fresh, overflow, complete = (
             Signal(window, name=name, attrs=dict(CHECKED)) for name in ("fresh", "overflow", "complete")
         )
@@ -63,43 +63,47 @@ class ChunkCounters(wiring.Component):
         # One bit more than either: set if more lines come than are left.
         after = Signal(max(bits, len(event.lines)) + 1, name="after")
         bit, load_bit, counted = Signal(window), Signal(window), Signal(window)
-        is_fresh, spilled, was_spilled, was_complete, is_rest, finished = (Signal() for _ in range(6))
+        is_fresh, overflowed_now, was_overflowed, was_complete, is_last, finished = (Signal() for _ in range(6))
         m.d.comb += [
             expected.write.eq(load_bit.any()),
             expected.write_row.eq(self.load.slot),
             expected.write_data.eq(self.load.expected),
             expected.read.eq(self.event_valid),
             expected.read_row.eq(event.slot),
-            left.write.eq(counted.any()),
-            left.write_row.eq(event.slot),
-            left.write_data.eq(after),
-            left.read.eq(self.event_valid & ~is_fresh),
-            left.read_row.eq(event.slot),
+            remaining.write.eq(counted.any()),
+            remaining.write_row.eq(event.slot),
+            remaining.write_data.eq(after),
+            remaining.read.eq(self.event_valid & ~is_fresh),
+            remaining.read_row.eq(event.slot),
             # All that is expected is left if nothing was counted since the load.
-            before.eq(Mux(is_fresh, expected.data, left.data)),
+            before.eq(Mux(is_fresh, expected.data, remaining.data)),
             after.eq(before - event.lines),
             bit.eq(1 << event.slot),
             load_bit.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
             is_fresh.eq((fresh & bit).any()),
-            was_spilled.eq((overflow & bit).any()),
+            was_overflowed.eq((overflow & bit).any()),
             was_complete.eq((complete & bit).any()),
-            spilled.eq(event.kind == EventKind.OVERFLOW),
-            self.corrected.eq(expected.corrected | left.corrected),
-            self.uncorrectable.eq(expected.uncorrectable | left.uncorrectable),
+            overflowed_now.eq(event.kind == EventKind.OVERFLOW),
+            self.corrected.eq(expected.corrected | remaining.corrected),
+            self.uncorrectable.eq(expected.uncorrectable | remaining.uncorrectable),
             self.poison.eq(self.event_valid & (self.uncorrectable | (self.damaged & bit).any())),
             self.poison_slot.eq(event.slot),
             counted.eq(Mux(self.event_valid & ~self.poison, bit, 0)),
-            # Both are compared at once: whether the slot is fresh is known late.
-            is_rest.eq(Mux(is_fresh, expected.data == event.lines, left.data == event.lines)),
-            finished.eq(self.event_valid & ~self.poison & ~was_complete & is_rest),
+            # Both are compared in parallel: `fresh` arrives late.
+            is_last.eq(Mux(is_fresh, expected.data == event.lines, remaining.data == event.lines)),
+            finished.eq(self.event_valid & ~self.poison & ~was_complete & is_last),
             self.busy.eq(self.tile_done_valid | self.chunk_done_valid),
         ]
-        self._flags(m, load_bit, (
-            (fresh, (fresh & ~counted) | load_bit),
-            (overflow, (overflow | Mux(self.event_valid & spilled, bit, 0)) & ~load_bit),
-            (complete, (complete | Mux(finished, bit, 0)) & ~load_bit),
-        ))  # fmt: skip
-        is_tile = self.event_valid & ~spilled
+        self._flags(
+            m,
+            load_bit,
+            (
+                (fresh, (fresh & ~counted) | load_bit),
+                (overflow, (overflow | Mux(self.event_valid & overflowed_now, bit, 0)) & ~load_bit),
+                (complete, (complete | Mux(finished, bit, 0)) & ~load_bit),
+            ),
+        )
+        is_tile = self.event_valid & ~overflowed_now
         m.d.sync += [
             self.tile_done_valid.eq(is_tile),
             self.tiles.eq(self.tiles + is_tile),
@@ -107,11 +111,11 @@ class ChunkCounters(wiring.Component):
         ]
         with m.If(self.event_valid):
             m.d.sync += [
-                self.overflowed.eq(self.overflowed + (spilled & ~was_spilled)),
+                self.overflowed.eq(self.overflowed + (overflowed_now & ~was_overflowed)),
                 self.over_total.eq(self.over_total | (~self.poison & (was_complete | after[-1]))),
                 *(self.tile_done[field].eq(event[field]) for field in TileDone.members),
                 self.chunk_done.slot.eq(event.slot),
-                self.chunk_done.overflowed.eq(was_spilled | spilled),
+                self.chunk_done.overflowed.eq(was_overflowed | overflowed_now),
             ]
         return m
 

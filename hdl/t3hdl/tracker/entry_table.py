@@ -11,7 +11,7 @@ from ..config import T3Config
 
 
 def tag_layout(config: T3Config) -> data.StructLayout:
-    """The part of a tile's key that its place in the table does not tell."""
+    """The part of a tile's key that the set index does not imply."""
     return data.StructLayout({
         "context": 4, "epoch": 2, "wf": 4,
         "row": 12 - config.row_index_bits, "col": 12 - config.column_index_bits,
@@ -57,7 +57,7 @@ class EntryTable(wiring.Component):
     read, read_row : In : the row is at ``ways`` and ``marks`` from the next cycle on, until the next read.
     ways : Out(entry).array(tracker_ways) : valid, tag, count.
     marks : Out(descriptors)
-    corrected : Out(1) : a bit of the row was put right.
+    corrected : Out(1) : a bit of the row was corrected.
     bad_ways, bad_marks : Out : words of the row that could not be corrected.
     write_row : In : row of the writes below; a read in the same cycle sees them.
     write_ways, entries : In : one enable per way, and what is written there.
@@ -84,9 +84,12 @@ class EntryTable(wiring.Component):
         depth, protect = self._parameters.sets_per_bank, self._parameters.protect
         m.submodules[name] = column = Ram(value.shape(), depth=depth, write_through=True, protect=protect)
         m.d.comb += [
-            column.write.eq(enable), column.write_row.eq(self.write_row), column.write_data.eq(value),
-            column.read.eq(self.read), column.read_row.eq(self.read_row),
-        ]  # fmt: skip
+            column.write.eq(enable),
+            column.write_row.eq(self.write_row),
+            column.write_data.eq(value),
+            column.read.eq(self.read),
+            column.read_row.eq(self.read_row),
+        ]
         return column
 
     def elaborate(self, platform: Any) -> Module:

@@ -1,4 +1,4 @@
-"""The event queue of a tracker bank: what it reports waits, and lines of one chunk are added up meanwhile."""
+"""The event queue of a tracker bank: events wait, and lines of one chunk slot are accumulated."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class EventQueue(wiring.Component):
     Parameters
     ----------
     config : gives the depth ``event_queue``, and ``protect``: check bits beside every entry; an entry that cannot be
-        corrected is dropped when it becomes the oldest, so what it says is never counted. An entry with one wrong bit
+        corrected is dropped when it becomes the oldest, so its lines are never counted. An entry with one wrong bit
         is not added to any more.
 
     Members
@@ -58,7 +58,7 @@ class EventQueue(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """A shift register whose first entry is the head: neither the output nor a comparison waits for a pointer.
 
-        Whether the head leaves is known late: what becomes of the queue is worked out for both cases.
+        The pop arrives late: the next state is computed for both cases.
         """
         m = Module()
         width = Event.size + (check_bits(Event.size) if self._protect else 0)
@@ -117,9 +117,12 @@ class EventQueue(wiring.Component):
         m.d.comb += [
             total.eq(held.lines + self.event.lines),
             fits.eq(
-                (self.level > k) & (held.kind == EventKind.OVERFLOW) & (held.slot == self.event.slot)
-                & ~total[LINES_BITS] & sound
+                (self.level > k)
+                & (held.kind == EventKind.OVERFLOW)
+                & (held.slot == self.event.slot)
+                & ~total[LINES_BITS]
+                & sound
             ),
             change.lines.eq(held.lines ^ total),
-        ]  # fmt: skip
+        ]
         return fits, entry ^ self._stored(change.as_value())

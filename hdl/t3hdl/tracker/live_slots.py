@@ -1,4 +1,4 @@
-"""The chunks that are live: which one does a tile belong to?"""
+"""The live chunks, and the match of a tile against them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import lowest_index, sum_is
+from ..common.choose import lowest_index, sum_equals
 from ..common.ram import Ram
 from ..common.state_parity import CHECKED
 from ..config import T3Config
@@ -26,25 +26,25 @@ _Sum = data.StructLayout({"row0": 13, "row1": 13, "col0": 13, "col1": 13, "key":
 _TOP = Const(0, 1)
 
 
-def summand_of_slot(load: Any) -> Value:
+def compare_operand_of_slot(load: Any) -> Value:
     """The summand of a slot."""
     key = (64 - Cat(load.context, load.epoch))[:7]
     return Cat(*((4096 - bound)[:13] for bound in (load.row0, load.row1, load.col0, load.col1)), key)
 
 
-def _tile_side(tile: Any) -> Value:
+def _compare_operand_of_tile(tile: Any) -> Value:
     """The summand of a tile."""
     return Cat(tile.row, _TOP, tile.row, _TOP, tile.col, _TOP, tile.col, _TOP, tile.context, tile.epoch, _TOP)
 
 
-def _holds(bound: Value, side: Value) -> Value:
+def _contains_tile(bound: Value, side: Value) -> Value:
     """Whether the slot with this summand holds the tile with that one."""
     slot, tile = data.View(_Sum, bound), data.View(_Sum, side)
     row0, row1, col0, col1 = ((slot[name] + tile[name])[12] for name in ("row0", "row1", "col0", "col1"))
-    return row0 & ~row1 & col0 & ~col1 & sum_is(slot.key, tile.key, Const(64, 7))
+    return row0 & ~row1 & col0 & ~col1 & sum_equals(slot.key, tile.key, Const(64, 7))
 
 
-def _belongs(bound: Value, context: Value) -> Value:
+def _context_matches(bound: Value, context: Value) -> Value:
     """Whether the slot with this summand is one of ``context``."""
     key = data.View(_Sum, bound).key
     return (key + context)[:4] == 0
@@ -62,7 +62,7 @@ class LiveSlots(wiring.Component):
     load_valid, load : In : pulse; writes slot ``load.slot``.
     retire, retired : In : pulse; slots of context ``retired`` become invalid. A load of the same cycle wins.
     finish, finished : In : pulse; the chunk of slot ``finished`` is complete, the slot becomes invalid likewise.
-    tile : In(Token).array(banks) : the tiles in question.
+    tile : In(Token).array(banks) : the tiles to be matched.
     match : Out(SlotMatch).array(banks) : the lowest slot that holds the tile, in the same cycle.
     slot : In(6).array(banks) : a slot that was loaded.
     detail : Out(SlotDetail).array(banks) : of that slot, in the same cycle.
@@ -94,12 +94,15 @@ class LiveSlots(wiring.Component):
             Signal(_Sum.size, name=f"bounds_{s}", reset_less=not self._protect, attrs=dict(CHECKED))
             for s in range(self._window)
         ]
-        of_context = Cat(self.retire & _belongs(bound, self.retired) for bound in bounds)
+        of_context = Cat(self.retire & _context_matches(bound, self.retired) for bound in bounds)
         retired = (of_context | Mux(self.finish, 1 << self.finished, 0))[: self._window] & valid
-        m.d.comb += [loaded.eq(summand_of_slot(self.load)), slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0))]
+        m.d.comb += [
+            loaded.eq(compare_operand_of_slot(self.load)),
+            slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
+        ]
         m.d.sync += valid.eq((valid & ~retired & ~slot) | Mux(self.load.valid, slot, 0))
-        for bound, mine in zip(bounds, slot, strict=True):
-            with m.If(mine):
+        for bound, register in zip(bounds, slot, strict=True):
+            with m.If(register):
                 m.d.sync += bound.eq(loaded)
         if self._protect:
             parity = Signal(self._window, attrs=dict(CHECKED))
@@ -111,15 +114,18 @@ class LiveSlots(wiring.Component):
             side, hits = Signal(_Sum.size, name=f"side_{b}"), Signal(self._window, name=f"hits_{b}")
             m.submodules[f"details_{b}"] = details = Ram(_Detail, depth=self._window, latency=0, protect=self._protect)
             m.d.comb += [
-                side.eq(_tile_side(tile)),
-                hits.eq(valid & ~self.damaged & Cat(_holds(bound, side) for bound in bounds)),
+                side.eq(_compare_operand_of_tile(tile)),
+                hits.eq(valid & ~self.damaged & Cat(_contains_tile(bound, side) for bound in bounds)),
                 match.hit.eq(hits.any()),
                 match.slot.eq(lowest_index(hits)),
-                details.write.eq(slot.any()), details.write_row.eq(self.load.slot),
+                details.write.eq(slot.any()),
+                details.write_row.eq(self.load.slot),
                 details.write_data.addends.eq(self.load.addends),
                 details.write_data.descriptor.eq(self.load.descriptor),
-                details.read.eq(1), details.read_row.eq(self.slot[b]),
+                details.read.eq(1),
+                details.read_row.eq(self.slot[b]),
                 *(self.detail[b][name].eq(details.data[name]) for name in ("addends", "descriptor")),
-                self.detail[b].corrected.eq(details.corrected), self.detail[b].uncorrectable.eq(details.uncorrectable),
-            ]  # fmt: skip
+                self.detail[b].corrected.eq(details.corrected),
+                self.detail[b].uncorrectable.eq(details.uncorrectable),
+            ]
         return m

@@ -19,7 +19,7 @@ TileLines = data.StructLayout({"lines": 16, "corrected": 1, "uncorrectable": 1})
 
 
 def profile_name(token: Any) -> Value:
-    """The name under which the profile knows the tile of a token: bottom, right, wf."""
+    """Profile index of a token's tile: bottom, right, wf."""
     return Cat(token.wf, token.right, token.bottom)
 
 
@@ -72,12 +72,15 @@ class TileProfile(wiring.Component):
             known, damaged = Signal(name=f"known_{b}"), Signal(name=f"damaged_{b}")
             is_written = written.bit_select(name, 1)
             m.d.comb += [
-                table.write.eq(write), table.write_row.eq(row), table.write_data.eq(self.config.data),
-                table.read.eq(self.read[b] & is_written), table.read_row.eq(name),
+                table.write.eq(write),
+                table.write_row.eq(row),
+                table.write_data.eq(self.config.data),
+                table.read.eq(self.read[b] & is_written),
+                table.read_row.eq(name),
                 found.lines.eq(Mux(known, table.data, 0)),
                 found.corrected.eq(known & table.corrected),
                 found.uncorrectable.eq((known & table.uncorrectable) | damaged),
-            ]  # fmt: skip
+            ]
             with m.If(self.read[b]):
                 m.d.sync += [known.eq(is_written), damaged.eq(self.damaged)]
         return m

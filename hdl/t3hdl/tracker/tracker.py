@@ -1,4 +1,4 @@
-"""The tracker: counts the updates of every tile and chunk, and says once when one is complete."""
+"""The tracker: counts the updates of every tile and chunk, and reports each completion once."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signa
 from amaranth.lib import wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.choose import RoundRobin, chosen, ones
-from ..common.state_parity import guarded_state
+from ..common.choose import RoundRobin, chosen, popcount
+from ..common.state_parity import add_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.signatures import tracker_signature
@@ -46,14 +46,14 @@ class Tracker(wiring.Component):
     debug_data : Out(64) : :data:`~t3hdl.interface.register_map.DebugData`, the entry that DEBUG_SELECT named.
     updates, tiles : Out : updates counted, tiles completed, since the last disarm.
     poison_valid, poison_slot : Out : pulse; the count of this slot can no longer be trusted.
-    corrected, uncorrectable : Out(1) : sticky; a stored bit was put right, could not be. Cleared by a disarm.
-    idle, wake_at : Out : rule 5 of docs/hardware.md; ``wake_at`` is the end of an abort.
+    corrected, uncorrectable : Out(1) : sticky; an error was corrected, was uncorrectable. Cleared by a disarm.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is the end of an abort.
 
     Latency: 7 cycles from ``token`` to ``tile_done`` in an empty bank. Throughput: one token per bank and cycle; one
     event per cycle, which is a finished tile, or tokens without an entry, added up per bank and chunk while they wait.
     Reset: 0; ``init_done`` after sets / banks cycles. A disarm does the same and keeps profile and quotas.
 
-    What ``protect`` finds broken beyond repair is never counted: the tile and the chunk complete late or never. A wrong
+    A count with an uncorrectable error is dropped: the tile and the chunk complete late or never. A wrong
     bit in a register that has only a part in a parity poisons every slot.
     """
 
@@ -75,7 +75,7 @@ class Tracker(wiring.Component):
         """With ``protect`` a parity watches the registers that have no check bits of their own."""
         damaged = Signal(name="state_damaged")
         m = self._parts(damaged)
-        return guarded_state(m, platform, damaged) if self._parameters.protect else m
+        return add_state_parity(m, platform, damaged) if self._parameters.protect else m
 
     def _parts(self, damaged: Signal) -> Module:
         """Profile and quotas stay outside the part that a disarm resets."""
@@ -110,9 +110,11 @@ class Tracker(wiring.Component):
         for part in (slots, counters):
             core.d.comb += [part.load_valid.eq(loads), part.load.eq(self.load)]
         core.d.comb += [
-            slots.retire.eq(removes), slots.retired.eq(control.context),
-            slots.finish.eq(counters.chunk_done_valid), slots.finished.eq(counters.chunk_done.slot),
-        ]  # fmt: skip
+            slots.retire.eq(removes),
+            slots.retired.eq(control.context),
+            slots.finish.eq(counters.chunk_done_valid),
+            slots.finished.eq(counters.chunk_done.slot),
+        ]
         self._maintain(core, control, maintenance, banks)
         drained = self._count_events(core, banks, counters)
         damage = profile.damaged | quotas.damaged
@@ -121,11 +123,11 @@ class Tracker(wiring.Component):
         return m
 
     def _maintain(self, m: Module, control: ControlPulses, walker: Maintenance, banks: list[TrackerBank]) -> None:
-        """Sweeps and debug reads; dropping what an abort leaves under way."""
-        look = written(self.config_valid, self.config, regs.DEBUG_SELECT)
+        """Sweeps and debug reads; dropping of tokens that are in flight after an abort."""
+        debug_read = written(self.config_valid, self.config, regs.DEBUG_SELECT)
         walker.take(m, control)
         m.d.comb += [
-            walker.look.eq(look),
+            walker.debug_read.eq(debug_read),
             walker.select.eq(self.config.data),
             walker.drained.eq(Cat(bank.drained for bank in banks).all()),
             walker.now.eq(self.now),
@@ -142,23 +144,26 @@ class Tracker(wiring.Component):
                 bank.read_row.eq(walker.read_row),
                 bank.write_row.eq(walker.write_row),
                 bank.cleared_marks.eq(walker.marks),
-                bank.way.eq(walker.looked.way),
+                bank.way.eq(walker.selected_entry.way),
             ]
         debug = Signal(regs.DebugData)
         rows = self._parameters.sets_per_bank
-        with m.If(look):
+        with m.If(debug_read):
             m.d.sync += debug.eq(0)
         with m.Elif(walker.found):
             m.d.sync += debug.ready.eq(1)
-            with m.Switch(walker.looked.bank & (len(banks) - 1)):
+            with m.Switch(walker.selected_entry.bank & (len(banks) - 1)):
                 for b, bank in enumerate(banks):
                     tag = bank.entry.tag
-                    row, col = tile_of(self._parameters, tag, b, walker.looked.row)
-                    with m.Case(b), m.If(bank.entry.valid & (walker.looked.row < rows)):
+                    row, col = tile_of(self._parameters, tag, b, walker.selected_entry.row)
+                    with m.Case(b), m.If(bank.entry.valid & (walker.selected_entry.row < rows)):
                         m.d.sync += [
-                            debug.valid.eq(1), debug.row.eq(row), debug.col.eq(col), debug.count.eq(bank.entry.count),
+                            debug.valid.eq(1),
+                            debug.row.eq(row),
+                            debug.col.eq(col),
+                            debug.count.eq(bank.entry.count),
                             *(debug[name].eq(tag[name]) for name in ("context", "epoch", "wf")),
-                        ]  # fmt: skip
+                        ]
         m.d.comb += self.debug_data.eq(debug)
 
     def _count_events(self, m: Module, banks: list[TrackerBank], counters: ChunkCounters) -> Signal:
@@ -183,16 +188,16 @@ class Tracker(wiring.Component):
         """Collects what ``protect`` finds; returns whether that changes something in the next cycle."""
         m.submodules.faults = faults = TrackerFaults(config=self._parameters)
         parts: list[Any] = [*banks, counters]
-        for met, part in zip(faults.met, parts, strict=True):
-            m.d.comb += [met.valid.eq(part.poison), met.slot.eq(part.poison_slot)]
+        for slot_error, part in zip(faults.slot_error, parts, strict=True):
+            m.d.comb += [slot_error.valid.eq(part.poison), slot_error.slot.eq(part.poison_slot)]
         m.d.comb += [
             faults.damaged.eq(slots.damaged | counters.damaged),
             faults.lost.eq(lost),
             faults.corrected.eq(Cat(part.corrected for part in parts).any()),
             faults.uncorrectable.eq(damage | Cat(part.uncorrectable for part in parts).any()),
             faults.loading.eq(Mux(counters.load_valid, 1 << self.load.slot, 0)),
-            self.corrected.eq(faults.ever_corrected),
-            self.uncorrectable.eq(faults.ever_uncorrectable),
+            self.corrected.eq(faults.corrected_sticky),
+            self.uncorrectable.eq(faults.uncorrectable_sticky),
             self.poison_valid.eq(faults.poison_valid),
             self.poison_slot.eq(faults.poison_slot),
         ]
@@ -214,7 +219,7 @@ class Tracker(wiring.Component):
         m.d.sync += [
             begun.eq(Cat(bank.allocated for bank in banks)),
             ended.eq(Cat(bank.freed for bank in banks)),
-            self.entries.eq(self.entries + ones(begun) - ones(ended)),
+            self.entries.eq(self.entries + popcount(begun) - popcount(ended)),
             self.peak_entries.eq(Mux(higher, self.entries, self.peak_entries)),
             self.unmatched.eq(self.unmatched | Cat(bank.unmatched for bank in banks).any()),
             self.over_count.eq(self.over_count | Cat(bank.over_count for bank in banks).any()),
@@ -222,7 +227,7 @@ class Tracker(wiring.Component):
         ]
 
     def _counted(self, banks: list[TrackerBank]) -> Value:
-        """Lines that the banks count. Which of them do is known late: the sums of two banks are there before."""
+        """Lines that the banks count. The select arrives late: the sums of two banks are computed before it."""
         alone = [Mux(bank.counts, bank.amount, 0) for bank in banks]
         pairs = zip(banks[::2], banks[1::2], alone[::2], alone[1::2], strict=False)  # none of a single bank
         both = [Mux(a.counts & b.counts, a.amount + b.amount, x | y) for a, b, x, y in pairs]

@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..common.broadcast import written
-from ..common.parity import keep
+from ..common.parity import write_with_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import ConfigWrite
@@ -48,7 +48,7 @@ class WayQuotas(wiring.Component):
                 continue
             register = Signal(5, name=f"ways_{c}", init=_AFTER_RESET)
             write = written(self.config_valid, self.config, regs.QUOTA + 8 * c)
-            good = keep(m, register, write=write, value=source.ways, protect=self._parameters.protect)
+            good = write_with_parity(m, register, write=write, value=source.ways, protect=self._parameters.protect)
             m.d.comb += ways.eq(Mux(good, register, 0))
             sound.append(good)
         m.d.comb += self.damaged.eq(~Cat(sound).all())

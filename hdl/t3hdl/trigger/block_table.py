@@ -1,4 +1,4 @@
-"""Counts the finished tiles of every block, and says once that a block is ready."""
+"""Counts the complete tiles of every block, and reports each ready block once."""
 
 import enum
 from typing import Any
@@ -34,12 +34,12 @@ class BlockOp(enum.IntEnum):
 
 _Entry = data.StructLayout({"count": 16, "fired": 1})
 _StageA = data.StructLayout({"op": BlockOp, "slot": 6, "row": 12, "col": 12, "block": 6})
-_Whose = data.StructLayout({"dma": 1, "descriptor": 6, "context": 4})
+_Owner = data.StructLayout({"dma": 1, "descriptor": 6, "context": 4})
 _StageB = data.StructLayout({
     "op": BlockOp, "slot": 6, "block": 6, "row": 12, "col": 12, "last_block_row": 6, "last_block_col": 6,
-    "tiles": data.ArrayLayout(16, 4), "whose": _Whose,
+    "tiles": data.ArrayLayout(16, 4), "owner": _Owner,
 })  # fmt: skip
-_StageC = data.StructLayout({"op": BlockOp, "slot": 6, "block": 6, "inside": 1, "tiles": 16, "whose": _Whose})
+_StageC = data.StructLayout({"op": BlockOp, "slot": 6, "block": 6, "inside": 1, "tiles": 16, "owner": _Owner})
 
 
 class BlockTable(wiring.Component):
@@ -60,8 +60,8 @@ class BlockTable(wiring.Component):
     ready_offered : Out(1) : 1 whenever ``ready_valid`` is, and by registers alone.
     scanned_valid, scanned : Out : pulse; a scan looks at the block.
     scanning, busy : Out(1) : a scan, an operation is in the pipeline.
-    faults : Out(chunk_window) : pulse; a word about the slot is beyond repair: its blocks mean nothing any more.
-    corrected : Out(1) : a word holds a wrong bit that is put right.
+    faults : Out(chunk_window) : pulse; a word of the slot has an uncorrectable error: its blocks are invalid.
+    corrected : Out(1) : a single-bit error of a word is corrected.
 
     Latency: 3 cycles from an operation to ``ready``. Throughput: one operation per cycle. Reset: pipeline empty; the
     tables are undefined, a slot is cleared before it is loaded.
@@ -92,19 +92,26 @@ class BlockTable(wiring.Component):
         m.d.comb += [
             op.eq(Mux(self.tile_valid, BlockOp.TILE, self.walk_op)),
             slot.eq(Mux(self.tile_valid, self.tile.slot, self.walk_slot)),
-            places.write.eq(self.load), places.write_row.eq(self.load_slot), places.write_data.eq(self.load_places),
-            places.read.eq(_reads(op)), places.read_row.eq(slot),
-            entries.read.eq(_reads(b.op)), entries.read_row.eq(Cat(b.block[: self._block_bits], b.slot)),
-        ]  # fmt: skip
+            places.write.eq(self.load),
+            places.write_row.eq(self.load_slot),
+            places.write_data.eq(self.load_places),
+            places.read.eq(_reads(op)),
+            places.read_row.eq(slot),
+            entries.read.eq(_reads(b.op)),
+            entries.read_row.eq(Cat(b.block[: self._block_bits], b.slot)),
+        ]
         m.d.sync += [to.op.eq(self._unless_dropped(of)) for to, of in ((a, op), (b, a.op), (c, b.op))]
         with m.If(op != BlockOp.NONE):
             m.d.sync += [
-                a.slot.eq(slot), a.row.eq(self.tile.row), a.col.eq(self.tile.col), a.block.eq(self.walk_block),
-            ]  # fmt: skip
+                a.slot.eq(slot),
+                a.row.eq(self.tile.row),
+                a.col.eq(self.tile.col),
+                a.block.eq(self.walk_block),
+            ]
         with m.If(a.op != BlockOp.NONE):
             self._locate(m, a, b, places.data)
         with m.If(b.op != BlockOp.NONE):
-            self._judge(m, b, c)
+            self._compare(m, b, c)
         self._count(m, c, entries)
         m.d.comb += [
             self.busy.eq(Cat(stage.op != BlockOp.NONE for stage in (a, b, c)).any()),
@@ -135,16 +142,16 @@ class BlockTable(wiring.Component):
         m.d.sync += [
             b.slot.eq(a.slot),
             *(b[field].eq(places[field]) for field in ("last_block_row", "last_block_col", "tiles")),
-            *(b.whose[field].eq(places[field]) for field in _Whose.members),
+            *(b.owner[field].eq(places[field]) for field in _Owner.members),
         ]
 
-    def _judge(self, m: Module, b: Any, c: Any) -> None:
+    def _compare(self, m: Module, b: Any, c: Any) -> None:
         """Stage B: whether the block lies in the chunk, and how many tiles it has there."""
         edges = Cat(b.row == b.last_block_row, b.col == b.last_block_col)
         m.d.sync += [
             c.inside.eq((b.row <= b.last_block_row) & (b.col <= b.last_block_col)),
             c.tiles.eq(b.tiles[edges]),
-            *(c[field].eq(b[field]) for field in ("slot", "block", "whose")),
+            *(c[field].eq(b[field]) for field in ("slot", "block", "owner")),
         ]
 
     def _count(self, m: Module, c: Any, entries: Ram) -> None:
@@ -159,18 +166,18 @@ class BlockTable(wiring.Component):
             entries.write.eq((c.op != BlockOp.NONE) & (c.op != BlockOp.SCAN)),
             entries.write_row.eq(Cat(c.block[: self._block_bits], c.slot)),
             entries.write_data.eq(following),
-            self.ready_valid.eq(((tile & c.whose.dma) | flush) & counts),
+            self.ready_valid.eq(((tile & c.owner.dma) | flush) & counts),
             self.ready_offered.eq((c.op == BlockOp.TILE) | (c.op == BlockOp.FLUSH)),
             self.ready.slot.eq(c.slot),
             self.ready.block.eq(c.block),
             self.ready.by_chunk.eq(flush),
-            self.ready_context.eq(c.whose.context),
+            self.ready_context.eq(c.owner.context),
             self.scanned_valid.eq(c.op == BlockOp.SCAN),
             self.scanned.waits.eq(open_block & counts),
             self.scanned.block.eq(c.block),
             self.scanned.expected.eq(c.tiles),
             self.scanned.seen.eq(entry.count),
-            *(self.scanned[field].eq(c.whose[field]) for field in ("descriptor", "context")),
+            *(self.scanned[field].eq(c.owner[field]) for field in ("descriptor", "context")),
         ]
         with m.If(c.op != BlockOp.CLEAR):
             m.d.comb += [

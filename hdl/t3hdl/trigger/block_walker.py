@@ -1,4 +1,4 @@
-"""Steps through the blocks of one slot: to clear them, to fire what an overflow left unfired, or to look at them."""
+"""Steps through the blocks of one slot: to clear them, to fire the blocks left by an overflow, or to scan them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which chunks are done and which are poisoned, as the registers show it."""
+"""Status bits of the descriptors: done and poisoned."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import index_of, lowest_bit
+from ..common.choose import lowest_bit, one_hot_index
 from ..config import T3Config
 
 
@@ -20,8 +20,8 @@ class ChunkProgress(wiring.Component):
     Members
     -------
     arm, first, descriptors : In : pulse; descriptors [first, first + descriptors) begin anew.
-    finished : In(chunk_window) : pulse; the chunk in this slot is done. One bit at most.
-    spoilt : In(chunk_window) : pulse; the chunks in these slots are poisoned. One bit at most without ``protect``.
+    newly_done : In(chunk_window) : pulse; the chunk in this slot is done. One bit at most.
+    newly_poisoned : In(chunk_window) : pulse; slots that become poisoned. One bit at most without ``protect``.
     aborted : In(chunk_window) : pulse; what the other pulses say of these slots does not count.
     numbers : In(6).array(chunk_window) : the descriptor of each slot.
     chunks_done : Out(7) : chunks done, modulo 128.
@@ -34,7 +34,7 @@ class ChunkProgress(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "arm": In(1), "first": In(6), "descriptors": In(7),
-            "finished": In(config.chunk_window), "spoilt": In(config.chunk_window),
+            "newly_done": In(config.chunk_window), "newly_poisoned": In(config.chunk_window),
             "aborted": In(config.chunk_window),
             "numbers": In(6).array(config.chunk_window),
             "chunks_done": Out(7), "done_mask": Out(64), "poisoned": Out(64), "busy": Out(1),
@@ -44,17 +44,17 @@ class ChunkProgress(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """What is kept by an arm, and the bits of this cycle."""
         m = Module()
-        window, kept = Signal(64), Signal(64)
+        window, unaffected = Signal(64), Signal(64)
         m.d.comb += [
             window.eq((~0 << self.first) & ~(~0 << (self.first + self.descriptors))),
-            kept.eq(~(window & self.arm.replicate(64))),
+            unaffected.eq(~(window & self.arm.replicate(64))),
         ]
-        due, counts = self._due(m)
-        with m.If((self.finished & ~self.aborted).any()):  # known late: the sum is ready by then
+        to_report, counts = self._to_report(m)
+        with m.If((self.newly_done & ~self.aborted).any()):  # arrives late: the sum is computed before it
             m.d.sync += self.chunks_done.eq(self.chunks_done + 1)
         m.d.sync += [
-            self.done_mask.eq((self.done_mask & kept) | self._bit_of(self.finished, ~self.aborted)),
-            self.poisoned.eq((self.poisoned & kept) | self._bit_of(lowest_bit(due), counts)),
+            self.done_mask.eq((self.done_mask & unaffected) | self._bit_of(self.newly_done, ~self.aborted)),
+            self.poisoned.eq((self.poisoned & unaffected) | self._bit_of(lowest_bit(to_report), counts)),
         ]
         return m
 
@@ -63,18 +63,18 @@ class ChunkProgress(wiring.Component):
 
         Whether it counts comes late, and is no part of the way to the number.
         """
-        bit = (1 << Array(self.numbers)[index_of(slot)])[:64]
+        bit = (1 << Array(self.numbers)[one_hot_index(slot)])[:64]
         return bit & (slot & counts).any().replicate(64)
 
-    def _due(self, m: Module) -> tuple[Value, Value]:
+    def _to_report(self, m: Module) -> tuple[Value, Value]:
         """The poisoned chunks that are not in ``poisoned``, but for an abort; those of them that count.
 
         Only an error found within can poison several at a time.
         """
         if not self._protect:
-            return self.spoilt, ~self.aborted
-        left = Signal(len(self.spoilt))
-        due, counts = left | self.spoilt, left | (self.spoilt & ~self.aborted)
+            return self.newly_poisoned, ~self.aborted
+        left = Signal(len(self.newly_poisoned))
+        to_report, counts = left | self.newly_poisoned, left | (self.newly_poisoned & ~self.aborted)
         m.d.comb += self.busy.eq(left.any())
-        m.d.sync += left.eq(counts & ~lowest_bit(due))
-        return due, counts
+        m.d.sync += left.eq(counts & ~lowest_bit(to_report))
+        return to_report, counts

@@ -6,13 +6,13 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import RoundRobin, index_of
+from ..common.choose import RoundRobin, one_hot_index
 from ..common.ram import Ram
 from ..config import T3Config
 from ..interface.layouts import LINE_BITS, DmaCommand
 from .ready_lists import ReadyBlock
 
-CommandPlan = data.StructLayout({
+CommandTemplate = data.StructLayout({
     "row0": 12, "col0": 12, "row_shift": 4, "col_shift": 4, "row_blocks_log": 4,
     "whole_rows": 12, "rows_left": 12, "whole_cols": 12, "cols_left": 12,
     "base": LINE_BITS, "peer_base": LINE_BITS, "pitch": 16, "peer": 8, "op": 3, "dtype": 2, "context": 4, "epoch": 2,
@@ -33,24 +33,24 @@ class CommandIssuer(wiring.Component):
 
     Members
     -------
-    load, load_slot, load_plan : In : pulse; writes the plan of a slot that has no ready block.
-    eligible : In(contexts) : contexts with a ready block, and leave to issue it.
+    load, load_slot, load_template : In : pulse; writes the template of a slot that has no ready block.
+    eligible : In(contexts) : contexts with a ready block and credit.
     pop, oldest : Out(contexts), In(ReadyBlock) : pulse; the oldest block of the context.
     poisoned : In(chunk_window) : slots whose blocks are dropped.
     abort, abort_context : In : pulse; a block of this context is dropped.
     command : Out(stream(DmaCommand))
     issue, issue_slot, issue_context : Out : pulse; a block becomes the command, unless its context is aborted.
-    waits : Out(1) : no block is on its way.
+    waits : Out(1) : no block is in flight.
     waiting : Out(1) : nothing will change without a pulse or a transfer.
-    faults : Out(chunk_window) : pulse; the plan of the slot is beyond repair, its block is dropped.
-    corrected : Out(1) : a word holds a wrong bit that is put right.
+    faults : Out(chunk_window) : pulse; the template of the slot has an uncorrectable error, its block is dropped.
+    corrected : Out(1) : a single-bit error of a word is corrected.
 
     Latency: 3 cycles from ``eligible`` to ``command``. Throughput: one command per 3 cycles. Reset: empty.
     """
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
-            "load": In(1), "load_slot": In(6), "load_plan": In(CommandPlan),
+            "load": In(1), "load_slot": In(6), "load_template": In(CommandTemplate),
             "eligible": In(config.contexts), "pop": Out(config.contexts), "oldest": In(ReadyBlock),
             "poisoned": In(config.chunk_window),
             "abort": In(1), "abort_context": In(4),
@@ -65,19 +65,24 @@ class CommandIssuer(wiring.Component):
         """FETCH the oldest ready block, LOOKUP its slot's plan, BUILD the command."""
         m = Module()
         m.submodules.turn = turn = RoundRobin(requesters=self._contexts)
-        m.submodules.plans = plans = Ram(CommandPlan, depth=self._window, protect=self._protect)
+        m.submodules.templates = templates = Ram(CommandTemplate, depth=self._window, protect=self._protect)
         block, context, winner = Signal(ReadyBlock), Signal(4), Signal(4)
         free, lost, aborted = Signal(), Signal(), Signal()
         m.d.comb += [
-            plans.write_row.eq(self.load_slot), plans.write_data.eq(self.load_plan), plans.write.eq(self.load),
-            plans.read_row.eq(block.slot),
-            turn.requests.eq(self.eligible), turn.take.eq(self.waits), winner.eq(index_of(turn.grant)),
+            templates.write_row.eq(self.load_slot),
+            templates.write_data.eq(self.load_template),
+            templates.write.eq(self.load),
+            templates.read_row.eq(block.slot),
+            turn.requests.eq(self.eligible),
+            turn.take.eq(self.waits),
+            winner.eq(one_hot_index(turn.grant)),
             self.pop.eq(Mux(self.waits, turn.grant, 0)),
             free.eq(~self.command.valid | self.command.ready),
             aborted.eq(self.abort & (self.abort_context == context)),
-            lost.eq(plans.uncorrectable | self.poisoned.bit_select(block.slot, 1)),
-            self.issue_slot.eq(block.slot), self.issue_context.eq(context),
-        ]  # fmt: skip
+            lost.eq(templates.uncorrectable | self.poisoned.bit_select(block.slot, 1)),
+            self.issue_slot.eq(block.slot),
+            self.issue_context.eq(context),
+        ]
         with m.If(self.command.ready):
             m.d.sync += self.command.valid.eq(0)
         with m.FSM(name="issuer"):
@@ -88,7 +93,7 @@ class CommandIssuer(wiring.Component):
                     with m.If(~(self.abort & (self.abort_context == winner))):
                         m.next = "LOOKUP"
             with m.State("LOOKUP"):
-                m.d.comb += plans.read.eq(1)
+                m.d.comb += templates.read.eq(1)
                 m.next = "BUILD"
                 with m.If(aborted):
                     m.next = "FETCH"
@@ -96,22 +101,22 @@ class CommandIssuer(wiring.Component):
                 m.d.comb += [
                     self.waiting.eq(self.command.valid & ~lost),
                     self.issue.eq(free & ~lost),
-                    self.faults.eq(Mux(plans.uncorrectable, 1 << block.slot, 0)),
-                    self.corrected.eq(plans.corrected),
+                    self.faults.eq(Mux(templates.uncorrectable, 1 << block.slot, 0)),
+                    self.corrected.eq(templates.corrected),
                 ]
                 with m.If(self.issue):
                     m.d.sync += [
                         self.command.valid.eq(~aborted),
-                        self.command.payload.eq(self._command(m, block, plans.data)),
+                        self.command.payload.eq(self._command(m, block, templates.data)),
                     ]
                 with m.If(free | lost | aborted):
                     m.next = "FETCH"
         return m
 
-    def _command(self, m: Module, block: Any, plan: Any) -> Any:
+    def _command(self, m: Module, block: Any, template: Any) -> Any:
         """The command of one block; a block at the chunk's edge is cut to the chunk."""
         command = Signal(DmaCommand, name="built")
-        log = plan.row_blocks_log
+        log = template.row_blocks_log
         row, col = (block.block & ~(~0 << log))[:6], block.block >> log
 
         def extent(number: Value, whole: Value, left: Value, shift: Value) -> Value:
@@ -120,13 +125,13 @@ class CommandIssuer(wiring.Component):
             return Mux(others.any(), 1 << shift, left)[:12]
 
         m.d.comb += [
-            command.row.eq(plan.row0 + (row << plan.row_shift)),
-            command.col.eq(plan.col0 + (col << plan.col_shift)),
-            command.rows.eq(extent(row, plan.whole_rows, plan.rows_left, plan.row_shift)),
-            command.cols.eq(extent(col, plan.whole_cols, plan.cols_left, plan.col_shift)),
+            command.row.eq(template.row0 + (row << template.row_shift)),
+            command.col.eq(template.col0 + (col << template.col_shift)),
+            command.rows.eq(extent(row, template.whole_rows, template.rows_left, template.row_shift)),
+            command.cols.eq(extent(col, template.whole_cols, template.cols_left, template.col_shift)),
             command.by_chunk.eq(block.by_chunk),
             *(command[field].eq(0) for field in ("reserved", "reserved2", "reserved3")),
-            *(command[field].eq(plan[field]) for field in (
+            *(command[field].eq(template[field]) for field in (
                 "base", "peer_base", "pitch", "peer", "op", "dtype", "context", "epoch", "descriptor",
             )),
         ]  # fmt: skip

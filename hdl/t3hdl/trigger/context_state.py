@@ -1,4 +1,4 @@
-"""What the trigger knows of each context: its window of descriptors, chunks in use, commands not yet done."""
+"""State per context: window of descriptors, chunks in use, outstanding commands."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.kept_register import KeptRegister, kept_register
+from ..common.protected_register import ProtectedRegister, protected_register
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import ContextStatus
@@ -37,8 +37,8 @@ class ContextState(wiring.Component):
     credit : Out(contexts) : may give a command.
     working : Out(1) : some context has commands that are not done.
     status : Out(ContextStatus).array(contexts)
-    broken : Out(contexts) : pulse; the record is beyond repair. The context stands still until a disarm.
-    corrected : Out(1) : a record holds a wrong bit that is put right.
+    uncorrectable_error : Out(contexts) : pulse; of the record. The context is stopped until a disarm.
+    corrected : Out(1) : a single-bit error of a record is corrected.
 
     Latency: 1. Throughput: one of each pulse per cycle; an abort wins, but for the commands. Reset: 0.
     """
@@ -55,20 +55,24 @@ class ContextState(wiring.Component):
             "loadable": Out(config.contexts), "following": Out(6).array(config.contexts),
             "credit": Out(config.contexts), "working": Out(1),
             "status": Out(ContextStatus).array(config.contexts),
-            "broken": Out(config.contexts), "corrected": Out(1),
+            "uncorrectable_error": Out(config.contexts), "corrected": Out(1),
         })  # fmt: skip
         self._contexts, self._protect = config.contexts, config.protect
 
     def elaborate(self, platform: Any) -> Module:
         """One record per context; the pulses say which one they are about."""
         m = Module()
-        records = [kept_register(m, _State, name=f"context_{c}", protect=self._protect) for c in range(self._contexts)]
+        records = [
+            protected_register(m, _State, name=f"context_{c}", protect=self._protect) for c in range(self._contexts)
+        ]
         for c, record in enumerate(records):
             state = record.value
             self._update(m, c, record)
             m.d.comb += [
                 self.loadable[c].eq(
-                    state.armed & (state.following != state.end) & (state.slots < self.quota[c].slots)
+                    state.armed
+                    & (state.following != state.end)
+                    & (state.slots < self.quota[c].slots)
                     & ~record.uncorrectable
                 ),
                 self.following[c].eq(state.following),
@@ -79,30 +83,34 @@ class ContextState(wiring.Component):
                 *(self.status[c][field].eq(state[field]) for field in _State.members),
                 self.status[c].complete.eq(state.armed & (state.following == state.end) & (state.slots == 0)),
                 self.status[c].ready.eq(self.ready[c]),
-            ]  # fmt: skip
+            ]
         m.d.comb += [
             self.working.eq(Cat(record.value.outstanding.any() for record in records).any()),
-            self.broken.eq(Cat(record.uncorrectable for record in records)),
+            self.uncorrectable_error.eq(Cat(record.uncorrectable for record in records)),
             self.corrected.eq(Cat(record.corrected for record in records).any()),
         ]
         return m
 
-    def _update(self, m: Module, c: int, record: KeptRegister) -> None:
+    def _update(self, m: Module, c: int, record: ProtectedRegister) -> None:
         """What the pulses of this cycle do to context ``c``."""
         state, following = record.value, record.following
 
-        def mine(pulse: Value, context: Value) -> Value:
+        def addressed(pulse: Value, context: Value) -> Value:
             return pulse & (context == c)
 
-        load, retire, abort = mine(self.load, self.load_context), self.retire[c], mine(self.abort, self.context)
-        issue = mine(self.issue, self.issue_context) & ~abort
-        done = mine(self.done_valid, self.done) & (state.outstanding != 0)
+        load, retire, abort = (
+            addressed(self.load, self.load_context),
+            self.retire[c],
+            addressed(self.abort, self.context),
+        )
+        issue = addressed(self.issue, self.issue_context) & ~abort
+        done = addressed(self.done_valid, self.done) & (state.outstanding != 0)
         m.d.comb += [
-            following.following.eq(state.following + (load | mine(self.skip, self.load_context))),
+            following.following.eq(state.following + (load | addressed(self.skip, self.load_context))),
             following.slots.eq(_counted(state.slots, up=load, down=retire)),
             following.outstanding.eq(_counted(state.outstanding, up=issue, down=done)),
         ]
-        with m.If(mine(self.arm, self.context)):
+        with m.If(addressed(self.arm, self.context)):
             m.d.comb += [
                 following.armed.eq(1),
                 following.following.eq(self.first),

@@ -6,8 +6,8 @@ from amaranth.hdl import Array, Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import RoundRobin, index_of
-from ..common.kept_register import KeptRegister, kept_register
+from ..common.choose import RoundRobin, one_hot_index
+from ..common.protected_register import ProtectedRegister, protected_register
 from ..common.ram import Ram
 from ..config import T3Config
 from ..interface import register_map as regs
@@ -40,12 +40,12 @@ class DescriptorLoader(wiring.Component):
     write : Out(1) : pulse; the slot tables take the descriptor.
     slot, number, context, descriptor : Out : the chunk that the pulses are about, and its descriptor's number.
     load_valid, load : Out : pulse; the tracker takes the chunk, one cycle after ``write``.
-    lost : Out(1) : pulse; it is no longer known which descriptor is being made live. It is begun anew.
-    broken : Out(1) : pulse, one cycle after ``loading``; the descriptor is beyond repair: ``slot`` holds no chunk.
+    lost : Out(1) : pulse; the identity of the descriptor being loaded is lost. The load restarts.
+    uncorrectable_error : Out(1) : pulse, one cycle after ``loading``; of the descriptor: ``slot`` holds no chunk.
     live : Out(7) : descriptors made live or skipped, modulo 128.
-    waits : Out(1) : no descriptor is on its way.
+    waits : Out(1) : no descriptor is being loaded.
     ready : Out(1) : a descriptor would be begun but for ``hold``.
-    corrected : Out(1) : a word holds a wrong bit that is put right.
+    corrected : Out(1) : a single-bit error of a word is corrected.
 
     Latency: 8 cycles from arm or a free slot to ``start``. Throughput: one descriptor per 10 cycles plus the walk, or 9
     for a skipped one. Reset: waits; the descriptor table is undefined until it is written, and outlives a disarm.
@@ -60,7 +60,7 @@ class DescriptorLoader(wiring.Component):
             "start": Out(1), "started": In(1), "cleared": In(1),
             "loading": Out(1), "skip": Out(1), "write": Out(1),
             "slot": Out(6), "number": Out(6), "context": Out(4), "descriptor": Out(Descriptor),
-            "load_valid": Out(1), "load": Out(SlotLoad), "broken": Out(1), "lost": Out(1),
+            "load_valid": Out(1), "load": Out(SlotLoad), "uncorrectable_error": Out(1), "lost": Out(1),
             "live": Out(7), "waits": Out(1), "ready": Out(1), "corrected": Out(1),
         })  # fmt: skip
         self._parameters = config
@@ -78,18 +78,18 @@ class DescriptorLoader(wiring.Component):
         return table
 
     def elaborate(self, platform: Any) -> Module:
-        """WAIT, READ, then SKIP, or START, CLEAR, LOAD; a descriptor beyond repair goes to LOAD at once.
+        """WAIT, READ, then SKIP, or START, CLEAR, LOAD; a descriptor with an uncorrectable error goes to LOAD at once.
 
-        If it is no longer known which descriptor it is, it is dropped as by an abort, and begun anew.
+        If its identity is lost, it is dropped as by an abort, and the load restarts.
         """
         m = Module()
         m.submodules.turn = turn = RoundRobin(requesters=self._parameters.contexts)
         table = self._table(m)
         winner = Signal(4)
         word = Signal(3)
-        spoilt = Signal()
+        data_error = Signal()
         reading = Signal()
-        chosen, words = self._kept(m)
+        chosen, words = self._descriptor_registers(m)
         damaged = Cat(register.uncorrectable for register in words).any()
         lost = ~self.waits & chosen.uncorrectable
         aborted = self.abort & (self.abort_context == self.context)
@@ -98,29 +98,30 @@ class DescriptorLoader(wiring.Component):
             self.ready.eq(self.loadable.any() & self.free_any),
             turn.requests.eq(self.loadable),
             turn.take.eq(self.waits & self.ready & ~self.hold),
-            winner.eq(index_of(turn.grant)),
+            winner.eq(one_hot_index(turn.grant)),
             table.read_row.eq(Cat(word, self.number)),
             self.lost.eq(lost),
         ]
         with m.If(damaged):
-            m.d.sync += spoilt.eq(1)
+            m.d.sync += data_error.eq(1)
         with m.FSM(name="loader"):
             with m.State("WAIT"):
                 m.d.comb += self.waits.eq(1)
                 with m.If(turn.take):
-                    m.d.sync += [word.eq(0), spoilt.eq(0)]
+                    m.d.sync += [word.eq(0), data_error.eq(0)]
                     m.d.comb += [
-                        chosen.following.context.eq(winner), chosen.following.slot.eq(self.free_slot),
+                        chosen.following.context.eq(winner),
+                        chosen.following.slot.eq(self.free_slot),
                         chosen.following.number.eq(Array(self.following)[winner]),
-                    ]  # fmt: skip
+                    ]
                     with m.If(~(self.abort & (self.abort_context == winner))):
                         m.next = "READ"
             with m.State("READ"):
                 m.d.comb += reading.eq(word != 0)
                 m.d.sync += word.eq(word + 1)
-                self._read(m, table, words, word, bad=spoilt | damaged | (reading & table.uncorrectable))
+                self._read(m, table, words, word, bad=data_error | damaged | (reading & table.uncorrectable))
                 with m.If(reading & table.uncorrectable):
-                    m.d.sync += spoilt.eq(1)
+                    m.d.sync += data_error.eq(1)
                 self._end(m, dropped)
             with m.State("SKIP"):
                 m.d.comb += self.skip.eq(~lost)
@@ -135,25 +136,25 @@ class DescriptorLoader(wiring.Component):
                     m.next = "LOAD"
                 self._end(m, dropped)
             with m.State("LOAD"):
-                m.d.comb += [self.loading.eq(~lost), self.write.eq(~lost & ~spoilt & ~damaged)]
+                m.d.comb += [self.loading.eq(~lost), self.write.eq(~lost & ~data_error & ~damaged)]
                 m.next = "WAIT"
-        mended = Cat(register.corrected for register in (chosen, *words)).any()
-        m.d.comb += self.corrected.eq(mended | (reading & table.corrected))
+        any_corrected = Cat(register.corrected for register in (chosen, *words)).any()
+        m.d.comb += self.corrected.eq(any_corrected | (reading & table.corrected))
         self._finish(m, aborted)
         return m
 
-    def _kept(self, m: Module) -> tuple[KeptRegister, list[KeptRegister]]:
-        """What is known of the descriptor while it is made live, which may take long: which one it is, its words."""
+    def _descriptor_registers(self, m: Module) -> tuple[ProtectedRegister, list[ProtectedRegister]]:
+        """Protected registers of the descriptor being loaded: its identity and its words."""
         protect = self._parameters.protect
-        chosen = kept_register(m, _Chosen, name="chosen", protect=protect)
+        chosen = protected_register(m, _Chosen, name="chosen", protect=protect)
         m.d.comb += [getattr(self, field).eq(chosen.value[field]) for field in _Chosen.members]
         words = []
         for name, layout in Descriptor.members.items():
-            words.append(kept_register(m, layout, name=name, protect=protect))
+            words.append(protected_register(m, layout, name=name, protect=protect))
             m.d.comb += self.descriptor[name].eq(words[-1].value)
         return chosen, words
 
-    def _read(self, m: Module, table: Ram, words: list[KeptRegister], word: Value, *, bad: Value) -> None:
+    def _read(self, m: Module, table: Ram, words: list[ProtectedRegister], word: Value, *, bad: Value) -> None:
         """In READ: asks for word number ``word``, takes the one before; after the last one it is known what comes."""
         m.d.comb += table.read.eq(word != len(words))
         for w, register in enumerate(words):
@@ -177,12 +178,13 @@ class DescriptorLoader(wiring.Component):
         return ((kind == ChunkKind.DMA) | (kind == ChunkKind.LOCAL)) & (amounts.context == self.context)
 
     def _finish(self, m: Module, aborted: Value) -> None:
-        """One cycle after LOAD: the tracker's pulse, or ``broken``. The next descriptor is chosen and read later."""
+        """One cycle after LOAD: the tracker's pulse, or ``uncorrectable_error``. The next descriptor is read later."""
         place, amounts = self.descriptor.word0, self.descriptor.word1
         m.d.sync += [
-            self.load_valid.eq(self.write & ~aborted), self.broken.eq(self.loading & ~self.write & ~aborted),
-        ]  # fmt: skip
-        with m.If(self.load_valid | self.broken | (self.skip & ~aborted)):
+            self.load_valid.eq(self.write & ~aborted),
+            self.uncorrectable_error.eq(self.loading & ~self.write & ~aborted),
+        ]
+        with m.If(self.load_valid | self.uncorrectable_error | (self.skip & ~aborted)):
             m.d.sync += self.live.eq(self.live + 1)
         m.d.comb += [
             self.load.valid.eq(1),

@@ -6,8 +6,8 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import index_of
-from ..common.kept_register import KeptRegister, kept_register
+from ..common.choose import one_hot_index
+from ..common.protected_register import ProtectedRegister, protected_register
 from ..common.ram import Ram
 from ..config import T3Config
 
@@ -38,8 +38,8 @@ class ReadyLists(wiring.Component):
     waiting : Out(contexts) : the list is not empty.
     length : Out(13).array(contexts)
     busy : Out(1) : a pop is under way.
-    broken : Out(contexts) : pulse; the list is beyond repair: it is empty from the next cycle on, its blocks are lost.
-    corrected : Out(1) : a stored word holds a wrong bit that is put right.
+    uncorrectable_error : Out(contexts) : pulse; the list is empty from the next cycle on, its blocks are lost.
+    corrected : Out(1) : a single-bit error of a stored word is corrected.
 
     Latency: 1. Throughput: a push per cycle, a pop per 3 cycles. Reset: empty.
     """
@@ -50,7 +50,7 @@ class ReadyLists(wiring.Component):
             "pop": In(config.contexts), "oldest": Out(ReadyBlock),
             "clear": In(config.contexts),
             "waiting": Out(config.contexts), "length": Out(13).array(config.contexts),
-            "busy": Out(1), "broken": Out(config.contexts), "corrected": Out(1),
+            "busy": Out(1), "uncorrectable_error": Out(config.contexts), "corrected": Out(1),
         })  # fmt: skip
         self._contexts, self._protect = config.contexts, config.protect
         self._block_bits = (config.blocks - 1).bit_length()
@@ -61,7 +61,7 @@ class ReadyLists(wiring.Component):
         m = Module()
         m.submodules.behind = table = Ram(ReadyBlock, depth=self._depth, protect=self._protect)
         layout = data.StructLayout({"oldest": ReadyBlock, "youngest": _Place, "length": range(self._depth + 1)})
-        lists = [kept_register(m, layout, name=f"list_{c}", protect=self._protect) for c in range(self._contexts)]
+        lists = [protected_register(m, layout, name=f"list_{c}", protect=self._protect) for c in range(self._contexts)]
         offered, pushed, popped, reads, refresh = (
             Signal(self._contexts, name=name) for name in ("offered", "pushed", "popped", "reads", "refresh")
         )
@@ -73,12 +73,12 @@ class ReadyLists(wiring.Component):
                 reads[c].eq(popped[c] & (entry.value.length != 0)),
                 self.waiting[c].eq((entry.value.length != 0) & ~entry.uncorrectable),
                 self.length[c].eq(entry.value.length),
-                self.broken[c].eq(entry.uncorrectable | (refresh[c] & table.uncorrectable)),
+                self.uncorrectable_error[c].eq(entry.uncorrectable | (refresh[c] & table.uncorrectable)),
             ]
             self._update(m, c, entry, offered[c], pushed[c], refresh[c], table.data)
         youngest = Array(entry.value.youngest for entry in lists)[self.push_context]
         m.d.comb += [
-            self.oldest.eq(Array(entry.value.oldest for entry in lists)[index_of(self.pop)]),
+            self.oldest.eq(Array(entry.value.oldest for entry in lists)[one_hot_index(self.pop)]),
             table.write.eq((offered & self.waiting).any()),  # nothing is behind the youngest, so it does no harm
             table.write_row.eq(self._row(youngest)),
             table.write_data.eq(self.block),
@@ -93,11 +93,11 @@ class ReadyLists(wiring.Component):
         return m
 
     def _row(self, place: Any) -> Value:
-        """Where the table says what comes after this block."""
+        """Table row of the link that follows this block."""
         return Cat(place.block[: self._block_bits], place.slot)
 
     def _update(
-        self, m: Module, c: int, entry: KeptRegister, offered: Value, pushed: Value, refresh: Value, behind: Any
+        self, m: Module, c: int, entry: ProtectedRegister, offered: Value, pushed: Value, refresh: Value, behind: Any
     ) -> None:
         """What happens to list ``c``. Its oldest block is stale for two cycles after a pop, and while it is empty."""
         state, following = entry.value, entry.following
@@ -111,5 +111,5 @@ class ReadyLists(wiring.Component):
             m.d.comb += [following.youngest.slot.eq(self.block.slot), following.youngest.block.eq(self.block.block)]
         with m.If(offered & (state.length == 0)):
             m.d.comb += following.oldest.eq(self.block)
-        with m.If(self.clear[c] | self.broken[c]):
+        with m.If(self.clear[c] | self.uncorrectable_error[c]):
             m.d.comb += following.length.eq(0)

@@ -1,4 +1,4 @@
-"""The registers of the trigger that outlive a disarm: quotas of the contexts, and the watchdog's patience."""
+"""The registers of the trigger that outlive a disarm: quotas of the contexts, and the watchdog's time limit."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..common.broadcast import written
-from ..common.kept_register import kept_register
+from ..common.protected_register import protected_register
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import ConfigWrite
@@ -27,26 +27,26 @@ class TriggerSettings(wiring.Component):
     config_valid, config : In : configuration writes (QUOTA, WATCHDOG).
     quota : Out(Quota).array(contexts)
     cycles : Out(32) : WATCHDOG.
-    broken : Out(contexts) : pulse; the quota is beyond repair, and nothing (0) from the next cycle on.
-    corrected, uncorrectable : Out(1) : a register holds a wrong bit that is put right, more than one.
+    uncorrectable_error : Out(contexts) : pulse; the quota has an uncorrectable error, and is 0 from the next cycle on.
+    corrected, uncorrectable : Out(1) : a single-bit error of a register is corrected, an error is uncorrectable.
 
-    Latency: 1. Reset: no limits, watchdog off. A WATCHDOG beyond repair is off, too.
+    Latency: 1. Reset: no limits, watchdog off. A WATCHDOG register with an uncorrectable error is off.
     """
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "config_valid": In(1), "config": In(ConfigWrite),
             "quota": Out(regs.Quota).array(config.contexts), "cycles": Out(32),
-            "broken": Out(config.contexts), "corrected": Out(1), "uncorrectable": Out(1),
+            "uncorrectable_error": Out(config.contexts), "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
         self._contexts, self._protect = config.contexts, config.protect
 
     def elaborate(self, platform: Any) -> Module:
         """A register per address."""
         m = Module()
-        watchdog = kept_register(m, 32, name="watchdog", protect=self._protect)
+        watchdog = protected_register(m, 32, name="watchdog", protect=self._protect)
         quotas = [
-            kept_register(m, regs.Quota, name=f"quota_{c}", protect=self._protect, init=_UNLIMITED)
+            protected_register(m, regs.Quota, name=f"quota_{c}", protect=self._protect, init=_UNLIMITED)
             for c in range(self._contexts)
         ]
         addresses = [regs.WATCHDOG, *(regs.QUOTA + 8 * c for c in range(self._contexts))]
@@ -59,7 +59,7 @@ class TriggerSettings(wiring.Component):
         m.d.comb += [
             *(port.eq(quota.value) for port, quota in zip(self.quota, quotas, strict=True)),
             self.cycles.eq(watchdog.value),
-            self.broken.eq(Cat(quota.uncorrectable for quota in quotas)),
+            self.uncorrectable_error.eq(Cat(quota.uncorrectable for quota in quotas)),
             self.corrected.eq(Cat(register.corrected for register in registers).any()),
             self.uncorrectable.eq(Cat(register.uncorrectable for register in registers).any()),
         ]

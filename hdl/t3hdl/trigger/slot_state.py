@@ -1,4 +1,4 @@
-"""What the trigger knows of each slot: in use, done, poisoned, waiting for a flush, blocks not yet issued."""
+"""State per chunk slot: in use, done, poisoned, flush pending, blocks not yet issued."""
 
 from typing import Any
 
@@ -6,14 +6,14 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import index_of, lowest_bit
-from ..common.kept_register import KeptRegister, kept_register
+from ..common.choose import lowest_bit, one_hot_index
+from ..common.protected_register import ProtectedRegister, protected_register
 from ..config import T3Config
 from ..interface.layouts import ChunkDone
 
 SlotLoading = data.StructLayout({"slot": 6, "descriptor": 6, "context": 4, "dma": 1, "blocks": 7})
 """A chunk that comes into use; ``blocks``: how many commands it will give."""
-MOST_BLOCKS = 127
+MAX_BLOCKS = 127
 """What ``blocks`` says of a chunk that claims more: more than its block numbers, so that it is never retired."""
 
 _State = data.StructLayout({
@@ -43,14 +43,14 @@ class SlotState(wiring.Component):
     free_any, free_slot : Out : the lowest slot that is not in use.
     flush_any, flush_slot : Out : the lowest slot whose unfired blocks must be fired.
     watch_any, watch_slot : Out : the lowest slot whose chunk is not done and not poisoned.
-    finished, spoilt : Out(chunk_window) : pulses; these chunks are done now, are poisoned now, unless aborted.
+    newly_done, newly_poisoned : Out(chunk_window) : pulses; these chunks become done, become poisoned, unless aborted.
     aborted : Out(chunk_window) : pulse; these chunks leave use with ``abort``.
     descriptors : Out(6).array(chunk_window)
     retire : Out(contexts) : pulse; a chunk of this context leaves use.
     retiring : Out(1) : pulse; a chunk leaves use.
-    broken : Out(chunk_window) : pulse; the record is beyond repair. The slot is in use and poisoned until a disarm, or
-        an abort of the context that it then seems to belong to.
-    corrected : Out(1) : a record holds a wrong bit that is put right.
+    uncorrectable_error : Out(chunk_window) : pulse; of the record. The slot is in use and poisoned until a disarm,
+        or an abort of the context that its corrupted record names.
+    corrected : Out(1) : a single-bit error of a record is corrected.
 
     Latency: 1. Throughput: one of each pulse per cycle; an abort wins. Reset: 0.
     """
@@ -68,9 +68,10 @@ class SlotState(wiring.Component):
             "free_any": Out(1), "free_slot": Out(6),
             "flush_any": Out(1), "flush_slot": Out(6),
             "watch_any": Out(1), "watch_slot": Out(6),
-            "finished": Out(window), "spoilt": Out(window), "aborted": Out(window), "descriptors": Out(6).array(window),
+            "newly_done": Out(window), "newly_poisoned": Out(window), "aborted": Out(window),
+            "descriptors": Out(6).array(window),
             "retire": Out(config.contexts), "retiring": Out(1),
-            "broken": Out(window), "corrected": Out(1),
+            "uncorrectable_error": Out(window), "corrected": Out(1),
         })  # fmt: skip
         self._window, self._protect = window, config.protect
 
@@ -81,42 +82,45 @@ class SlotState(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Masks: each event is a bit of its slot."""
         m = Module()
-        slots = [kept_register(m, _State, name=f"slot_{s}", protect=self._protect) for s in range(self._window)]
+        slots = [protected_register(m, _State, name=f"slot_{s}", protect=self._protect) for s in range(self._window)]
         state = {field: Cat(slot.value[field] for slot in slots) for field in (
             "used", "dma", "done", "all_issued", "pending", "poisoned",
         )}  # fmt: skip
         loaded, flushed, issued, retired = (
             Signal(self._window, name=name) for name in ("loaded", "flushed", "issued", "retired")
         )
-        sound = ~self.broken
-        free, flush = ~self.used & sound, state["pending"] & sound
+        intact = ~self.uncorrectable_error
+        free, flush = ~self.used & intact, state["pending"] & intact
         watch = self.used & ~state["done"] & ~self.poisoned
-        retirable = self.used & state["done"] & state["all_issued"] & ~self.poisoned & sound
+        retirable = self.used & state["done"] & state["all_issued"] & ~self.poisoned & intact
         m.d.comb += [
             self.used.eq(state["used"]),
             self.poisoned.eq(state["poisoned"]),
-            self.broken.eq(Cat(slot.uncorrectable for slot in slots)),
+            self.uncorrectable_error.eq(Cat(slot.uncorrectable for slot in slots)),
             self.aborted.eq(
                 Mux(self.abort, Cat(context == self.abort_context for context in self.contexts) & self.used, 0)
             ),
             loaded.eq(self._when(self.load, self.loading.slot)),
-            self.finished.eq(self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~state["done"]),
-            self.spoilt.eq((self._when(self.poison_valid, self.poison_slot) | self.faults) & self.used),
+            self.newly_done.eq(self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~state["done"]),
+            self.newly_poisoned.eq((self._when(self.poison_valid, self.poison_slot) | self.faults) & self.used),
             issued.eq(self._when(self.issue, self.issue_slot)),
             flushed.eq(Mux(self.flush_take, lowest_bit(flush), 0)),
             retired.eq(lowest_bit(retirable)),
-            self.retire.eq(Cat(
-                (retired & Cat(context == c for context in self.contexts)).any() for c in range(len(self.retire))
-            )),
+            self.retire.eq(
+                Cat((retired & Cat(context == c for context in self.contexts)).any() for c in range(len(self.retire)))
+            ),
             self.retiring.eq(retirable.any()),
-            self.free_any.eq(free.any()), self.free_slot.eq(index_of(lowest_bit(free))),
-            self.flush_any.eq(flush.any()), self.flush_slot.eq(index_of(lowest_bit(flush))),
-            self.watch_any.eq(watch.any()), self.watch_slot.eq(index_of(lowest_bit(watch))),
+            self.free_any.eq(free.any()),
+            self.free_slot.eq(one_hot_index(lowest_bit(free))),
+            self.flush_any.eq(flush.any()),
+            self.flush_slot.eq(one_hot_index(lowest_bit(flush))),
+            self.watch_any.eq(watch.any()),
+            self.watch_slot.eq(one_hot_index(lowest_bit(watch))),
             self.corrected.eq(Cat(slot.corrected for slot in slots).any()),
-        ]  # fmt: skip
+        ]
         for s, slot in enumerate(slots):
             m.d.comb += [self.contexts[s].eq(slot.value.context), self.descriptors[s].eq(slot.value.descriptor)]
-            self._update(m, slot, retired[s], flushed[s], issued[s], self.finished[s], self.spoilt[s])
+            self._update(m, slot, retired[s], flushed[s], issued[s], self.newly_done[s], self.newly_poisoned[s])
             with m.If(loaded[s]):
                 self._load(m, slot)
                 m.d.comb += slot.following.used.eq(~(self.abort & (self.abort_context == self.loading.context)))
@@ -129,12 +133,12 @@ class SlotState(wiring.Component):
     def _update(
         self,
         m: Module,
-        slot: KeptRegister,
+        slot: ProtectedRegister,
         retired: Value,
         flushed: Value,
         issued: Value,
-        finished: Value,
-        spoilt: Value,
+        newly_done: Value,
+        newly_poisoned: Value,
     ) -> None:
         """What happens to a slot in use."""
         state, following = slot.value, slot.following
@@ -146,14 +150,14 @@ class SlotState(wiring.Component):
             m.d.comb += following.unissued.eq(state.unissued - 1)
             with m.If(state.unissued == 1):
                 m.d.comb += following.all_issued.eq(1)
-        with m.If(finished):
+        with m.If(newly_done):
             m.d.comb += following.done.eq(1)
             with m.If(self.chunk_done.overflowed & state.dma & ~state.poisoned):
                 m.d.comb += following.pending.eq(1)
-        with m.If(spoilt):
+        with m.If(newly_poisoned):
             m.d.comb += following.poisoned.eq(1)
 
-    def _load(self, m: Module, slot: KeptRegister) -> None:
+    def _load(self, m: Module, slot: ProtectedRegister) -> None:
         """A new chunk."""
         following, loading = slot.following, self.loading
         m.d.comb += [

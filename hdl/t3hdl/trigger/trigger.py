@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signa
 from amaranth.lib import wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.state_parity import guarded_state
+from ..common.state_parity import add_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import ChunkKind
@@ -14,13 +14,13 @@ from ..interface.signatures import trigger_signature
 from .block_table import BlockOp, BlockTable
 from .block_walker import BlockWalker
 from .chunk_progress import ChunkProgress
+from .command_counters import CommandCounters
 from .command_issuer import CommandIssuer
-from .command_meter import CommandMeter
 from .context_state import ContextState
 from .descriptor_loader import DescriptorLoader
 from .ready_lists import ReadyLists
 from .settings import TriggerSettings
-from .slot_state import MOST_BLOCKS, SlotState
+from .slot_state import MAX_BLOCKS, SlotState
 from .watchdog import Watchdog
 
 _PARTS = (
@@ -48,11 +48,11 @@ class Trigger(wiring.Component):
     load_valid, load : Out : pulse; makes a chunk live in the tracker.
     init_done : Out(1) : always 1.
     armed, live, chunks_done, done_mask, poisoned, context : Out : what STATUS and the registers of these names show.
-    quiesced, quiet : Out(1) : asked to be quiet; nothing is on its way.
+    quiesced, quiet : Out(1) : quiesce is requested; nothing is in flight.
     stuck : Out(Stuck) : what the watchdog found.
     triggers, command_stall, peak_ready : Out : what the registers of these names show.
-    corrected, uncorrectable : Out(1) : sticky; a stored bit was put right, an error could not be.
-    idle, wake_at : Out : rule 5 of docs/hardware.md.
+    corrected, uncorrectable : Out(1) : sticky; a single-bit error was corrected, an error was uncorrectable.
+    idle, wake_at : Out : rule 5 of docs/hardware/rules.md.
 
     Latency: 7 cycles from ``tile_done`` to ``command``. Throughput: one tile per cycle, one command per 3 cycles.
     Reset: 0, not armed. A disarm does the same and keeps descriptors, quotas and watchdog cycles.
@@ -61,7 +61,7 @@ class Trigger(wiring.Component):
     a chunk poisons the chunk; a descriptor uses up a slot, poisoned; a ready list, a context's record or its quota
     poisons all chunks of the context and empties its list, and without record or quota nothing more of it is made live
     (see ``context_state`` and ``trigger_settings``); a slot's record poisons the slot, but its number
-    is not in ``poisoned``, because nobody knows it. A wrong bit in any other register poisons every slot in use.
+    is not in ``poisoned``, because it is lost. A wrong bit in any other register poisons every slot in use.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -76,7 +76,7 @@ class Trigger(wiring.Component):
         self._blocks = BlockTable(config=config)
         self._lists = ReadyLists(config=config)
         self._issuer = CommandIssuer(config=config)
-        self._meter = CommandMeter(config=config)
+        self._meter = CommandCounters(config=config)
         self._watchdog = Watchdog(config=config)
 
     @property
@@ -93,7 +93,7 @@ class Trigger(wiring.Component):
         """With ``protect`` a parity watches the registers that have no check bits of their own."""
         damaged = Signal(name="state_damaged")
         top = self._top(damaged)
-        return guarded_state(top, platform, damaged) if self._parameters.protect else top
+        return add_state_parity(top, platform, damaged) if self._parameters.protect else top
 
     def _top(self, damaged: Signal) -> Module:
         """A disarm resets all but the settings; the descriptor table is a memory, which a reset does not touch."""
@@ -112,13 +112,13 @@ class Trigger(wiring.Component):
             m.d.sync += self.quiesced.eq(1)
         with m.If(control.resume):
             m.d.sync += self.quiesced.eq(0)
-        broken = Signal(self._parameters.contexts)
-        found = self._wire_faults(m, broken, damaged) if self._parameters.protect else Const(0, 1)
+        uncorrectable_error = Signal(self._parameters.contexts)
+        found = self._wire_faults(m, uncorrectable_error, damaged) if self._parameters.protect else Const(0, 1)
         self._wire_contexts(m, control)
         self._wire_loader(m, control)
         self._wire_slots(m, control)
         self._wire_blocks(m, tile_valid)
-        self._wire_issuer(m, control, broken)
+        self._wire_issuer(m, control, uncorrectable_error)
         self._wire_watchdog(m, control.arm | control.resume | tile_valid | chunk_seen)
         self._show(m, found)
         return top
@@ -138,7 +138,7 @@ class Trigger(wiring.Component):
             contexts.done_valid.eq(self.command_done_valid), contexts.done.eq(self.command_done),
             self._progress.arm.eq(control.arm),
             self._progress.first.eq(control.first), self._progress.descriptors.eq(control.descriptors),
-            self._progress.finished.eq(slots.finished), self._progress.spoilt.eq(slots.spoilt),
+            self._progress.newly_done.eq(slots.newly_done), self._progress.newly_poisoned.eq(slots.newly_poisoned),
             self._progress.aborted.eq(slots.aborted),
             *(mine.eq(number) for mine, number in zip(self._progress.numbers, slots.descriptors, strict=True)),
         ]  # fmt: skip
@@ -146,15 +146,19 @@ class Trigger(wiring.Component):
     def _wire_loader(self, m: Module, control: ControlPulses) -> None:
         """A descriptor becomes a row of each slot table."""
         contexts, loader, slots, blocks, issuer = (
-            self._contexts, self._loader, self._slots, self._blocks, self._issuer,
-        )  # fmt: skip
+            self._contexts,
+            self._loader,
+            self._slots,
+            self._blocks,
+            self._issuer,
+        )
         rectangle, amounts, buffer, target, counts, last = (loader.descriptor[f"word{w}"] for w in range(6))
         rows, cols = (rectangle.row1 - rectangle.row0)[:12], (rectangle.col1 - rectangle.col0)[:12]
         # There is a cycle for the product: the words are complete before START, and LOAD comes after it.
         blocks_given, product = Signal(7), (last.last_block_row + 1) * (last.last_block_col + 1)
         with m.If(loader.start):
-            m.d.sync += blocks_given.eq(Mux(product > MOST_BLOCKS, MOST_BLOCKS, product))
-        places, plan, dma = blocks.load_places, issuer.load_plan, rectangle.kind == ChunkKind.DMA
+            m.d.sync += blocks_given.eq(Mux(product > MAX_BLOCKS, MAX_BLOCKS, product))
+        places, plan, dma = blocks.load_places, issuer.load_template, rectangle.kind == ChunkKind.DMA
         m.d.comb += [
             loader.config_valid.eq(self.config_valid), loader.config.eq(self.config),
             loader.abort.eq(control.abort), loader.abort_context.eq(control.context),
@@ -194,72 +198,96 @@ class Trigger(wiring.Component):
             slots.flush_take.eq(walker.flush_take),
             walker.flush_any.eq(slots.flush_any), walker.flush_slot.eq(slots.flush_slot),
             walker.clear_any.eq(self._loader.start), walker.clear_slot.eq(self._loader.slot),
-            walker.scan_any.eq(self._watchdog.asks), walker.scan_slot.eq(slots.watch_slot),
+            walker.scan_any.eq(self._watchdog.scan_request), walker.scan_slot.eq(slots.watch_slot),
         ]  # fmt: skip
 
     def _wire_blocks(self, m: Module, tile_valid: Value) -> None:
         """Tiles, else the walk, into the pipeline; ready blocks into the lists."""
         blocks, walker, lists = self._blocks, self._walker, self._lists
         m.d.comb += [
-            blocks.tile_valid.eq(tile_valid), blocks.tile.eq(self.tile_done),
+            blocks.tile_valid.eq(tile_valid),
+            blocks.tile.eq(self.tile_done),
             walker.hold.eq(tile_valid),
             blocks.walk_op.eq(Mux(walker.walking, walker.op, BlockOp.NONE)),
-            blocks.walk_slot.eq(walker.slot), blocks.walk_block.eq(walker.block),
+            blocks.walk_slot.eq(walker.slot),
+            blocks.walk_block.eq(walker.block),
             blocks.counts.eq(self._slots.used & ~self._slots.poisoned),
-            lists.push.eq(blocks.ready_valid), lists.offered.eq(blocks.ready_offered), lists.block.eq(blocks.ready),
+            lists.push.eq(blocks.ready_valid),
+            lists.offered.eq(blocks.ready_offered),
+            lists.block.eq(blocks.ready),
             lists.push_context.eq(blocks.ready_context),
-        ]  # fmt: skip
+        ]
 
-    def _wire_issuer(self, m: Module, control: ControlPulses, broken: Value) -> None:
+    def _wire_issuer(self, m: Module, control: ControlPulses, uncorrectable_error: Value) -> None:
         """From the lists to the command."""
         issuer, lists, meter = self._issuer, self._lists, self._meter
         wiring.connect(m, issuer.command, wiring.flipped(self.command))
         m.d.comb += [
             issuer.eligible.eq(Mux(self.quiesced, 0, lists.waiting & self._contexts.credit)),
-            lists.clear.eq(broken | Mux(control.abort, 1 << control.context, 0)),
-            lists.pop.eq(issuer.pop), issuer.oldest.eq(lists.oldest),
+            lists.clear.eq(uncorrectable_error | Mux(control.abort, 1 << control.context, 0)),
+            lists.pop.eq(issuer.pop),
+            issuer.oldest.eq(lists.oldest),
             issuer.poisoned.eq(self._slots.poisoned),
-            issuer.abort.eq(control.abort), issuer.abort_context.eq(control.context),
-            meter.now.eq(self.now), meter.issue.eq(issuer.issue),
+            issuer.abort.eq(control.abort),
+            issuer.abort_context.eq(control.context),
+            meter.now.eq(self.now),
+            meter.issue.eq(issuer.issue),
             meter.transfer.eq(issuer.command.valid & issuer.command.ready),
             *(mine.eq(length) for mine, length in zip(meter.ready, lists.length, strict=True)),
-        ]  # fmt: skip
+        ]
 
     def _wire_watchdog(self, m: Module, progress: Value) -> None:
-        """What the watchdog knows. A scan is on its way in the walker, then in the pipeline."""
+        """Inputs of the watchdog. A scan is in flight in the walker, then in the pipeline."""
         watchdog, walker, blocks = self._watchdog, self._walker, self._blocks
         m.d.comb += [
-            watchdog.now.eq(self.now), watchdog.cycles.eq(self._settings.cycles),
+            watchdog.now.eq(self.now),
+            watchdog.cycles.eq(self._settings.cycles),
             watchdog.written.eq(written(self.config_valid, self.config, regs.WATCHDOG)),
-            walker.drop_scan.eq(watchdog.written), blocks.drop_scan.eq(watchdog.written),
+            walker.drop_scan.eq(watchdog.written),
+            blocks.drop_scan.eq(watchdog.written),
             watchdog.progress.eq(progress | self._loader.loading),
             watchdog.watching.eq(~self.quiesced & self._slots.watch_any),
             watchdog.scanning.eq((walker.walking & (walker.op == BlockOp.SCAN)) | blocks.scanning),
-            watchdog.scanned_valid.eq(blocks.scanned_valid), watchdog.scanned.eq(blocks.scanned),
-        ]  # fmt: skip
+            watchdog.scanned_valid.eq(blocks.scanned_valid),
+            watchdog.scanned.eq(blocks.scanned),
+        ]
 
-    def _wire_faults(self, m: Module, broken: Signal, damaged: Signal) -> Value:
-        """An error beyond repair poisons a slot, all of a context (``broken``), or all (``damaged``: it may concern
-        anything). Returns 1 while an error is seen."""
+    def _wire_faults(self, m: Module, uncorrectable_error: Signal, damaged: Signal) -> Value:
+        """An uncorrectable error poisons a slot, all of a context (``uncorrectable_error``), or all (``damaged``).
+
+        Returns 1 while an error is seen.
+        """
         loader, slots = self._loader, self._slots
         within, corrected, uncorrectable = Signal(self._parameters.chunk_window), Signal(), Signal()
         parts = (self._settings, self._contexts, loader, slots, self._blocks, self._lists, self._issuer)
         m.d.comb += [
-            broken.eq(self._lists.broken | self._contexts.broken | self._settings.broken),
-            within.eq(Cat(broken.bit_select(context, 1) for context in slots.contexts)),
+            uncorrectable_error.eq(
+                self._lists.uncorrectable_error
+                | self._contexts.uncorrectable_error
+                | self._settings.uncorrectable_error
+            ),
+            within.eq(Cat(uncorrectable_error.bit_select(context, 1) for context in slots.contexts)),
             slots.faults.eq(
-                self._blocks.faults | self._issuer.faults | within | Mux(loader.broken, 1 << loader.slot, 0)
+                self._blocks.faults
+                | self._issuer.faults
+                | within
+                | Mux(loader.uncorrectable_error, 1 << loader.slot, 0)
                 | damaged.replicate(len(within))
             ),
             corrected.eq(Cat(part.corrected for part in parts).any()),
             uncorrectable.eq(
-                slots.faults.any() | slots.broken.any() | broken.any() | self._settings.uncorrectable | loader.lost
+                slots.faults.any()
+                | slots.uncorrectable_error.any()
+                | uncorrectable_error.any()
+                | self._settings.uncorrectable
+                | loader.lost
                 | damaged
             ),
-        ]  # fmt: skip
+        ]
         m.d.sync += [
-            self.corrected.eq(self.corrected | corrected), self.uncorrectable.eq(self.uncorrectable | uncorrectable),
-        ]  # fmt: skip
+            self.corrected.eq(self.corrected | corrected),
+            self.uncorrectable.eq(self.uncorrectable | uncorrectable),
+        ]
         return corrected | uncorrectable
 
     def _show(self, m: Module, found: Value) -> None:

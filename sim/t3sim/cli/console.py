@@ -134,9 +134,13 @@ def _bar_or_lines(
     if console.is_terminal:
         status_column = TextColumn("{task.fields[status]}", markup=False, table_column=Column(overflow="fold"))
         with Bar(
-            TextColumn("{task.description}", markup=False), BarColumn(BAR_COLUMNS), TimeElapsedColumn(), status_column,
-            console=console, transient=True,
-        ) as bar:  # fmt: skip
+            TextColumn("{task.description}", markup=False),
+            BarColumn(BAR_COLUMNS),
+            TimeElapsedColumn(),
+            status_column,
+            console=console,
+            transient=True,
+        ) as bar:
             task = bar.add_task(label, total=None, status="starting")
             yield lambda done, total, status: bar.update(task, total=total, completed=done, status=status)
         return

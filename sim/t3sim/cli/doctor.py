@@ -35,17 +35,17 @@ class Check:
 
 
 def check_all() -> list[Check]:
-    """Every check, in the order in which a user would mend them."""
+    """Every check, in the order in which a user fixes them."""
     return [_python(), *_toolchain(), _package("numba"), _fpga(), _cache(), _disk(), _cores(), _memory()]
 
 
 def doctor_table(checks: Sequence[Check]) -> FittedTable:
     """A line for each check; remedies have a column if there are any."""
-    ill = any(check.remedy for check in checks)
-    titles = ("", "what", "found", *(["remedy"] if ill else []))
+    failed = any(check.remedy for check in checks)
+    titles = ("", "what", "found", *(["remedy"] if failed else []))
     table = FittedTable(*titles, names=2, text=titles)
     for check in checks:
-        table.add_row("ok" if check.ok else "FAIL", check.name, check.found, *([check.remedy] if ill else []))
+        table.add_row("ok" if check.ok else "FAIL", check.name, check.found, *([check.remedy] if failed else []))
     return table
 
 
@@ -127,6 +127,8 @@ def _memory() -> Check:
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     ok = total >= MEMORY_BYTES
     return Check(
-        name="memory", ok=ok, found=f"{total / GIB:.1f} GiB",
+        name="memory",
+        ok=ok,
+        found=f"{total / GIB:.1f} GiB",
         remedy="" if ok else f"a paper-size simulation wants {MEMORY_BYTES // GIB} GiB; use --machine toy or --mirror",
-    )  # fmt: skip
+    )

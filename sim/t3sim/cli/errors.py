@@ -8,7 +8,7 @@ import click
 
 
 class Failure(click.ClickException):
-    """An error that the user can mend."""
+    """An error that the user can fix."""
 
     exit_code = 2
 

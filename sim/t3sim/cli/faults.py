@@ -42,7 +42,7 @@ def faults(
     count: int, classes: tuple[str, ...], protect: bool | None, repeat: str | None, seed: int, jobs: int,
     out: Path | None,
 ) -> None:  # fmt: skip
-    """Put a single fault into each of many small runs, and tell corrected from detected from silent.
+    """Inject one fault into each of many small runs, and classify it: masked, corrected, detected or silent.
 
     The small runs are a ring of three GPUs on a toy machine, once with SECDED, parity and link retries, once without.
     Finished runs are kept: the same command goes on where it was interrupted. Exit code 1 if a fault that the
@@ -78,12 +78,12 @@ def _repeat(name: str, variants: tuple[bool, ...], seed: int) -> None:
     """Prints what one fault does."""
     from t3sim.faults.bench import Bench
     from t3sim.faults.report import VARIANTS
-    from t3sim.faults.scene import Scene
+    from t3sim.faults.setup import FaultSetup
 
     kind, _, number = name.partition(":")
     if kind not in KINDS or not number.isdecimal():
         raise ValueError(f"--repeat must be KIND:NUMBER with a kind of {', '.join(KINDS)}, not {name!r}")
     for protected in variants:
-        verdict = Bench(Scene(protected)).run(kind, int(number), seed)
+        verdict = Bench(FaultSetup(protected)).run(kind, int(number), seed)
         named = f", named by: {', '.join(verdict.named)}" if verdict.named else ""
         click.echo(f"{VARIANTS[protected]}: {verdict.label}, {verdict.text}: {verdict.outcome}{named}")

@@ -32,9 +32,7 @@ if TYPE_CHECKING:
 @jobs_option
 @click.option("--program", is_flag=True, help="Then load the bitstream into the board, which is connected by USB.")
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder.  [default: out/BOARD-PRESET]")
-def fpga(
-    name: str, preset: str | None, seed: int, number: int, jobs: int, program: bool, out: Path | None
-) -> None:  # fmt: skip
+def fpga(name: str, preset: str | None, seed: int, number: int, jobs: int, program: bool, out: Path | None) -> None:
     """Build the hardware with its self-test for a board, by Yosys and nextpnr from PyPI.
 
     The folder gets the bitstream of the fastest seed, fpga.json (what it uses and what limits its clock) and the
@@ -105,8 +103,8 @@ def _print(record: Mapping[str, Any], board: "Board", out: Path) -> None:
     path = record["critical_path"]
     length = f"{path['logic_ns']:g} ns of logic and {path['routing_ns']:g} ns of routing"
     console.print(f"its longest path, {length}: {path['from']} to {path['to']}", soft_wrap=True, highlight=False)
-    lamps = ", ".join(f"{name}: {_words(getattr(board, name))}" for name in ("running", "passed", "failed"))
-    console.print(f"{lamps}; button: {board.button_text}; 115200 baud, 8N1", soft_wrap=True, highlight=False)
+    leds = ", ".join(f"{name}: {_words(getattr(board, name))}" for name in ("running", "passed", "failed"))
+    console.print(f"{leds}; button: {board.button_text}; 115200 baud, 8N1", soft_wrap=True, highlight=False)
     say_where(out)
 
 

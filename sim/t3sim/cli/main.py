@@ -18,7 +18,7 @@ from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import one_line
 from t3sim.inputs.machine.files import hardware_with, load_machine, parse_settings, preset_names
 from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
-from t3sim.run.request import COMPARED, HARDWARE, POLICIES, Policy, RunRequest, SimulationError
+from t3sim.run.request import BACKENDS, COMPARED, POLICIES, Policy, RunRequest, SimulationError
 from t3sim.run.result import Result, json_text
 
 from .console import plain_console, progress, step_progress
@@ -79,7 +79,7 @@ def _simulation_options(command: Callable) -> Callable:
         click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
         click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file."),
         click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value."),
-        click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(HARDWARE)}."),
+        click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(BACKENDS)}."),
         click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
         click.option("--mirror/--no-mirror", default=None,
                      help="Simulate one GPU and reflect its traffic, as the paper did. [default: no; in bench: yes]"),

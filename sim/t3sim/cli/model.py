@@ -4,7 +4,7 @@ import click
 
 from t3sim.inputs.machine.files import parse_settings, preset_names
 from t3sim.inputs.workload import MAX_TP, MODELS, named_model
-from t3sim.run.request import HARDWARE, Hardware
+from t3sim.run.request import BACKENDS, Backend
 from t3sim.study.end_to_end import SUBLAYERS
 from t3sim.study.operators import ATTENTIONS, PHASES, Attention, Phase, layer_operators
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point, Suite
@@ -19,12 +19,12 @@ from .reproduce import jobs_option, run_all, wide_console
 @click.option("--phase", default="training", help=f"What runs: {' or '.join(PHASES)}.")
 @click.option("--attention", default="unfused", help=f"Attention: {' or '.join(ATTENTIONS)}.")
 @click.option("--optimizer", is_flag=True, help="Add one Adam step to the training phase.")
-@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
+@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 @jobs_option
 def model(
-    model: str, tp: int | None, phase: Phase, attention: Attention, optimizer: bool, hardware: Hardware, machine: str,
+    model: str, tp: int | None, phase: Phase, attention: Attention, optimizer: bool, hardware: Backend, machine: str,
     settings: tuple[str, ...], jobs: int,
 ) -> None:  # fmt: skip
     """Show where the time of a whole model goes: simulated all-reduced sublayers, everything else by a roofline.

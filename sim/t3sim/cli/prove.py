@@ -35,7 +35,7 @@ EVENTS = 40
     help="Proofs side by side.",
 )
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results and waveforms.")
-def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: Path | None) -> None:  # fmt: skip
+def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: Path | None) -> None:
     """Prove the properties of the hardware, all or those whose NAME or component is given.
 
     Exit code 1 if one is not proven. A counterexample is printed as what goes through the part's ports, cycle by

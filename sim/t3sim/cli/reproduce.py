@@ -11,7 +11,7 @@ from rich.console import Console
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import one_line
 from t3sim.inputs.machine.files import parse_settings, preset_names
-from t3sim.run.request import HARDWARE, Hardware
+from t3sim.run.request import BACKENDS, Backend
 from t3sim.run.result import json_text
 from t3sim.study.suite import QUICK_TABLES, TABLES, Suite
 
@@ -45,21 +45,24 @@ def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Stor
 def jobs_option(command: Any) -> Any:
     """The option ``--jobs``."""
     return click.option(
-        "--jobs", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
+        "--jobs",
+        type=click.IntRange(1),
+        default=lambda: len(os.sched_getaffinity(0)),
+        show_default="usable cores",
         help="Runs at a time; the results do not depend on it.",
-    )(command)  # fmt: skip
+    )(command)
 
 
 @click.command()
 @click.option("--only", "only", multiple=True, metavar="TABLE", help=f"Table, repeatable: {', '.join(TABLES)}.")
 @click.option("--quick", is_flag=True, help="TP 8 and 16 only, one GPU of every ring: a fast look.")
-@click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
+@click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 @jobs_option
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def reproduce(
-    only: tuple[str, ...], quick: bool, hardware: Hardware, machine: str, settings: tuple[str, ...], jobs: int,
+    only: tuple[str, ...], quick: bool, hardware: Backend, machine: str, settings: tuple[str, ...], jobs: int,
     out: Path | None,
 ) -> None:  # fmt: skip
     """Put every published result of the paper beside ours.

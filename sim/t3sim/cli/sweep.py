@@ -8,7 +8,7 @@ import click
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs.machine.files import parse_settings, preset_names
 from t3sim.inputs.workload import MODELS
-from t3sim.run.request import HARDWARE, POLICIES, Hardware
+from t3sim.run.request import BACKENDS, POLICIES, Backend
 from t3sim.run.result import json_text
 from t3sim.study.suite import Suite, sweep_points
 
@@ -32,14 +32,14 @@ def _names(context: click.Context, parameter: click.Parameter, text: str) -> tup
 @click.option("--sublayers", default="op,fc2,fc1,ip", callback=_names, help="Sublayers, separated by commas.")
 @click.option("--tp", "degrees", default="8,16", callback=_names, help="Tensor-parallel degrees.")
 @click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=_names, help=f"Some of {', '.join(POLICIES)}.")
-@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(HARDWARE)}.")
+@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one value for all runs.")
 @jobs_option
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def sweep(
     vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
-    sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Hardware, machine: str,
+    sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Backend, machine: str,
     settings: tuple[str, ...], jobs: int, out: Path | None,
 ) -> None:  # fmt: skip
     """Run the same sublayers on many machines, one GPU of every ring mirrored, and compare the speedups.

@@ -74,9 +74,12 @@ def bench_tables(bench: "Bench") -> list[FittedTable]:
     parts = FittedTable("part", "evaluations", "per s (Numba)", "per s (C)", time.title("time"))
     for part in bench.parts:
         parts.add_row(
-            part.name, f"{part.evaluations}", f"{part.speed.in_numba:.3g}", f"{part.speed.in_c:.3g}",
+            part.name,
+            f"{part.evaluations}",
+            f"{part.speed.in_numba:.3g}",
+            f"{part.speed.in_c:.3g}",
             time.text(SECOND * part.seconds),
-        )  # fmt: skip
+        )
     parts.add_row("all", f"{bench.evaluations}", "", "", time.text(SECOND * bench.rtl_seconds))
     share = f"{bench.rtl_share:.0%} of {time.text(SECOND * bench.simulate_seconds)}"
     parts.add_row("share of simulation", "", "", "", share)
@@ -88,9 +91,13 @@ def validation_table(rows: "Sequence[Row]") -> FittedTable:
     table = FittedTable("trace", "requests", "model", "reference", "error", "")
     for row in rows:
         table.add_row(
-            row.name, f"{row.requests}", f"{row.cycles}", f"{row.reference_cycles}", f"{row.error:+.2%}",
+            row.name,
+            f"{row.requests}",
+            f"{row.cycles}",
+            f"{row.reference_cycles}",
+            f"{row.error:+.2%}",
             "" if row.within else "OFF",
-        )  # fmt: skip
+        )
     return table
 
 
@@ -102,7 +109,11 @@ def alu_table(rows: "Sequence[AluRow]") -> FittedTable:
     table = FittedTable("check", "cases", "alone in a line", "differences", time.title("time"), speed)
     for row in rows:
         table.add_row(
-            f"{row.dtype} {row.op}", f"{row.cases}", f"{row.alone}", f"{row.differences}",
-            time.text(SECOND * row.seconds), rate.text(row.cases / row.seconds) if row.seconds else "-",
-        )  # fmt: skip
+            f"{row.dtype} {row.op}",
+            f"{row.cases}",
+            f"{row.alone}",
+            f"{row.differences}",
+            time.text(SECOND * row.seconds),
+            rate.text(row.cases / row.seconds) if row.seconds else "-",
+        )
     return table

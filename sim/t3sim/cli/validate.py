@@ -20,7 +20,7 @@ from .tables import alu_table, validation_table
 
 @click.group()
 def validate() -> None:
-    """Hold a model or the hardware against what is known."""
+    """Compare a model or the hardware with references."""
 
 
 @validate.command("hbm")

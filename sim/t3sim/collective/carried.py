@@ -48,7 +48,7 @@ def choose_lines(grid: Grid, partition: Partition, seed: int, wanted: int | None
     return Carried(lines, number_of)
 
 
-def most_lines(grid: Grid, chunks: int, wanted: int | None) -> int:
+def max_lines(grid: Grid, chunks: int, wanted: int | None) -> int:
     """What the number of lines that :func:`choose_lines` returns does not exceed; reckoned without making a list."""
     if wanted is None:
         wanted = grid.lines if grid.m * grid.n < ALL_BELOW_ELEMENTS else SAMPLE_LINES

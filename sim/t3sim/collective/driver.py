@@ -1,12 +1,12 @@
-"""The library that the collective calls to map an output (T3.md section 2.1); it programs a T3 unit over its bus."""
+"""The library that the collective calls to map an output; it programs a T3 unit over its bus."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from amaranth.lib import data
-from t3hdl.config import T3Config
+from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ChunkKind, Dtype, Op
+from t3hdl.interface.layouts import ChunkKind, Dtype, Op, profile_index
+from t3hdl.interface.words import WORD_BYTES, pack
 
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.limits import check_count
@@ -14,20 +14,6 @@ from t3sim.inputs.machine.files import Machine
 
 RANGE_OP = Op.ADD
 """What a local store to the tracked output becomes."""
-
-
-def pack(layout: data.StructLayout, **values: int) -> int:
-    """The word of ``layout`` with these fields.
-
-    Raises ValueError if a value does not fit its field (a program that the hardware could not hold).
-    """
-    word = 0
-    for name, value in values.items():
-        width = layout[name].width
-        if not 0 <= value < 1 << width:
-            raise ValueError(f"register field {name} has {width} bits and takes 0 to {(1 << width) - 1}, not {value}")
-        word |= value << layout[name].offset
-    return word
 
 
 @dataclass
@@ -46,9 +32,9 @@ class Driver:
         """Program range 0 (stores into it become FP16 additions) and the geometry profile."""
         attributes = pack(regs.RangeAttributes, valid=1, context=0, epoch=0, op=RANGE_OP, dtype=Dtype.FP16)
         self.writes += [
-            (regs.RANGE, self.base),
-            (regs.RANGE + 8, self.base + self.grid.lines),
-            (regs.RANGE + 16, attributes),
+            (regs.RANGE_BASE, pack(regs.Line, line=self.base)),
+            (regs.RANGE_LIMIT, pack(regs.Line, line=self.base + self.grid.lines)),
+            (regs.RANGE_ATTRIBUTES, attributes),
             *self._profile(),
         ]
 
@@ -57,7 +43,7 @@ class Driver:
             for right in (0, 1):
                 for wf in range(self.grid.wavefronts):
                     lines = self.grid.profile(bool(bottom), bool(right), wf)
-                    yield regs.PROFILE + 8 * (bottom * 32 + right * 16 + wf), lines
+                    yield regs.PROFILE + regs.PROFILE_STRIDE * profile_index(bottom, right, wf), lines
 
     def remote_map(self, chunk: Chunk, peer: int) -> None:
         """Stores to ``chunk`` go to GPU ``peer`` as updates; nothing is stored or tracked here."""
@@ -101,7 +87,7 @@ class Driver:
         )  # fmt: skip
         address = regs.DESCRIPTOR + self.mapped * regs.DESCRIPTOR_STRIDE
         for i, (layout, values) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, words, strict=True)):
-            self.writes.append((address + 8 * i, pack(layout, **values)))
+            self.writes.append((address + WORD_BYTES * i, pack(layout, **values)))
         self.mapped += 1
 
     def set_arbiter(self, mca: bool) -> None:
@@ -113,10 +99,10 @@ class Driver:
         depth = hbm.queue_lines if hbm.queue == "shared" else hbm.read_lines + hbm.write_lines
 
         def scaled(threshold: int) -> int:
-            return threshold if threshold == 127 else max(1, threshold * depth // 64)
+            return threshold if threshold == NO_LIMIT else max(1, threshold * depth // 64)
 
         self.writes.append((regs.ARBITER, pack(
-            regs.Arbiter, mca=int(mca), fixed=0, threshold=127, starvation=arbiter.starvation_cycles,
+            regs.Arbiter, mca=int(mca), fixed=0, threshold=NO_LIMIT, starvation=arbiter.starvation_cycles,
             burst=arbiter.starvation_burst,
         )))  # fmt: skip
         self.writes.append((regs.THRESHOLDS, pack(
@@ -130,5 +116,5 @@ class Driver:
 
     @property
     def load_cycles(self) -> int:
-        """Cycles after which every descriptor that fits the window is live (docs/hardware.md, Trigger)."""
+        """Cycles after which every descriptor that fits the window is live (docs/hardware/trigger.md)."""
         return self.mapped * (self.config.blocks + 16) + 64

@@ -1,4 +1,4 @@
-"""Ring reduce-scatter and all-gather: who sends which chunk to whom, in which order, and the bytes that this must cost.
+"""Ring reduce-scatter and all-gather: transfers of chunks, their order, and closed forms of their bytes.
 
 Data flow from GPU g to GPU g - 1. Chunk c starts at GPU c - 1, visits c - 2, c - 3, ... and ends at GPU c, its owner.
 """
@@ -29,7 +29,7 @@ def ring_order(gpu: int, gpus: int) -> list[int]:
 
 
 def ring_maps(gpu: int, gpus: int) -> list[ChunkMap]:
-    """The output address mapping of one GPU, in dispatch order (T3.md section 2.2)."""
+    """The output address mapping of one GPU, in dispatch order."""
     order = ring_order(gpu, gpus)
     first, middle, own = order[0], order[1:-1], order[-1]
     return [
@@ -40,7 +40,7 @@ def ring_maps(gpu: int, gpus: int) -> list[ChunkMap]:
 
 
 def closed_forms(policy: str, gpus: int, output_bytes: int) -> dict[str, int]:
-    """Bytes per cause, summed over all GPUs, that a run must show exactly (T3.md section 5).
+    """Bytes per cause, summed over all GPUs, that a run must show exactly.
 
     ``gemm_read`` has no closed form. ``output_bytes`` are the enabled bytes of one whole output. In chunks of one GPU,
     of which there are N, and N GPUs with N chunks make N outputs:
@@ -62,6 +62,10 @@ def closed_forms(policy: str, gpus: int, output_bytes: int) -> dict[str, int]:
         "t3-mca": (gpus - 1, gpus - 2, gpus - 1),
     }[policy]
     outputs = {
-        "gemm_write": gemm_write, "rs_read": rs_read, "rs_write": rs_write, "ag_read": gpus - 1, "ag_write": gpus - 1,
-    }  # fmt: skip
+        "gemm_write": gemm_write,
+        "rs_read": rs_read,
+        "rs_write": rs_write,
+        "ag_read": gpus - 1,
+        "ag_write": gpus - 1,
+    }
     return {cause: count * output_bytes for cause, count in outputs.items()}

@@ -19,7 +19,7 @@ from filelock import FileLock
 CACHE_VARIABLE = "OPENT3_CACHE"
 """Environment variable that overrides the cache folder."""
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """Deepest cache folder: what makes folders with their parents, in Python and in Numba, goes by recursion."""
 
 
@@ -41,9 +41,9 @@ def cache_folder() -> Path:
         raise BuildError(
             f"{CACHE_VARIABLE} must be a folder, not {override!r}, whose user does not exist: set it to another one"
         ) from error
-    if len(folder.parts) > MOST_LEVELS:
+    if len(folder.parts) > MAX_LEVELS:
         raise BuildError(
-            f"{CACHE_VARIABLE} must be a folder at most {MOST_LEVELS} levels deep, not {len(folder.parts)}: set it to "
+            f"{CACHE_VARIABLE} must be a folder at most {MAX_LEVELS} levels deep, not {len(folder.parts)}: set it to "
             "another one"
         )
     return folder

@@ -12,21 +12,21 @@ from numba.core.caching import UserProvidedCacheLocator
 
 from .cache import BuildError, FileLock, cache_errors, cache_folder, check_writable, digest
 
-__all__ = ["cfunc", "compile_once", "inner", "kernel", "njit"]
+__all__ = ["cfunc", "compile_once", "compiled", "compiled_inner", "njit"]
 
 # Where colorama is installed, Numba wraps sys.stdout anew for each message that it words, and unwraps it again. Threads
 # that compile side by side leave wrappers behind, until a print is nested too deeply. Kernels need no colours.
 for name in ("init", "reinit", "deinit"):
     setattr(errors, name, lambda: None)
 
-inner = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")
+compiled_inner = njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, error_model="numpy")
 """A function that only other kernels call: without wrappers for Python, which would unpack a GPU's arrays each."""
 
-kernel = njit(cache=True, nogil=True, error_model="numpy")
+compiled = njit(cache=True, nogil=True, error_model="numpy")
 """An entry from Python: releases the interpreter lock, kept on disk."""
 
 
-class KernelCache(UserProvidedCacheLocator):
+class CompiledCache(UserProvidedCacheLocator):
     """Where Numba keeps a function. A folder that cannot be written may still hold it.
 
     Raises BuildError, when the function is defined, if the folder is neither there nor can be made.
@@ -68,7 +68,7 @@ def compile_once(function: Any, *arguments: Any) -> None:
         function.compile(types)
 
 
-KERNEL_ROOMS = ("common", "dram", "hardware", "collective", "engine", "validation")
+COMPILED_PACKAGES = ("common", "dram", "hardware", "collective", "engine", "validation")
 """Packages of t3sim with kernels in them; what only calls kernels is in the others."""
 
 
@@ -76,11 +76,11 @@ KERNEL_ROOMS = ("common", "dram", "hardware", "collective", "engine", "validatio
 def _sources() -> str:
     """Digest of all sources that a kernel may call: Numba's own check sees a change in the kernel's file only."""
     here, hardware = Path(__file__).parents[1], Path(next(iter(t3hdl.__path__)))
-    rooms = [here / room for room in KERNEL_ROOMS]
-    files = [path for room in (*rooms, hardware) for path in room.rglob("*.py")]
+    packages = [here / room for room in COMPILED_PACKAGES]
+    files = [path for room in (*packages, hardware) for path in room.rglob("*.py")]
     return digest(*(path.read_text("utf-8") for path in sorted(files)))[:16]
 
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     config.CACHE_DIR = str(cache_folder() / f"numba-{_sources()}")
-config.CACHE_LOCATOR_CLASSES = f"{__name__}.{KernelCache.__name__}"
+config.CACHE_LOCATOR_CLASSES = f"{__name__}.{CompiledCache.__name__}"

@@ -18,7 +18,7 @@ from .user_input import read_file
 
 MANIFEST = "t3-manifest.json"
 """Name of the manifest in every output folder."""
-MOST_BYTES = 1 << 24
+MAX_BYTES = 1 << 24
 """Size of a manifest: a hundred thousand files."""
 LONGEST_PART = 255
 """Bytes in a name, on any file system."""
@@ -57,7 +57,7 @@ class Manifest(BaseModel):
         """The manifest in ``folder``; None if there is none, or none that this program could have written."""
         path = folder / MANIFEST
         try:
-            return None if path.is_symlink() else cls.model_validate_json(read_file(path, MOST_BYTES))
+            return None if path.is_symlink() else cls.model_validate_json(read_file(path, MAX_BYTES))
         except (OSError, ValueError):
             return None
 

@@ -193,5 +193,5 @@ def _count_column(channel, slot, command):
 
 @njit(cache=True, nogil=True)
 def _note(bus, now, command, bank, slot):
-    """Notes the last command of a bus, for whoever watches the buses."""
+    """Notes the last command of a bus, for bus checkers."""
     bus.cycle, bus.command, bus.bank, bus.slot = now, command, bank, slot

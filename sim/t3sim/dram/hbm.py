@@ -33,7 +33,20 @@ from t3sim.common.compiled import njit
 from .commands import column_ready, issue_column, issue_pause, issue_row, pause_ready, row_ready
 from .modes import next_switch, overdue, serves, wants_switch
 from .queue import has_room, insert, offer, take_matured
-from .state import COMPUTE, FOREVER, MEMORY, NONE, READ, UPDATE, WRITE, Hbm, command_of, lowest_bit, new_hbm, statistics
+from .state import (
+    COMPUTE,
+    FOREVER,
+    MEMORY,
+    NONE,
+    READ,
+    UPDATE,
+    WRITE,
+    HbmState,
+    command_of,
+    lowest_bit,
+    new_hbm_state,
+    statistics,
+)
 from .timing import HbmParameters
 
 __all__ = [
@@ -41,14 +54,14 @@ __all__ = [
     "READ",
     "UPDATE",
     "WRITE",
-    "Hbm",
     "HbmParameters",
+    "HbmState",
     "accepts",
     "dram_address",
     "enqueue",
     "enqueue_address",
     "is_empty",
-    "new_hbm",
+    "new_hbm_state",
     "occupancy",
     "statistics",
     "tick",

@@ -1,4 +1,4 @@
-"""The queue of one pseudo-channel: who may enter, who waits for whom, who is the candidate of a bank.
+"""The queue of one pseudo-channel: admission, order of accesses to one line, candidate of each bank.
 
 Lines with the same address form a chain: only the oldest of them may issue, so that accesses to one line are never
 reordered. An update that is done by atomics keeps its place in the queue until its write has issued; between its two

@@ -1,4 +1,4 @@
-"""State of the HBM model: one record per pseudo-channel, with one record per line that it knows.
+"""State of the HBM model: one record per pseudo-channel, with one record per queue entry.
 
 Waiting lines stand in a list by age per bank. For each bank and class (below) the oldest line whose row is open
 (*hit*) and the oldest whose row is not (*miss*) are remembered, so that the scheduler looks at banks, not at lines. A
@@ -113,14 +113,14 @@ CHANNEL = np.dtype(
 """State of one pseudo-channel. Slots are NONE if empty."""
 
 
-class Hbm(NamedTuple):
+class HbmState(NamedTuple):
     """The pseudo-channels of one GPU."""
 
     channel: np.ndarray
     """[channel] :data:`CHANNEL` records."""
 
 
-def new_hbm(parameters: HbmParameters, channels: int) -> Hbm:
+def new_hbm_state(parameters: HbmParameters, channels: int) -> HbmState:
     """Idle pseudo-channels, all banks closed, before cycle 0. ValueError if ``channels`` is below 1."""
     if channels < 1:
         raise ValueError(f"HBM: channels must be at least 1, not {channels}")
@@ -145,10 +145,10 @@ def new_hbm(parameters: HbmParameters, channels: int) -> Hbm:
     ):
         channel[name] = NONE
     channel["line"]["younger"] = [*range(1, SLOTS), NONE]
-    return Hbm(channel)
+    return HbmState(channel)
 
 
-def statistics(hbm: Hbm, c: int) -> dict[str, int]:
+def statistics(hbm: HbmState, c: int) -> dict[str, int]:
     """The counts of channel ``c`` by name (see :data:`STATISTICS`)."""
     return {name: int(hbm.channel[c][name]) for name in STATISTICS}
 

@@ -16,9 +16,9 @@ BUS_TURN_CLOCKS = 2
 """Clocks between the last read data and the first write data on the bus (Ramulator 2.1)."""
 MAX_QUEUE_LINES = 127
 """Most lines that can wait in a channel: the hardware compares 7-bit occupancies."""
-MOST_CLOCKS = 4096
+MAX_CLOCKS = 4096
 """Longest timing."""
-MOST_INTERVAL = 1 << 20
+MAX_INTERVAL = 1 << 20
 """Longest time between two refreshes, in clocks."""
 FOREVER = 1 << 62
 """A cycle that never comes."""
@@ -27,7 +27,7 @@ READ, WRITE, UPDATE = 0, 1, 2
 
 
 _OTHER_CLOCKS = ("age_limit_cycles", "nmc_update_cycles", "pim_switch_cycles", "atomic_cycles")
-_MOST = {"nREFI": MOST_INTERVAL, "age_limit_cycles": FOREVER}
+_MAX = {"nREFI": MAX_INTERVAL, "age_limit_cycles": FOREVER}
 _CHOICES = {
     "queue": ("shared", "split"),
     "line_order": ("rotate", "bank-local"),
@@ -90,7 +90,7 @@ class HbmParameters:
 
     def __post_init__(self) -> None:
         for name in (*timing_names(), *_OTHER_CLOCKS):
-            value, most = getattr(self, name), _MOST.get(name, MOST_CLOCKS)
+            value, most = getattr(self, name), _MAX.get(name, MAX_CLOCKS)
             self._require(name, _is_int(value) and 1 <= value <= most, f"an integer of 1 to {most} clocks")
         for name in ("queue_lines", "read_lines", "write_lines"):
             value = getattr(self, name)

@@ -5,32 +5,32 @@ its stores are accepted or performed, as the machine says. The workgroups of a C
 the LLC and its store path, each in the order in which they ask for it.
 """
 
-from t3sim.common.compiled import inner
+from t3sim.common.compiled import compiled_inner
 
 from .llc import flush, read_line, write_segment
 from .scale import ceil_scaled
-from .state import BINS, CAUSES, COMPUTING, FAR, IDLE, RELEASING, STARTING, STORING, WAITING
+from .state import BINS, COMPUTING, CU_CLOCKS, IDLE, NEVER_CYCLE, RELEASING, STARTING, STORING, WAITING
 
 
-@inner
+@compiled_inner
 def clock_at(g, cycle):
     """The first CU clock edge at or after a memory cycle."""
     return ceil_scaled(cycle, g.p[0].clock_num, g.p[0].clock_den)
 
 
-@inner
+@compiled_inner
 def cycle_at(g, clock):
     """The first memory cycle at or after a CU clock edge."""
     return ceil_scaled(clock, g.p[0].clock_den, g.p[0].clock_num)
 
 
-@inner
+@compiled_inner
 def _cu_of(g, wg):
     """The CU on which a workgroup's place is."""
     return g.cus[wg % g.p[0].cus]
 
 
-@inner
+@compiled_inner
 def _stalled(g, wg, now):
     """Account for the time until ``now`` in which workgroup ``wg`` waited and its CU computed nothing: its cycles."""
     shared = _cu_of(g, wg)
@@ -39,7 +39,7 @@ def _stalled(g, wg, now):
     return max(0, now - since)
 
 
-@inner
+@compiled_inner
 def _schedule(g, c, state, event):
     s = g.s[0]
     c.state = state
@@ -47,7 +47,7 @@ def _schedule(g, c, state, event):
     s.cu_next = min(s.cu_next, event)
 
 
-@inner
+@compiled_inner
 def _load_block(g, wg, slot, base, pitch, k0, k1, first, last, now):
     """Load rows k0 to k1 of an input, elements ``first`` to ``last`` (FP16), through the LLC."""
     llc_bytes = g.p[0].llc_line * 32
@@ -58,7 +58,7 @@ def _load_block(g, wg, slot, base, pitch, k0, k1, first, last, now):
             read_line(g, line, wg, slot, now)
 
 
-@inner
+@compiled_inner
 def _issue_slab(g, wg, slab, now):
     """Start to load slab ``slab`` of a tile: rows of A^T and of B, both stored with K as the row."""
     p, c = g.p[0], g.workgroups[wg]
@@ -78,18 +78,18 @@ def _issue_slab(g, wg, slab, now):
     g.slab_ready[wg, slot] = max(g.slab_ready[wg, slot], ready)
 
 
-@inner
-def _note_busy(g, start, end):
+@compiled_inner
+def _account_busy(g, start, end):
     """Add the CU clocks from ``start`` to ``end`` to the timeline's bins."""
     p = g.p[0]
     while start < end:
         index = min(cycle_at(g, start) // p.bin_cycles, BINS - 1)
         until = end if index == BINS - 1 else min(end, max(start + 1, clock_at(g, (index + 1) * p.bin_cycles)))
-        g.bins[CAUSES, index] += until - start
+        g.bins[CU_CLOCKS, index] += until - start
         start = until
 
 
-@inner
+@compiled_inner
 def _await_slab(g, wg, now):
     """Start the next slab as soon as its data are there."""
     c = g.workgroups[wg]
@@ -97,14 +97,14 @@ def _await_slab(g, wg, now):
     c.stall_since = now
     if g.slab_left[wg, slot] > 0:
         c.state = WAITING
-        c.event = FAR
+        c.event = NEVER_CYCLE
     elif g.slab_ready[wg, slot] > now:
         _schedule(g, c, STARTING, g.slab_ready[wg, slot])
     else:
         _compute(g, wg, now)
 
 
-@inner
+@compiled_inner
 def _compute(g, wg, now):
     """Compute one slab, and let the load of a later one go into the buffer that this one's predecessor left."""
     p, c, s, shared = g.p[0], g.workgroups[wg], g.s[0], _cu_of(g, wg)
@@ -117,19 +117,19 @@ def _compute(g, wg, now):
     c.clock = start + clocks
     shared.matrix_free = c.clock
     shared.accounted = cycle_at(g, c.clock)
-    _note_busy(g, start, c.clock)
+    _account_busy(g, start, c.clock)
     if p.prefetch > 0 and c.slab + p.prefetch < p.slabs:
         _issue_slab(g, wg, c.slab + p.prefetch, now)
     _schedule(g, c, COMPUTING, cycle_at(g, c.clock))
 
 
-@inner
+@compiled_inner
 def dispatch(g, wg, now):
     """Give a free place the next workgroup, if one is left."""
     p, c, s = g.p[0], g.workgroups[wg], g.s[0]
     if s.wg_next == p.tiles:
         c.state = IDLE
-        c.event = FAR
+        c.event = NEVER_CYCLE
         return
     c.row, c.col = g.order[s.wg_next, 0], g.order[s.wg_next, 1]
     c.stage = s.wg_next // p.workgroups
@@ -142,7 +142,7 @@ def dispatch(g, wg, now):
     _await_slab(g, wg, now)
 
 
-@inner
+@compiled_inner
 def dispatch_stage(g, now):
     """Launch: a workgroup for every place; every CU has one before any has two."""
     s = g.s[0]
@@ -151,7 +151,7 @@ def dispatch_stage(g, now):
         dispatch(g, wg, now)
 
 
-@inner
+@compiled_inner
 def _begin_stores(g, wg, now):
     """The tile is computed: write it to the LLC (cached output) or queue it at the CU's egress port."""
     p, c, shared = g.p[0], g.workgroups[wg], _cu_of(g, wg)
@@ -167,18 +167,18 @@ def _begin_stores(g, wg, now):
         _schedule(g, c, RELEASING, cycle_at(g, shared.store_free))
         return
     c.state = STORING
-    c.event = FAR
+    c.event = NEVER_CYCLE
     c.store_row = 0
     c.store_rows = rows
     c.store_start = max(now, cycle_at(g, start))
     c.store_left = rows * lines
     port = wg % p.cus % p.ports
-    g.jobs_wg[port, g.jobs_count[port]] = wg
-    g.jobs_count[port] += 1
+    g.store_workgroups[port, g.store_count[port]] = wg
+    g.store_count[port] += 1
     g.port_wake[port] = now
 
 
-@inner
+@compiled_inner
 def stored(g, wg, lines, now):
     """``lines`` stores of a tile are accepted (or performed); after the last one its place is free."""
     c = g.workgroups[wg]
@@ -187,14 +187,14 @@ def stored(g, wg, lines, now):
         _schedule(g, c, RELEASING, now)
 
 
-@inner
+@compiled_inner
 def _release(g, wg, now):
     p, c, s = g.p[0], g.workgroups[wg], g.s[0]
     s.store_stall_cycles = s.store_stall_cycles + _stalled(g, wg, now)
     s.resident = s.resident - 1
     s.wg_done = s.wg_done + 1
     c.state = IDLE
-    c.event = FAR
+    c.event = NEVER_CYCLE
     g.stages[c.stage, 1] = max(g.stages[c.stage, 1], now)
     if s.wg_done == p.tiles:
         s.gemm_end = now
@@ -207,11 +207,11 @@ def _release(g, wg, now):
             dispatch_stage(g, now)
 
 
-@inner
+@compiled_inner
 def run_cus(g, now):
     """Handle the workgroups' events that are due, in order of their places."""
     s = g.s[0]
-    s.cu_next = FAR
+    s.cu_next = NEVER_CYCLE
     for wg in range(g.p[0].workgroups):
         c = g.workgroups[wg]
         while c.event <= now:

@@ -1,6 +1,6 @@
 """One GPU in time: all of its models and hardware, from one cycle in which something happens to the next."""
 
-from t3sim.common.compiled import inner, kernel
+from t3sim.common.compiled import compiled, compiled_inner
 
 from .channel import run_channel
 from .compute import dispatch_stage, run_cus
@@ -8,14 +8,14 @@ from .egress import run_port
 from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
 from .nmc import run_updates
-from .state import BINS, DMA, KERNEL
-from .unit import DONE_MASK, gather_unit, step_unit, unit_wake
-from .words import TRIGGER, part_out
+from .state import BINS, DMA, KERNEL, MOVERS
+from .unit import gather_unit, step_unit, unit_wake
+from .words import OF_MATCHER, OF_NMC, OF_SLICE, TRIGGER, part_out
 
 COMPUTE, EXPOSED, IDLE_STATE = range(3)
 
 
-@inner
+@compiled_inner
 def _next_cycle(g, rx_limit, grant_limit, now):
     """The earliest later cycle in which something can happen."""
     p, s = g.p[0], g.s[0]
@@ -34,13 +34,13 @@ def _next_cycle(g, rx_limit, grant_limit, now):
     return max(wake, now + 1)
 
 
-@inner
+@compiled_inner
 def _account(g, now):
     """Close the interval of the GPU's state (compute, exposed, idle) when the state changes."""
     s = g.s[0]
     if s.resident > 0:
         state = COMPUTE
-    elif s.outgoing > 0 or s.incoming > 0 or s.job_state > 0:
+    elif s.outgoing > 0 or s.incoming > 0 or s.kernel_state > 0:
         state = EXPOSED
     else:
         state = IDLE_STATE
@@ -51,7 +51,7 @@ def _account(g, now):
     s.state_since = now
 
 
-@kernel
+@compiled
 def close_state(g, now):
     """Add the running interval to its kind."""
     s = g.s[0]
@@ -68,9 +68,9 @@ def close_state(g, now):
         s.idle_cycles = s.idle_cycles + cycles
 
 
-@inner
+@compiled_inner
 def _owned_chunk(g, now):
-    """Note when this GPU's own chunk is reduced: counted by the hardware and performed (T3), or written back.
+    """Record when this GPU's owned chunk is reduced: counted by the hardware and performed (T3), or written back.
 
     A neighbour that sends updates gets the room for them only now: before, the cache would write over them.
     """
@@ -81,13 +81,13 @@ def _owned_chunk(g, now):
             s.credit_now = s.credit_now + p.posted_lines
             return_credits(g, now)
     else:
-        counted = g.words[part_out(g, TRIGGER, 0) + DONE_MASK] >> g.descriptor_of[p.gpu] & 1
+        counted = g.words[part_out(g, TRIGGER, 0) + g.at[0].trigger_done_mask] >> g.descriptor_of[p.gpu] & 1
         if counted and s.own_counted < p.own_lines:
-            s.early_chunks = 1
+            s.premature_chunks = 1
         s.own_done = int(counted and s.own_performed >= p.own_lines)
 
 
-@inner
+@compiled_inner
 def _finished(g, now):
     """All rectangles sent and every chunk of the all-gather received."""
     p, s = g.p[0], g.s[0]
@@ -99,13 +99,13 @@ def _finished(g, now):
     s.finish = max(now, s.ag_last)
 
 
-@kernel
+@compiled
 def advance(g, steps, until, rx_limit, grant_limit):
     """Simulate from the GPU's present cycle to cycle ``until`` (exclusive).
 
     ``rx_limit``, ``grant_limit``: packets and credits of the neighbours' rings that are complete; those that arrive
-    before ``until`` must be among them. ``steps``: the hardware's step functions in the order of words.PART_NAMES.
-    Returns the next cycle in which something can happen here (FAR: never, unless the neighbours send).
+    before ``until`` must be among them. ``steps``: the hardware's step functions in the order of parts.SIMULATED.
+    Returns the next cycle in which something can happen here (NEVER_CYCLE: never, unless the neighbours send).
     """
     p, s = g.p[0], g.s[0]
     now = s.now
@@ -118,19 +118,19 @@ def advance(g, steps, until, rx_limit, grant_limit):
             run_cus(g, now)
         run_receiver(g, rx_limit, now)
         take_grants(g, grant_limit, now)
-        forced = gather_unit(g, now)
+        state_changed = gather_unit(g, now)
         for port in range(p.ports):
             if g.port_wake[port] <= now:
-                run_port(g, port, steps[1], now)
-        for which in range(2):
+                run_port(g, port, steps[OF_MATCHER], now)
+        for which in range(MOVERS):
             if g.movers[which].wake <= now:
                 run_mover(g, which, now)
         for c in range(p.channels):
-            if forced or g.channel_wake[c] <= now:
-                run_channel(g, c, steps[0], forced, now)
-        step_unit(g, steps[2], steps[3], steps[4], steps[5], steps[6], now)
+            if state_changed or g.channel_wake[c] <= now:
+                run_channel(g, c, steps[OF_SLICE], state_changed, now)
+        step_unit(g, steps, now)
         if s.update_count:
-            run_updates(g, steps[8])
+            run_updates(g, steps[OF_NMC])
         if s.link_wake <= now:
             run_link(g, now)
         return_credits(g, now)

@@ -4,26 +4,26 @@ GPUs meet only here. A GPU writes packets and credits into rings that its neighb
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
 """
 
-from t3sim.common.compiled import inner
+from t3sim.common.compiled import compiled_inner
 
-from .mover import row_gone
-from .rows import communicated, row_bytes, write_packet
-from .state import CAUSES, FAR, SEGMENT
+from .mover import release_row_segment
+from .row_segments import note_communication, row_segment_bytes, write_packet
+from .state import LINE_WORDS, LINK_BYTES, NEVER_CYCLE, ROW_SEGMENT_LINES
 
 
-@inner
+@compiled_inner
 def _ps(g, cycle):
     """Picoseconds at a memory cycle."""
     return -(-cycle * 1_000_000 // g.p[0].memory_mhz)
 
 
-@inner
+@compiled_inner
 def _cycle(g, ps):
     """The first memory cycle at or after a time in picoseconds."""
     return -(-ps * g.p[0].memory_mhz // 1_000_000)
 
 
-@inner
+@compiled_inner
 def _serialise(g, nbytes, start_ps):
     """Occupy the link with ``nbytes``; when the last byte has left.
 
@@ -40,7 +40,7 @@ def _serialise(g, nbytes, start_ps):
     return s.link_end_ps
 
 
-@inner
+@compiled_inner
 def _free(g):
     """The cycle from which the link can take a packet.
 
@@ -49,7 +49,7 @@ def _free(g):
     return g.s[0].link_end_ps * g.p[0].memory_mhz // 1_000_000
 
 
-@inner
+@compiled_inner
 def _next_packet(g, row, arrival):
     """The next packet of the ring, filled from a row record."""
     s = g.s[0]
@@ -65,7 +65,7 @@ def _next_packet(g, row, arrival):
     return packet
 
 
-@inner
+@compiled_inner
 def _emit_reflected(g, row, arrival):
     """Mirror mode: the neighbour sends for chunk c + 1 what this GPU sends for chunk c.
 
@@ -91,12 +91,12 @@ def _emit_reflected(g, row, arrival):
         packet.lines = min(p.tile_lines, p.pitch - packet.col * p.tile_lines)
         offset = (packet.row * p.tile_rows + height) * p.pitch + packet.col * p.tile_lines
         packet.line = region + offset
-        packet.bytes = row_bytes(g, p.out_base + offset, packet.lines)
+        packet.bytes = row_segment_bytes(g, p.out_base + offset, packet.lines)
         lines += packet.lines
     return lines
 
 
-@inner
+@compiled_inner
 def _emit(g, r, now):
     """Send row ``r``."""
     p, s, row = g.p[0], g.s[0], g.rows[r]
@@ -108,28 +108,28 @@ def _emit(g, r, now):
     else:
         packet = _next_packet(g, row, arrival)
         if row.carried:
-            for i in range(SEGMENT):
-                for word in range(4):
+            for i in range(ROW_SEGMENT_LINES):
+                for word in range(LINE_WORDS):
                     packet.data[i, word] = g.row_data[r, i, word]
         s.tx_credit = s.tx_credit - row.lines
         if p.retry:
-            _remember(g, packet, now)
-    g.bins[CAUSES + 1, s.bin] += nbytes
-    communicated(g, row.cause, now)
-    row_gone(g, r, now)
+            _buffer_for_replay(g, packet, now)
+    g.bins[LINK_BYTES, s.bin] += nbytes
+    note_communication(g, row.cause, now)
+    release_row_segment(g, r, now)
 
 
-@inner
-def _remember(g, packet, now):
+@compiled_inner
+def _buffer_for_replay(g, packet, now):
     """Keep a packet until it is acknowledged, and set the time by which it must be."""
     p, s = g.p[0], g.s[0]
     g.replay[packet.sequence % g.replay.shape[0]] = packet
     s.resend_next = s.packets_sent
-    if s.resend_at == FAR:
+    if s.resend_at == NEVER_CYCLE:
         s.resend_at = packet.arrival + p.retry_timeout - p.link_latency
 
 
-@inner
+@compiled_inner
 def _resend(g, now):
     """Send again from the oldest packet on that is not acknowledged, if the receiver misses it or is silent for too
     long (go-back-N). Whether the link may go on to new packets."""
@@ -146,31 +146,31 @@ def _resend(g, now):
         g.out[s.out_head % g.out.shape[0]] = g.replay[s.resend_next % g.replay.shape[0]]
         nbytes = packet.lines * 32 + p.header_bytes
         packet.arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
-        g.bins[CAUSES + 1, s.bin] += nbytes
+        g.bins[LINK_BYTES, s.bin] += nbytes
         s.out_head = s.out_head + 1
         s.resend_next = s.resend_next + 1
         s.packets_resent = s.packets_resent + 1
     return True
 
 
-@inner
+@compiled_inner
 def _acknowledged(g, credit, now):
-    """What the receiver says about packets: how many it has taken, and whether it misses the next one."""
+    """Acknowledgement: packets taken by the receiver, and whether the next one is missing."""
     p, s = g.p[0], g.s[0]
     if credit.taken > s.packets_acknowledged:
         s.packets_acknowledged = credit.taken
         s.resend_next = max(s.resend_next, credit.taken)
-        s.resend_at = now + p.retry_timeout if credit.taken < s.packets_sent else FAR
+        s.resend_at = now + p.retry_timeout if credit.taken < s.packets_sent else NEVER_CYCLE
     if credit.missing and credit.taken == s.packets_acknowledged:
         s.resend_next = credit.taken
         s.resend_at = now + p.retry_timeout
 
 
-@inner
+@compiled_inner
 def run_link(g, now):
     """Send what waits, as far as the link is free in this cycle and the receiver has room."""
     p, s = g.p[0], g.s[0]
-    s.link_wake = FAR
+    s.link_wake = NEVER_CYCLE
     if p.retry and not _resend(g, now):
         return
     while s.tx_head < s.tx_tail:
@@ -187,7 +187,7 @@ def run_link(g, now):
     s.link_wake = s.resend_at
 
 
-@inner
+@compiled_inner
 def take_grants(g, limit, now):
     """Credits that have come back from the receiver."""
     s = g.s[0]
@@ -200,7 +200,7 @@ def take_grants(g, limit, now):
         s.link_wake = min(s.link_wake, now)
 
 
-@inner
+@compiled_inner
 def return_credits(g, now):
     """Send back the room that this cycle freed in the receive buffer, and with retries what became of packets."""
     p, s = g.p[0], g.s[0]
@@ -217,7 +217,7 @@ def return_credits(g, now):
     s.missing_now = 0
 
 
-@inner
+@compiled_inner
 def _in_order(g, sequence):
     """Whether a packet is the next one. Others are dropped: repeats, and what comes after a gap, named once a gap."""
     s = g.s[0]
@@ -232,7 +232,7 @@ def _in_order(g, sequence):
     return False
 
 
-@inner
+@compiled_inner
 def run_receiver(g, limit, now):
     """Take the packets that have arrived; ``limit`` packets of the ring are complete."""
     s = g.s[0]

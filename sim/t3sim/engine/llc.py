@@ -4,17 +4,20 @@ Inputs of the GEMM are read through it. Without T3 its output is written through
 bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles share is written back once per byte.
 """
 
-from t3sim.common.compiled import inner
+from t3sim.common.compiled import compiled_inner
+from t3sim.hardware.words import STORE
 
-from .requests import line_bytes, make_request, request_llc_line, send
-from .rows import carried_line
-from .state import COMPUTE_WRITE, GEMM_WRITE, SEGMENT, WAITING
+from .requests import NOBODY, line_bytes, make_request, request_llc_line, send
+from .row_segments import carried_line
+from .state import COMPUTE_WRITE, GEMM_WRITE, ROW_SEGMENT_LINES, WAITING
 
 EMPTY = -1
-STORE_OP = 1
+WAITER_WG, WAITER_SLOT, WAITER_NEXT = range(3)
+"""Words of a record of ``waiters``: workgroup, the slot of its slab, the next waiter."""
+WAITER_WORDS = WAITER_NEXT + 1
 
 
-@inner
+@compiled_inner
 def _set_of(g, line):
     """First entry of the set of an LLC line; upper address bits are folded in, so strides spread."""
     p = g.p[0]
@@ -23,7 +26,7 @@ def _set_of(g, line):
     return index * p.llc_ways
 
 
-@inner
+@compiled_inner
 def _find(g, line):
     """The entry that holds ``line``, or -1."""
     first = _set_of(g, line)
@@ -33,15 +36,15 @@ def _find(g, line):
     return -1
 
 
-@inner
+@compiled_inner
 def _store(g, line, now):
     """Send one output line to memory."""
-    n = make_request(g, line, STORE_OP, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line), -1)
-    g.nodes[n].carry = carried_line(g, line)
+    n = make_request(g, line, STORE, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line), NOBODY)
+    g.line_requests[n].carry = carried_line(g, line)
     send(g, n, now)
 
 
-@inner
+@compiled_inner
 def _write_back(g, entry, now):
     """Send an entry's dirty sectors to memory."""
     per_line = g.p[0].llc_line
@@ -53,8 +56,8 @@ def _write_back(g, entry, now):
     g.llc_dirty[entry] = 0
 
 
-@inner
-def _oldest(g, first):
+@compiled_inner
+def _lru_victim(g, first):
     """The entry of a set that is empty or least recently used; -1 if all wait for memory."""
     victim = -1
     oldest = 1 << 62
@@ -65,8 +68,8 @@ def _oldest(g, first):
     return victim
 
 
-@inner
-def _drawn(g, first):
+@compiled_inner
+def _random_victim(g, first):
     """The entry of a set that is empty or comes up by chance; -1 if all wait for memory.
 
     Chance is a hash of the set and of how often the cache was used (the multipliers are those of MurmurHash3's
@@ -87,11 +90,11 @@ def _drawn(g, first):
     return -1
 
 
-@inner
+@compiled_inner
 def _allocate(g, line, now):
     """An entry for ``line`` in its set, which is given up by another line; -1 if all wait for memory."""
     first = _set_of(g, line)
-    victim = _drawn(g, first) if g.p[0].llc_random else _oldest(g, first)
+    victim = _random_victim(g, first) if g.p[0].llc_random else _lru_victim(g, first)
     if victim >= 0:
         if g.llc_dirty[victim]:
             _write_back(g, victim, now)
@@ -99,29 +102,29 @@ def _allocate(g, line, now):
     return victim
 
 
-@inner
+@compiled_inner
 def _touch(g, entry):
     s = g.s[0]
     s.llc_stamp = s.llc_stamp + 1
     g.llc_used[entry] = s.llc_stamp
 
 
-@inner
+@compiled_inner
 def _wait_for(g, entry, wg, slot):
     """Let a workgroup's slab wait for an entry's fill."""
     s = g.s[0]
     w = s.waiter_free
     if w < 0:
         raise RuntimeError("the pool of LLC waiters is exhausted")
-    s.waiter_free = g.waiters[w, 2]
-    g.waiters[w, 0] = wg
-    g.waiters[w, 1] = slot
-    g.waiters[w, 2] = g.llc_waiter[entry]
+    s.waiter_free = g.waiters[w, WAITER_NEXT]
+    g.waiters[w, WAITER_WG] = wg
+    g.waiters[w, WAITER_SLOT] = slot
+    g.waiters[w, WAITER_NEXT] = g.llc_waiter[entry]
     g.llc_waiter[entry] = w
     g.slab_left[wg, slot] += 1
 
 
-@inner
+@compiled_inner
 def read_line(g, line, wg, slot, now):
     """One LLC line of a slab: ready after the LLC's latency, or when DRAM has answered."""
     entry = _find(g, line)
@@ -130,10 +133,10 @@ def read_line(g, line, wg, slot, now):
         if entry < 0:
             # Every way waits for memory: fetch without allocating, through a spare entry.
             s = g.s[0]
-            entry = s.extra_free
+            entry = s.mshr_free
             if entry < 0:
                 raise RuntimeError("the LLC's spare miss entries are exhausted")
-            s.extra_free = g.llc_used[entry]
+            s.mshr_free = g.llc_used[entry]
             g.llc_tag[entry] = EMPTY
         g.llc_left[entry] = g.p[0].llc_line
         g.llc_fill[entry] = 0
@@ -148,8 +151,8 @@ def read_line(g, line, wg, slot, now):
     g.slab_ready[wg, slot] = max(g.slab_ready[wg, slot], ready)
 
 
-@inner
-def filled(g, entry, done):
+@compiled_inner
+def cache_line_filled(g, entry, done):
     """One DRAM read of an entry is complete at cycle ``done``: the last one wakes the slabs that wait for the line."""
     p, s = g.p[0], g.s[0]
     g.llc_fill[entry] = max(g.llc_fill[entry], done)
@@ -160,27 +163,27 @@ def filled(g, entry, done):
     g.llc_fill[entry] = ready
     w = g.llc_waiter[entry]
     while w >= 0:
-        wg, slot, following = g.waiters[w, 0], g.waiters[w, 1], g.waiters[w, 2]
+        wg, slot, following = g.waiters[w, WAITER_WG], g.waiters[w, WAITER_SLOT], g.waiters[w, WAITER_NEXT]
         g.slab_ready[wg, slot] = max(g.slab_ready[wg, slot], ready)
         g.slab_left[wg, slot] -= 1
         c = g.workgroups[wg]
         if c.state == WAITING and g.slab_left[wg, slot] == 0 and c.slab % g.slab_left.shape[1] == slot:
             c.event = g.slab_ready[wg, slot]
             s.cu_next = min(s.cu_next, c.event)
-        g.waiters[w, 2] = s.waiter_free
+        g.waiters[w, WAITER_NEXT] = s.waiter_free
         s.waiter_free = w
         w = following
     g.llc_waiter[entry] = -1
     if entry >= p.llc_sets * p.llc_ways:
-        g.llc_used[entry] = s.extra_free
-        s.extra_free = entry
+        g.llc_used[entry] = s.mshr_free
+        s.mshr_free = entry
 
 
-@inner
+@compiled_inner
 def write_segment(g, line, lines, now):
     """Write ``lines`` output lines from ``line`` on into the LLC (no fetch: sectors)."""
     per_line = g.p[0].llc_line
-    for i in range(min(lines, SEGMENT)):
+    for i in range(min(lines, ROW_SEGMENT_LINES)):
         tag = (line + i) // per_line
         entry = _find(g, tag)
         if entry < 0:
@@ -193,7 +196,7 @@ def write_segment(g, line, lines, now):
         _touch(g, entry)
 
 
-@inner
+@compiled_inner
 def flush(g, now):
     """Kernel boundary: write back what is dirty, forget the rest."""
     for entry in range(g.p[0].llc_sets * g.p[0].llc_ways):

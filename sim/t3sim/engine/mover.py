@@ -6,30 +6,28 @@ one place, or from two that it adds (a reduce-scatter without NMC), and sends it
 memory. A read is issued only when room for its data is reserved, so reads never block what they wait for.
 """
 
-from t3hdl.config import T3Config
-from t3hdl.interface.layouts import DmaCommand
-from t3hdl.interface.signatures import trigger_signature, word_map
+from t3hdl.interface.layouts import LINE_BYTES
 
-from t3sim.common.compiled import inner
+from t3sim.common.compiled import compiled_inner
+from t3sim.hardware.words import COMMAND, READ, REQUEST, get, take
 
-from .requests import LINE_MASK, make_request, send
-from .rows import carried_line, free_row, new_row, row_bytes, transmit, write_row
-from .state import COMM_READ, DMA, FAR, KERNEL, RS_READ, RS_WRITE
+from .requests import make_request, send
+from .row_segments import (
+    allocate_row_segment,
+    carried_line,
+    free_row_segment,
+    row_segment_bytes,
+    transmit,
+    write_row_segment,
+)
+from .state import COMM_READ, DMA, KERNEL, LINE_WORDS, NEVER_CYCLE, NO_MOVER, NO_SOURCE, RS_READ, RS_WRITE
 from .words import TRIGGER, part_in, part_out
 
-_WORDS = word_map(trigger_signature(T3Config()))
-COMMAND_READY = _WORDS.inputs["command.ready"][0]
-COMMAND, COMMAND_VALID = _WORDS.outputs["command.payload"][0], _WORDS.outputs["command.valid"][0]
-READ_OP = 0
 # States of the collective kernels' sequence.
 WAITING_INPUT, LAUNCHING, MOVING = range(3)
-ROW_SHIFT, COL_SHIFT = DmaCommand["row"].offset, DmaCommand["col"].offset
-OP_SHIFT, BY_CHUNK = DmaCommand["op"].offset, DmaCommand["by_chunk"].offset
-COMMAND_LINE = (1 << DmaCommand["base"].width) - 1
-TILE_MASK = (1 << DmaCommand["row"].width) - 1
 
 
-@inner
+@compiled_inner
 def _is_legal(g, move):
     """Whether a command reads and writes the output buffer alone: an address beyond it is no memory of this engine."""
     p = g.p[0]
@@ -43,7 +41,7 @@ def _is_legal(g, move):
     return lowest + first >= p.out_base and highest + last < end and g.s[0].command_tail <= g.command_rows.shape[0]
 
 
-@inner
+@compiled_inner
 def take_command(g, payload, now):
     """Queue the DMA command at word ``payload``; the caller has checked that the queue has room.
 
@@ -52,16 +50,13 @@ def take_command(g, payload, now):
     s, words = g.s[0], g.words
     move = g.commands[s.command_tail % g.commands.shape[0]]
     s.command_tail = s.command_tail + 1
-    first, second = words[payload], words[payload + 1]
-    move.row0 = first >> ROW_SHIFT & TILE_MASK
-    move.col0 = first >> COL_SHIFT & TILE_MASK
-    move.row1 = move.row0 + (second & TILE_MASK)
-    move.col1 = move.col0 + (second >> 12 & TILE_MASK)
-    move.pitch = second >> 24 & 0xFFFF
-    move.source = words[payload + 2] & COMMAND_LINE
-    move.source2 = -1
-    move.target = words[payload + 3] & COMMAND_LINE
-    move.op = first >> OP_SHIFT & 7
+    move.row0, move.col0 = get(words, payload, COMMAND.row), get(words, payload, COMMAND.col)
+    move.row1 = move.row0 + get(words, payload, COMMAND.rows)
+    move.col1 = move.col0 + get(words, payload, COMMAND.cols)
+    move.pitch = get(words, payload, COMMAND.pitch)
+    move.source, move.source2 = get(words, payload, COMMAND.base), NO_SOURCE
+    move.target = get(words, payload, COMMAND.peer_base)
+    move.op = get(words, payload, COMMAND.op)
     move.link, move.tagged = 1, 1
     move.read_cause, move.write_cause = RS_READ, RS_WRITE
     s.triggers = s.triggers + 1
@@ -70,7 +65,7 @@ def take_command(g, payload, now):
         s.command_tail = s.command_tail - 1
         return
     move.chunk = g.chunk_at[move.row0, move.col0]
-    by_chunk = first >> BY_CHUNK & 1
+    by_chunk = get(words, payload, COMMAND.by_chunk)
     s.by_chunk = s.by_chunk + by_chunk
     s.by_tile = s.by_tile + 1 - by_chunk
     if s.triggers <= g.fired.shape[0]:
@@ -80,7 +75,7 @@ def take_command(g, payload, now):
     g.movers[DMA].wake = now
 
 
-@inner
+@compiled_inner
 def _start(g, which, move):
     """Begin to walk a rectangle."""
     mover = g.movers[which]
@@ -91,7 +86,7 @@ def _start(g, which, move):
     mover.height = 0
 
 
-@inner
+@compiled_inner
 def _command_done(g, command):
     """A row of the DMA engine's command is gone, or its walk has ended; after the last one its credit goes back."""
     rows = g.command_rows[command] - 1
@@ -100,7 +95,7 @@ def _command_done(g, command):
         g.s[0].commands_done = g.s[0].commands_done + 1
 
 
-@inner
+@compiled_inner
 def _down(g, mover, move):
     """To the next output row, down the tile rows; behind the last one back to the first: True."""
     p = g.p[0]
@@ -115,7 +110,7 @@ def _down(g, mover, move):
     return True
 
 
-@inner
+@compiled_inner
 def _right(mover, move):
     """To the next tile column; behind the last one back to the first: True."""
     mover.col = mover.col + 1
@@ -125,7 +120,7 @@ def _right(mover, move):
     return True
 
 
-@inner
+@compiled_inner
 def _advance(g, which):
     """To the next row of the walk: the kernels go along output rows, the DMA engine down each tile column."""
     mover, move = g.movers[which], g.current[which]
@@ -139,22 +134,22 @@ def _advance(g, which):
             _command_done(g, g.s[0].command_head - 1)
 
 
-@inner
+@compiled_inner
 def _issue_row(g, which, now):
     """Read one row of the rectangle: make its record and its line requests."""
     p, s, mover = g.p[0], g.s[0], g.movers[which]
     move = g.current[which]
     offset = (mover.row * p.tile_rows + mover.height) * move.pitch + mover.col * p.tile_lines
     lines = min(p.tile_lines, p.pitch - mover.col * p.tile_lines)
-    r = new_row(g)
+    r = allocate_row_segment(g)
     row = g.rows[r]
     row.mover, row.link, row.op, row.tagged = which, move.link, move.op, move.tagged
     row.cause, row.chunk = move.write_cause, move.chunk
     row.row, row.col, row.wf = mover.row, mover.col, mover.height // p.wavefront_rows
     row.right, row.bottom = int(mover.col == p.cols - 1), int(mover.row == p.rows - 1)
     row.line, row.lines = move.target + offset, lines
-    row.bytes = row_bytes(g, p.out_base + offset, lines)
-    sources = 1 if move.source2 < 0 else 2
+    row.bytes = row_segment_bytes(g, p.out_base + offset, lines)
+    sources = 1 if move.source2 == NO_SOURCE else 2
     row.left = lines * sources
     if which == DMA:
         row.command = s.command_head - 1
@@ -162,9 +157,9 @@ def _issue_row(g, which, now):
     for source in range(sources):
         base = move.source if source == 0 else move.source2
         for i in range(lines):
-            nbytes = 32 if i < lines - 1 else row.bytes - 32 * i
-            n = make_request(g, base + offset + i, READ_OP, move.read_cause, COMM_READ, nbytes, r)
-            node = g.nodes[n]
+            nbytes = LINE_BYTES if i < lines - 1 else row.bytes - LINE_BYTES * i
+            n = make_request(g, base + offset + i, READ, move.read_cause, COMM_READ, nbytes, r)
+            node = g.line_requests[n]
             node.row = i
             node.carry = carried_line(g, base + offset + i)
             send(g, n, now)
@@ -175,7 +170,7 @@ def _issue_row(g, which, now):
     return lines * sources
 
 
-@inner
+@compiled_inner
 def run_mover(g, which, now):
     """One cycle of a mover: issue rows as far as its rate and its buffer allow."""
     s, mover = g.s[0], g.movers[which]
@@ -196,37 +191,37 @@ def run_mover(g, which, now):
             break
         budget -= mover.line_cost * _issue_row(g, which, now)
     mover.budget = budget
-    mover.wake = now + -((budget - 1) // mover.rate) if budget <= 0 else FAR
+    mover.wake = now + -((budget - 1) // mover.rate) if budget <= 0 else NEVER_CYCLE
 
 
-@inner
-def row_line_read(g, n, done):
-    """A line of a row has been read (cycle ``done``): after the last one the row goes on its way."""
-    p, node = g.p[0], g.nodes[n]
+@compiled_inner
+def row_segment_line_read(g, n, done):
+    """A line of a row has been read (cycle ``done``): after the last one the row segment is sent."""
+    p, node = g.p[0], g.line_requests[n]
     r = node.owner
     row = g.rows[r]
     if row.mover == DMA:
-        line = (node.word0 & LINE_MASK) - p.out_base
+        line = take(node.word0, REQUEST.line) - p.out_base
         if g.performed[line] < g.chunk_addends[row.chunk]:
-            g.s[0].early_reads = g.s[0].early_reads + 1
+            g.s[0].premature_reads = g.s[0].premature_reads + 1
     if node.carry >= 0:
         row.carried |= 1 << node.row
-        for word in range(4):
+        for word in range(LINE_WORDS):
             g.row_data[r, node.row, word] = g.memory[node.carry, word]
     row.left = row.left - 1
     if row.left == 0:
         if row.link:
             transmit(g, r, done + p.response)
         else:
-            write_row(g, r, done + p.response)
+            write_row_segment(g, r, done + p.response)
 
 
-@inner
-def row_gone(g, r, now):
+@compiled_inner
+def release_row_segment(g, r, now):
     """A row has left its mover (sent, or all its lines written): its room is free."""
     row, s = g.rows[r], g.s[0]
     s.outgoing = s.outgoing - 1
-    if row.mover < 0:
+    if row.mover == NO_MOVER:
         s.egress_free = s.egress_free + row.lines
         for port in range(g.p[0].ports):
             if g.flight_count[port] > 0:
@@ -239,51 +234,52 @@ def row_gone(g, r, now):
             _command_done(g, row.command)
         if mover.active or (row.mover == DMA and s.command_head < s.command_tail):
             mover.wake = min(mover.wake, now + 1)
-    free_row(g, r)
+    free_row_segment(g, r)
 
 
-@inner
+@compiled_inner
 def offer_command(g, now):
-    """Tell the trigger whether the DMA engine's queue has room, and take the command that it offers: 1 if taken."""
+    """Tell the trigger whether the DMA engine's queue has room, and take the command that it offers: True if taken."""
     s = g.s[0]
     room = s.command_tail - s.command_head < g.commands.shape[0]
-    g.words[part_in(g, TRIGGER, 0) + COMMAND_READY] = room
-    if not room or not g.words[part_out(g, TRIGGER, 0) + COMMAND_VALID]:
+    at, out = g.at[0], part_out(g, TRIGGER, 0)
+    g.words[part_in(g, TRIGGER, 0) + at.trigger_command_ready] = room
+    if not room or not g.words[out + at.trigger_command_valid]:
         return False
-    take_command(g, part_out(g, TRIGGER, 0) + COMMAND, now)
+    take_command(g, out + at.trigger_command_payload, now)
     return True
 
 
-@inner
+@compiled_inner
 def run_kernel(g, now):
     """The collective kernels in sequence: a rectangle starts when its input is here and the last one is sent, or at
     least read if it does not ask for more."""
     p, s, mover = g.p[0], g.s[0], g.movers[KERNEL]
-    s.kernel_wake = FAR
-    follows = s.job + 1 < p.jobs and g.moves[s.job + 1].drain == 0
-    if s.job_state == MOVING and not mover.active and (mover.rows_out == 0 or follows):
+    s.kernel_wake = NEVER_CYCLE
+    follows = s.job + 1 < p.jobs and g.transfers[s.job + 1].drain == 0
+    if s.kernel_state == MOVING and not mover.active and (mover.rows_out == 0 or follows):
         s.job = s.job + 1
-        s.job_state = WAITING_INPUT
-    if s.job_state == WAITING_INPUT and s.job < p.jobs and _may_start(g):
+        s.kernel_state = WAITING_INPUT
+    if s.kernel_state == WAITING_INPUT and s.job < p.jobs and _may_start(g):
         # The CUs learn of performed stores when the fabric's response is back.
-        s.job_start = now + p.response + p.kernel_overhead
-        s.job_state = LAUNCHING
-    if s.job_state == LAUNCHING:
-        s.kernel_wake = s.job_start
-        if now >= s.job_start:
-            _start(g, KERNEL, g.moves[s.job])
-            s.job_state = MOVING
-            s.kernel_wake = FAR
+        s.kernel_start = now + p.response + p.kernel_overhead
+        s.kernel_state = LAUNCHING
+    if s.kernel_state == LAUNCHING:
+        s.kernel_wake = s.kernel_start
+        if now >= s.kernel_start:
+            _start(g, KERNEL, g.transfers[s.job])
+            s.kernel_state = MOVING
+            s.kernel_wake = NEVER_CYCLE
             mover.wake = now + 1
 
 
-@inner
+@compiled_inner
 def _may_start(g):
     """Whether the next rectangle may start: its input has arrived, and before the first one the GEMM's part is done."""
     s = g.s[0]
     if s.job == 0 and (s.gemm_end < 0 or s.own_done == 0):
         return False
-    move = g.moves[s.job]
+    move = g.transfers[s.job]
     if move.need == 0:
         return True
     return g.received[move.need - 1, move.need_part] >= g.part_lines[move.need_part]

@@ -4,87 +4,85 @@ The unit's timing does not depend on data, so lines without data need no evaluat
 holds the bank group for an update.
 """
 
-from t3hdl.config import T3Config
-from t3hdl.interface.layouts import NmcRequest
-from t3hdl.interface.signatures import nmc_signature, word_map
+from t3hdl.interface.words import WORD_BYTES
 
-from t3sim.common.compiled import inner
+from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.abi import address_of
+from t3sim.hardware.words import NMC_REQUEST, place
 
-from .words import NMC, part_in, part_out
+from .ports import NMC_IN, NMC_OUT
+from .state import LINE_WORDS
+from .words import NMC, OF_NMC, part_in, part_out
 
-_WORDS = word_map(nmc_signature(T3Config()))
-REQUEST, REQUEST_VALID = _WORDS.inputs["request.payload"][0], _WORDS.inputs["request.valid"][0]
-READ_DATA = _WORDS.inputs["read_data"][0]
-REQUEST_READY, READ_VALID = _WORDS.outputs["request.ready"][0], _WORDS.outputs["read_valid"][0]
-WRITE_VALID, WRITE_DATA = _WORDS.outputs["write_valid"][0], _WORDS.outputs["write_data"][0]
-WRITE_MASK = _WORDS.outputs["write_mask"][0]
-OP_SHIFT = NmcRequest["op"].offset
-FULL_MASK = (1 << NmcRequest["mask"].width) - 1
 MAX_LATENCY = 64
+UPDATE_LINE, UPDATE_OP, UPDATE_DATA = range(3)
+"""Words of a record of ``updates``: carried line, op, and the line's data to its end."""
+UPDATE_WORDS = UPDATE_DATA + LINE_WORDS
 
 
-@inner
+@compiled_inner
 def _expand(mask, word):
     """The byte mask of 64-bit word ``word`` as a bit mask."""
     bits = 0
-    for byte in range(8):
-        if mask >> (8 * word + byte) & 1:
+    for byte in range(WORD_BYTES):
+        if mask >> (WORD_BYTES * word + byte) & 1:
             bits |= 0xFF << (8 * byte)
     return bits
 
 
-@inner
+@compiled_inner
 def apply_update(g, carry, op, data):
     """Queue an op-and-store on carried line ``carry``, for the end of this cycle."""
     s = g.s[0]
     update = g.updates[s.update_count]
-    update[0], update[1] = carry, op
-    for word in range(4):
-        update[2 + word] = data[word]
+    update[UPDATE_LINE], update[UPDATE_OP] = carry, op
+    for word in range(LINE_WORDS):
+        update[UPDATE_DATA + word] = data[word]
     s.update_count = s.update_count + 1
 
 
-@inner
+@compiled_inner
 def store_line(g, carry, data):
     """A plain store of a carried line."""
-    for word in range(4):
+    for word in range(LINE_WORDS):
         g.memory[carry, word] = data[word]
 
 
-@inner
+@compiled_inner
 def run_updates(g, step):
     """Perform the op-and-stores of this cycle, in the order in which their column commands issued."""
     s = g.s[0]
     for i in range(s.update_count):
-        _run(g, step, g.updates[i, 0], g.updates[i, 1], g.updates[i, 2:])
+        _run(g, step, g.updates[i, UPDATE_LINE], g.updates[i, UPDATE_OP], g.updates[i, UPDATE_DATA:])
     s.update_count = 0
 
 
-@inner
+@compiled_inner
 def _run(g, step, carry, op, data):
     """One op-and-store through the unit, with the carried line as its memory."""
     words = g.words
     base, out = part_in(g, NMC, 0), part_out(g, NMC, 0)
-    words[base + REQUEST] = carry | (op << OP_SHIFT)
-    words[base + REQUEST + 1] = FULL_MASK
-    for word in range(4):
-        words[base + REQUEST + 2 + word] = data[word]
+    request = base + NMC_IN.request_payload
+    words[request] = place(NMC_REQUEST.line, carry) | place(NMC_REQUEST.op, op)
+    words[request + NMC_REQUEST.mask.word] = place(NMC_REQUEST.mask, NMC_REQUEST.mask.mask)
+    for word in range(LINE_WORDS):
+        words[request + NMC_REQUEST.data.word + word] = data[word]
     pending = True
     for _ in range(MAX_LATENCY):
-        words[base + REQUEST_VALID] = pending
-        taken = pending and words[out + REQUEST_READY] != 0
-        reading = words[out + READ_VALID] != 0
+        words[base + NMC_IN.request_valid] = pending
+        taken = pending and words[out + NMC_OUT.request_ready] != 0
+        reading = words[out + NMC_OUT.read_valid] != 0
         step(g.handles[NMC], address_of(words[base:]), address_of(words[out:]))
-        g.evaluated[8] += 1
+        g.evaluated[OF_NMC] += 1
         pending = pending and not taken
         if reading:
             # The memory answers one cycle after the read.
-            for word in range(4):
-                words[base + READ_DATA + word] = g.memory[carry, word]
-        if words[out + WRITE_VALID]:
-            for word in range(4):
-                mask = _expand(words[out + WRITE_MASK], word)
-                g.memory[carry, word] = (g.memory[carry, word] & ~mask) | (words[out + WRITE_DATA + word] & mask)
+            for word in range(LINE_WORDS):
+                words[base + NMC_IN.read_data + word] = g.memory[carry, word]
+        if words[out + NMC_OUT.write_valid]:
+            for word in range(LINE_WORDS):
+                mask = _expand(words[out + NMC_OUT.write_mask], word)
+                written = words[out + NMC_OUT.write_data + word]
+                g.memory[carry, word] = (g.memory[carry, word] & ~mask) | (written & mask)
             return
     raise RuntimeError("the NMC unit did not perform an update")

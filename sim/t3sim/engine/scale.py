@@ -4,17 +4,17 @@ What does fit: a result below 2**62, of a numerator and a denominator of at most
 machine file (machine_section.CLOCK_RATIO) and of a run's length (limits.LONGEST_CYCLES) see to the result.
 """
 
-from t3sim.common.compiled import inner
+from t3sim.common.compiled import compiled_inner
 
 
-@inner
+@compiled_inner
 def floor_scaled(value, numerator, denominator):
     """value * numerator / denominator, rounded down."""
     whole = value // denominator
     return whole * numerator + (value - whole * denominator) * numerator // denominator
 
 
-@inner
+@compiled_inner
 def cycles_of(nbytes, rate, numerator, denominator):
     """Memory cycles, rounded up, in which a path of ``rate`` bytes per CU clock passes ``nbytes``.
 
@@ -23,7 +23,7 @@ def cycles_of(nbytes, rate, numerator, denominator):
     return -(-nbytes * denominator // (rate * numerator))
 
 
-@inner
+@compiled_inner
 def ceil_scaled(value, numerator, denominator):
     """value * numerator / denominator, rounded up."""
     return -floor_scaled(-value, numerator, denominator)

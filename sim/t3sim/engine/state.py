@@ -3,42 +3,51 @@
 from typing import ClassVar
 
 import numpy as np
+from t3hdl.interface.layouts import LINE_BYTES
+from t3hdl.interface.words import WORD_BYTES
 
 from t3sim.dram.state import CHANNEL
 
+from .ports import AT
 from .reference import Bundle
 
-WORD, NUMBER, FLAG, COUNT = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)
-FAR = 1 << 62
+INT64, INT32, FLAG, BYTE = np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.bool_), np.dtype(np.uint8)
+NEVER_CYCLE = 1 << 62
 """A cycle that never comes."""
 
 # Causes of DRAM traffic, in the order of request.CAUSES.
 GEMM_READ, GEMM_WRITE, RS_READ, RS_WRITE, AG_READ, AG_WRITE = range(6)
 CAUSES = 6
+# Rows of the timeline: bytes of each cause, and then these.
+CU_CLOCKS, LINK_BYTES, INCOMING_UPDATES, LOCAL_UPDATES = range(CAUSES, CAUSES + 4)
+BIN_ROWS = LOCAL_UPDATES + 1
 # Request queues into a slice.
 COMPUTE_READ, COMPUTE_WRITE, COMM_READ, COMM_WRITE = range(4)
 # States of a place for a workgroup.
 IDLE, WAITING, STARTING, COMPUTING, STORING, RELEASING = range(6)
 # The two movers of lines.
 DMA, KERNEL = 0, 1
+MOVERS, NO_MOVER = 2, -1  # a workgroup's rows have none
 BINS = 4096
 WAIT_BINS = 4096
 """Histogram of waiting times, in cycles; the last bin holds all longer ones."""
-SEGMENT = 8
+ROW_SEGMENT_LINES = 8
 """Lines of a link packet or store row."""
+LINE_WORDS = LINE_BYTES // WORD_BYTES
+"""Words of a line's data."""
 
 
 def _record(**fields: object) -> np.dtype:
     return np.dtype([(name, kind) for name, kind in fields.items()], align=True)
 
 
-# One line on its way to, in, or back from DRAM. Its index is the request's tag.
-NODE = _record(
+# One line request, from its source until it is performed. Its index is the request's tag.
+LINE_REQUEST = _record(
     next="i4", owner="i4", carry="i4", row="i4", part="i4", cause="i1", queue="i1", bytes="i1", channel="i1",
     available="i8", word0="i8", word1="i8",
 )  # fmt: skip
 
-# A store row or packet: up to SEGMENT lines of one output row of one wavefront tile.
+# A store row or packet: up to ROW_SEGMENT_LINES lines of one output row of one wavefront tile.
 ROW = _record(
     next="i4", left="i4", lines="i4", bytes="i4", command="i4", mover="i1", cause="i1", op="i1", tagged="i1",
     carried="i2", chunk="i2", row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1",
@@ -47,7 +56,7 @@ ROW = _record(
 
 PACKET = _record(
     arrival="i8", line="i8", lines="i4", bytes="i4", row="i4", col="i4", wf="i4", chunk="i2", right="i1", bottom="i1",
-    cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (SEGMENT, 4)),
+    cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (ROW_SEGMENT_LINES, LINE_WORDS)),
 )  # fmt: skip
 
 # ``taken``: packets that the receiver has taken, in all; ``missing``: it has met one behind that which it waits for.
@@ -63,8 +72,9 @@ WORKGROUP = _record(
 # free, and the cycle until which its time is accounted for as computing or stalled.
 CU = _record(matrix_free="i8", path_free="i8", store_free="i8", accounted="i8")
 
-# A rectangle of tiles that a mover reads and sends on.
-MOVE = _record(
+NO_SOURCE = -1
+# A rectangle of tiles that a mover reads and sends on; ``source2`` is NO_SOURCE if it does not add two.
+TRANSFER = _record(
     source="i8", source2="i8", target="i8", pitch="i8", row0="i4", row1="i4", col0="i4", col1="i4", chunk="i2",
     link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", drain="i1", need="i1", need_part="i4",
 )  # fmt: skip
@@ -86,7 +96,7 @@ MOVER = _record(
 )
 
 # ``clock_num / clock_den``: CU clocks in a memory clock. ``link_num / link_den``: picoseconds of a byte on the link.
-PLAN = _record(
+CONSTANTS = _record(
     gpu="i8", gpus="i8", channels="i8", cus="i8", workgroups="i8", memory_mhz="i8", clock_num="i8", clock_den="i8",
     m="i8", n="i8", k="i8", tile_rows="i8", tile_cols="i8", wavefront_rows="i8", rows="i8", cols="i8",
     pitch="i8", tile_lines="i8", slack="i8",
@@ -97,13 +107,13 @@ PLAN = _record(
     llc_bytes_per_clock="i8", request="i8", response="i8",
     link_num="i8", link_den="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
     retry="i8", retry_timeout="i8",
-    nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
+    token_nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
     jobs="i8", own_lines="i8", own_bytes="i8", posted_lines="i8", bin_cycles="i8", kernel_overhead="i8",
 )  # fmt: skip
 """What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
 
 SCALARS = _record(
-    now="i8", bin="i8", node_free="i8", row_free="i8", waiter_free="i8", extra_free="i8", nodes_used="i8",
+    now="i8", bin="i8", request_free="i8", row_segment_free="i8", waiter_free="i8", mshr_free="i8", requests_used="i8",
     wg_next="i8", wg_done="i8", resident="i8", stage_left="i8", cu_next="i8", llc_stamp="i8",
     gemm_end="i8", gemm_start="i8",
     egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_left="i8",
@@ -112,11 +122,11 @@ SCALARS = _record(
     packets_sent="i8", packets_acknowledged="i8", resend_next="i8", resend_at="i8", packets_resent="i8",
     packets_taken="i8", packets_dropped="i8", answer_now="i8", missing="i8", missing_now="i8",
     command_head="i8", command_tail="i8", commands_done="i8",
-    job="i8", job_state="i8", job_start="i8", kernel_wake="i8",
+    job="i8", kernel_state="i8", kernel_start="i8", kernel_wake="i8",
     outgoing="i8", incoming="i8",
     live="i8", held="i8", held_since="i8", held_cycles="i8", comm_seen="i8", threshold="i8", measure="i8",
-    own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", early_reads="i8",
-    own_counted="i8", early_chunks="i8", bad_commands="i8", refused="i8",
+    own_performed="i8", own_bytes="i8", update_count="i8", own_done="i8", premature_reads="i8",
+    own_counted="i8", premature_chunks="i8", bad_commands="i8", refused="i8",
     state="i8", state_since="i8", compute_cycles="i8", exposed_cycles="i8", idle_cycles="i8", exposed_count="i8",
     rs_first="i8", rs_last="i8", ag_first="i8", ag_last="i8", finish="i8", done="i8",
     triggers="i8", by_tile="i8", by_chunk="i8", updates_local="i8",
@@ -124,86 +134,89 @@ SCALARS = _record(
 )  # fmt: skip
 
 
-class Gpu(Bundle):
+class GpuState(Bundle):
     """One GPU. First index of per-channel arrays is the channel; see the record types above for the rest."""
 
     FIELDS: ClassVar[dict[str, tuple[np.dtype, int]]] = {
-        "p": (PLAN, 1),
+        "p": (CONSTANTS, 1),
         "s": (SCALARS, 1),
         "channel": (CHANNEL, 1),  # the HBM model's pseudo-channels
-        "nodes": (NODE, 1),
-        "head": (WORD, 2),  # [4, channels]
-        "tail": (WORD, 2),
+        "line_requests": (LINE_REQUEST, 1),
+        "head": (INT64, 2),  # [4, channels]
+        "tail": (INT64, 2),
         "rows": (ROW, 1),
-        "row_data": (WORD, 3),  # [rows, SEGMENT, 4]
-        "order": (WORD, 2),  # [tiles, 2] dispatch order
+        "row_data": (INT64, 3),  # [rows, ROW_SEGMENT_LINES, LINE_WORDS]
+        "order": (INT64, 2),  # [tiles, 2] dispatch order
         "cus": (CU, 1),
         "workgroups": (WORKGROUP, 1),  # place i is on CU i % cus
-        "slab_left": (WORD, 2),  # [workgroups, prefetch + 1]
-        "slab_ready": (WORD, 2),
-        "llc_tag": (NUMBER, 1),  # [sets * ways + extra]
-        "llc_used": (WORD, 1),
-        "llc_fill": (WORD, 1),
-        "llc_left": (NUMBER, 1),
-        "llc_dirty": (NUMBER, 1),
-        "llc_waiter": (NUMBER, 1),
-        "waiters": (WORD, 2),  # [.., 3] workgroup, slot, next
-        "jobs_wg": (WORD, 2),  # [ports, workgroups] those that store through this port
-        "jobs_count": (WORD, 1),
-        "jobs_next": (WORD, 1),
-        "flight": (WORD, 3),  # [ports, 4, 2] workgroup, store row of the rows inside the matcher
-        "flight_count": (WORD, 1),
-        "port_wake": (WORD, 1),
+        "slab_left": (INT64, 2),  # [workgroups, prefetch + 1]
+        "slab_ready": (INT64, 2),
+        "llc_tag": (INT32, 1),  # [sets * ways + extra]
+        "llc_used": (INT64, 1),
+        "llc_fill": (INT64, 1),
+        "llc_left": (INT32, 1),
+        "llc_dirty": (INT32, 1),
+        "llc_waiter": (INT32, 1),
+        "waiters": (INT64, 2),  # [.., WAITER_WORDS]
+        "store_workgroups": (INT64, 2),  # [ports, workgroups] those that store through this port
+        "store_count": (INT64, 1),
+        "store_next": (INT64, 1),
+        "flight": (INT64, 3),  # [ports, 4, 2] workgroup, store row of the rows inside the matcher
+        "flight_count": (INT64, 1),
+        "port_wake": (INT64, 1),
         "movers": (MOVER, 1),
-        "current": (MOVE, 1),  # [movers] the MOVE that each walks
-        "commands": (MOVE, 1),  # ring of MOVE
+        "current": (TRANSFER, 1),  # [movers] the TRANSFER that each walks
+        "commands": (TRANSFER, 1),  # ring of TRANSFER
         "command_rows": (
-            WORD,
+            INT64,
             1,
         ),  # per command in the order of their start: rows not yet gone, 1 more while it is walked
-        "moves": (MOVE, 1),  # the kernel's MOVEs, in order
-        "tx": (WORD, 1),  # ring of row indices
+        "transfers": (TRANSFER, 1),  # the kernel's MOVEs, in order
+        "tx": (INT64, 1),  # ring of row indices
         "out": (PACKET, 1),  # ring of PACKET, written here, read by the neighbour
         "rx": (PACKET, 1),  # the neighbour's ring
         "replay": (PACKET, 1),  # with retries: what was sent and may have to be sent again, by its number
         "credits": (CREDIT, 1),  # ring of CREDIT to the sender
         "grants": (CREDIT, 1),  # ring of CREDIT from the receiver
-        "received": (WORD, 2),  # [2, parts] lines performed of incoming parts of RS and AG
-        "part_lines": (WORD, 1),
-        "part_chunk": (WORD, 1),  # chunk of a part; with T3 the parts are the chunks
-        "chunk_addends": (WORD, 1),  # [chunks] updates that each line gets before the DMA engine may read it
-        "performed": (COUNT, 1),  # [output lines] updates performed; with a tracked output only
-        "part_at": (WORD, 2),  # [tile rows, tile columns] part of a tile
-        "descriptor_of": (WORD, 1),  # [chunks]
-        "chunk_at": (WORD, 2),  # [tile rows, tile columns] chunk of a tile
-        "held_head": (WORD, 1),  # [64] by descriptor
-        "held_tail": (WORD, 1),
-        "reflect_first": (WORD, 2),  # [tile rows, tile columns] number of a tile's first output row within its chunk
-        "reflect_start": (WORD, 1),  # [chunks + 1] first entry of a chunk in reflect_rows
-        "reflect_rows": (WORD, 1),  # (tile number) * tile_rows + row in the tile
-        "words": (WORD, 1),  # all input and output words
-        "handles": (WORD, 1),
-        "channel_wake": (WORD, 1),
-        "slice_wake": (WORD, 1),
-        "hbm_wake": (WORD, 1),
-        "occupancy": (WORD, 1),  # that the slice last saw
-        "visited": (WORD, 1),  # cycle of the last visit
-        "inside": (WORD, 2),  # [2, channels] lines of a stream in the slice
-        "block_reason": (WORD, 2),  # [2, channels] what they wait for
+        "received": (INT64, 2),  # [2, parts] lines performed of incoming parts of RS and AG
+        "part_lines": (INT64, 1),
+        "part_chunk": (INT64, 1),  # chunk of a part; with T3 the parts are the chunks
+        "chunk_addends": (INT64, 1),  # [chunks] updates that each line gets before the DMA engine may read it
+        "performed": (BYTE, 1),  # [output lines] updates performed; with a tracked output only
+        "part_at": (INT64, 2),  # [tile rows, tile columns] part of a tile
+        "descriptor_of": (INT64, 1),  # [chunks]
+        "chunk_at": (INT64, 2),  # [tile rows, tile columns] chunk of a tile
+        "held_head": (INT64, 1),  # [64] by descriptor
+        "held_tail": (INT64, 1),
+        "reflect_first": (INT64, 2),  # [tile rows, tile columns] number of a tile's first output row within its chunk
+        "reflect_start": (INT64, 1),  # [chunks + 1] first entry of a chunk in reflect_rows
+        "reflect_rows": (INT64, 1),  # (tile number) * tile_rows + row in the tile
+        "words": (INT64, 1),  # all input and output words
+        "handles": (INT64, 1),
+        "at": (AT, 1),  # places of ports that depend on the configuration
+        "shown": (INT64, 2),  # [.., 2] word of the registers' inputs, word of a part's outputs that it shows
+        "fault_words": (INT64, 2),  # [2, ..] outputs of parts: a stored bit was corrected, was uncorrectable
+        "channel_wake": (INT64, 1),
+        "slice_wake": (INT64, 1),
+        "hbm_wake": (INT64, 1),
+        "occupancy": (INT64, 1),  # that the slice last saw
+        "visited": (INT64, 1),  # cycle of the last visit
+        "inside": (INT64, 2),  # [2, channels] lines of a stream in the slice
+        "block_reason": (INT64, 2),  # [2, channels] what they wait for
         "token_take": (FLAG, 1),
-        "leaf_tokens": (WORD, 1),  # [leaves] slices with a token on offer, as a bit mask
-        "part_wake": (WORD, 1),  # leaves, root, tracker, trigger, monitor
+        "leaf_tokens": (INT64, 1),  # [leaves] slices with a token on offer, as a bit mask
+        "part_wake": (INT64, 1),  # leaves, root, tracker, trigger, monitor
         "part_active": (FLAG, 1),
-        "carry_of": (NUMBER, 1),  # [output lines] carried line number or -1
-        "partial": (WORD, 2),  # [carried, 4]
-        "memory": (WORD, 2),  # [carried, 4]
-        "updates": (WORD, 2),  # [channels, 6] op-and-stores of this cycle: carried line, op, data
-        "evaluated": (WORD, 1),  # [parts] evaluations, in the order of words.PART_NAMES
-        "bytes_by_cause": (WORD, 1),
-        "bins": (WORD, 2),  # [CAUSES + 4, BINS]: bytes by cause, CU clocks, link bytes, incoming and local updates
-        "wait": (WORD, 2),  # [2, WAIT_BINS]
-        "blocked": (WORD, 2),  # [2, 4] cycles blocked, as in channel.BY_*
-        "stages": (WORD, 2),  # [stages, 2] first dispatch, last release
-        "exposed": (WORD, 2),  # [.., 2]
-        "fired": (WORD, 2),  # [.., 2] descriptor, time
+        "carry_of": (INT32, 1),  # [output lines] carried line number or -1
+        "partial": (INT64, 2),  # [carried, LINE_WORDS]
+        "memory": (INT64, 2),  # [carried, LINE_WORDS]
+        "updates": (INT64, 2),  # [.., UPDATE_WORDS] op-and-stores of this cycle
+        "evaluated": (INT64, 1),  # [parts] evaluations, in the order of parts.SIMULATED
+        "bytes_by_cause": (INT64, 1),
+        "bins": (INT64, 2),  # [BIN_ROWS, BINS]: bytes by cause, CU_CLOCKS, LINK_BYTES and so on
+        "wait": (INT64, 2),  # [2, WAIT_BINS]
+        "blocked": (INT64, 2),  # [2, 4] cycles blocked, as in channel.BY_*
+        "stages": (INT64, 2),  # [stages, 2] first dispatch, last release
+        "exposed": (INT64, 2),  # [.., 2]
+        "fired": (INT64, 2),  # [.., 2] descriptor, time
     }

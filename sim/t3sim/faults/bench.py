@@ -3,14 +3,14 @@
 import random
 from dataclasses import dataclass
 
-from t3hdl.export.upsets import stored_words
+from t3hdl.export.single_event_upsets import stored_words
 from t3hdl.export.verilog import PARTS
 
 from t3sim.run.request import SimulationError
 
-from .kinds import DRAWS, Ground, group_of
-from .outcome import Observation, Outcome, broken_off, judge, observe
-from .scene import GPUS, UPSETTABLE, FaultSystem, Scene, Strike
+from .kinds import DRAWS, InjectionSites, group_of
+from .outcome import Observation, Outcome, judge, observe, timed_out
+from .setup import GPUS, UPSETTABLE, FaultSetup, FaultSystem, Injection
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Verdict:
 class Bench:
     """A scene and its run without a fault. Raises BuildError as the hardware does."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: FaultSetup) -> None:
         self.scene = scene
         windows: list[list[int]] = [[] for _ in range(GPUS)]
         writes = []
@@ -37,7 +37,7 @@ class Bench:
             for packets, gpu in zip(windows, system.gpus, strict=True):
                 packets.append(int(gpu.s["out_head"][0]))
 
-        system = self.scene.run(Strike(watch=watch, alter=lambda gpu, driver: writes.append(tuple(driver.writes))))
+        system = self.scene.run(Injection(watch=watch, alter=lambda gpu, driver: writes.append(tuple(driver.writes))))
         self.right = observe(system)
         if judge(self.right, self.right) is not Outcome.MASKED:
             raise SimulationError(f"the run without a fault is not right: {self.right}")
@@ -48,24 +48,24 @@ class Bench:
             )
             for part, words in stored.items()
         }
-        self.ground = Ground(max(self.right.times), tuple(map(tuple, windows)), tuple(writes), stored, groups)
+        self.sites = InjectionSites(max(self.right.times), tuple(map(tuple, windows)), tuple(writes), stored, groups)
         self.scene.hardware.close()
 
     def run(self, kind: str, number: int, seed: int) -> Verdict:
         """The fault ``number`` of a kind, which depends on that and the seed alone."""
         rng = random.Random(f"{seed} {kind} {number}")
-        drawn = DRAWS[kind](rng, self.scene, self.ground)
-        seen = self.observe(drawn.strike)
-        outcome = judge(seen, self.right, drawn.strike.retimed)
+        drawn = DRAWS[kind](rng, self.scene, self.sites)
+        seen = self.observe(drawn.injection)
+        outcome = judge(seen, self.right, drawn.injection.retimed)
         return Verdict(kind, number, drawn.label, drawn.text, outcome, tuple(sorted(seen.named)))
 
-    def observe(self, strike: Strike) -> Observation:
+    def observe(self, injection: Injection) -> Observation:
         """A run with a fault; an error of the simulated system is what names it."""
         try:
-            return observe(self.scene.run(strike))
+            return observe(self.scene.run(injection))
         except SimulationError as error:
-            return broken_off(str(error))
+            return timed_out(str(error))
         except RuntimeError as error:  # a pool of the models is exhausted: a buffer that overflowed
-            return broken_off(str(error))
+            return timed_out(str(error))
         finally:
             self.scene.hardware.close()

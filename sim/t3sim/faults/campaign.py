@@ -11,13 +11,13 @@ from functools import cache
 from pathlib import Path
 
 from t3sim.common.cache import cache_folder, check_writable
-from t3sim.study.runner import deaf_to_ctrl_c, workers
+from t3sim.study.runner import ignores_sigint, workers
 from t3sim.study.store import source_digest
 
 from .bench import Bench, Verdict
-from .classes import Job
+from .classes import FaultCase
 from .outcome import Outcome
-from .scene import Scene
+from .setup import FaultSetup
 
 BATCH = 16
 """Runs that a worker does at a time."""
@@ -30,18 +30,18 @@ class Journal:
         folder = cache_folder() / "faults"
         check_writable(folder)
         self.path: Path = folder / f"{source_digest('t3sim.faults.bench')}-{seed}.jsonl"
-        self.known: dict[Job, Verdict] = dict(self._read())
+        self.known: dict[FaultCase, Verdict] = dict(self._read())
 
-    def _read(self) -> Iterator[tuple[Job, Verdict]]:
+    def _read(self) -> Iterator[tuple[FaultCase, Verdict]]:
         """What is in the file; the last line may have been cut off."""
         lines = self.path.read_text().split("\n")[:-1] if self.path.exists() else []
         for line in lines:
             entry = json.loads(line)
             verdict = entry["verdict"]
             verdict |= {"outcome": Outcome(verdict["outcome"]), "named": tuple(verdict["named"])}
-            yield Job(**entry["job"]), Verdict(**verdict)
+            yield FaultCase(**entry["job"]), Verdict(**verdict)
 
-    def add(self, found: Mapping[Job, Verdict]) -> None:
+    def add(self, found: Mapping[FaultCase, Verdict]) -> None:
         """Keep these verdicts."""
         self.known |= found
         with self.path.open("a") as file:
@@ -49,7 +49,9 @@ class Journal:
                 file.write(json.dumps({"job": asdict(job), "verdict": asdict(verdict)}) + "\n")
 
 
-def run_campaign(todo: Sequence[Job], seed: int, processes: int, on_done: Callable[[int], None]) -> dict[Job, Verdict]:
+def run_campaign(
+    todo: Sequence[FaultCase], seed: int, processes: int, on_done: Callable[[int], None]
+) -> dict[FaultCase, Verdict]:
     """The verdicts of all jobs, in their order; ``on_done`` is told how many are known.
 
     Raises what a run raises, and KeyboardInterrupt; what was finished by then is kept.
@@ -63,10 +65,10 @@ def run_campaign(todo: Sequence[Job], seed: int, processes: int, on_done: Callab
     on_done(len(todo) - len(missing))
     if waiting:
         with workers(min(processes, len(waiting))) as pool:
-            running: set[Future[dict[Job, Verdict]]] = set()
+            running: set[Future[dict[FaultCase, Verdict]]] = set()
             while waiting or running:
                 while waiting and len(running) < processes + 1:
-                    with deaf_to_ctrl_c():
+                    with ignores_sigint():
                         running.add(pool.submit(_work, *waiting.pop(0), seed))
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
@@ -78,10 +80,10 @@ def run_campaign(todo: Sequence[Job], seed: int, processes: int, on_done: Callab
 @cache
 def _bench(protected: bool) -> Bench:
     """A worker's bench; it has one of each kind at most."""
-    return Bench(Scene(protected))
+    return Bench(FaultSetup(protected))
 
 
-def _work(protected: bool, batch: Sequence[Job], seed: int) -> dict[Job, Verdict]:
+def _work(protected: bool, batch: Sequence[FaultCase], seed: int) -> dict[FaultCase, Verdict]:
     """In a worker: some faults, one after the other."""
     bench = _bench(protected)
     return {job: bench.run(job.kind, job.number, seed) for job in batch}

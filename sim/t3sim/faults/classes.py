@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 CLASSES: Mapping[str, Mapping[str, int]] = {
-    "bits": {"bits": 750}, "link": {"lost": 50, "repeated": 50, "reordered": 50}, "dma": {"dma": 20},
-    "straggler": {"straggler": 20}, "program": {"program": 30}, "foreign": {"foreign": 30},
-}  # fmt: skip
+    "bits": {"bits": 750},
+    "link": {"lost": 50, "repeated": 50, "reordered": 50},
+    "dma": {"dma": 20},
+    "straggler": {"straggler": 20},
+    "program": {"program": 30},
+    "foreign": {"foreign": 30},
+}
 """The kinds of faults in each class, and how many there are of a kind in a thousand faults of all classes."""
 KINDS = tuple(kind for kinds in CLASSES.values() for kind in kinds)
 """All kinds of faults."""
@@ -18,7 +22,7 @@ PLAIN_PART = 10
 
 
 @dataclass(frozen=True, order=True)
-class Job:
+class FaultCase:
     """One fault, in the system with protection or without."""
 
     protected: bool
@@ -26,13 +30,13 @@ class Job:
     number: int
 
 
-def jobs(faults: int, classes: Sequence[str], variants: Sequence[bool]) -> list[Job]:
+def jobs(faults: int, classes: Sequence[str], variants: Sequence[bool]) -> list[FaultCase]:
     """About ``faults`` faults of the classes for the system with protection, a tenth for the one without; at least
     one of each kind. ``variants``: which of both, True is with."""
     shares = {kind: share for name in classes for kind, share in CLASSES[name].items()}
     total = sum(shares.values())
     return [
-        Job(protected, kind, number)
+        FaultCase(protected, kind, number)
         for protected in variants
         for kind, share in shares.items()
         for number in range(max(1, round(faults * share / total / (1 if protected else PLAIN_PART))))

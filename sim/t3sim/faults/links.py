@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from t3sim.engine.state import Gpu
+from t3sim.engine.state import GpuState
 
-from .scene import FaultSystem
+from .setup import FaultSystem
 
 KINDS = ("lost", "repeated", "reordered")
 
@@ -32,29 +32,29 @@ def link_fault(
         sender = system.gpus[gpu]
         if not struck and sender.s["out_head"][0] > packet + pairs:
             struck = True
-            _STRIKES[kind](sender, packet)
+            _INJECTIONS[kind](sender, packet)
 
     return packet, watch
 
 
-def _places(gpu: Gpu, first: int, end: int) -> np.ndarray:
+def _places(gpu: GpuState, first: int, end: int) -> np.ndarray:
     """Where packets ``first`` to ``end`` are in the ring."""
     return np.arange(first, end) % len(gpu.out)
 
 
-def _lose(gpu: Gpu, packet: int) -> None:
+def _lose(gpu: GpuState, packet: int) -> None:
     head = int(gpu.s["out_head"][0])
     gpu.out[_places(gpu, packet, head - 1)] = gpu.out[_places(gpu, packet + 1, head)]
     gpu.s["out_head"] = head - 1
 
 
-def _repeat(gpu: Gpu, packet: int) -> None:
+def _repeat(gpu: GpuState, packet: int) -> None:
     head = int(gpu.s["out_head"][0])
     gpu.out[_places(gpu, packet + 1, head + 1)] = gpu.out[_places(gpu, packet, head)]
     gpu.s["out_head"] = head + 1
 
 
-def _swap(gpu: Gpu, packet: int) -> None:
+def _swap(gpu: GpuState, packet: int) -> None:
     """The link's times stay: what arrives when the first one would have is the second one."""
     places = _places(gpu, packet, packet + 2)
     arrivals = gpu.out["arrival"][places]
@@ -62,4 +62,4 @@ def _swap(gpu: Gpu, packet: int) -> None:
     gpu.out["arrival"][places] = arrivals
 
 
-_STRIKES = {"lost": _lose, "repeated": _repeat, "reordered": _swap}
+_INJECTIONS = {"lost": _lose, "repeated": _repeat, "reordered": _swap}

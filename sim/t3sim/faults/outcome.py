@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 from t3hdl.interface import register_map as regs
+from t3hdl.interface.words import mask_of
 
-from t3sim.engine.state import Gpu
+from t3sim.engine.state import GpuState
 from t3sim.run.request import SimulationError
 
-from .scene import FaultSystem
+from .setup import FaultSystem
 
 
 class Outcome(StrEnum):
@@ -39,7 +40,7 @@ _STATISTICS = (regs.STATUS, regs.TILES, regs.TRIGGERS, regs.PEAK_ENTRIES, regs.O
 """Registers that repeat if everything happens at the same time: how full a table gets, which chunks overflow, and
 with that how many tiles are counted (none of a chunk that overflowed), depends on the order of the stores."""
 _NAMED = ("unmatched", "over_count", "over_total", "locked_write", "violation", "uncorrectable")
-_ERRORS = {name: 1 << regs.Errors[name].offset for name in (*_NAMED, "corrected")}
+_ERRORS = {name: mask_of(regs.Errors, name) for name in (*_NAMED, "corrected")}
 _COMMAND = ("row0", "row1", "col0", "col1", "source", "target", "pitch", "op")
 
 
@@ -80,7 +81,7 @@ def judge(seen: Observation, right: Observation, retimed: bool = False) -> Outco
     return Outcome.SILENT if seen.completed else Outcome.HANG
 
 
-def broken_off(reason: str) -> Observation:
+def timed_out(reason: str) -> Observation:
     """A run that the simulated system itself ended with an error."""
     return Observation(False, (), (), (), (), (), False, frozenset((reason,)), False)
 
@@ -110,7 +111,7 @@ def observe(system: FaultSystem) -> Observation:
         counts=tuple(counts),
         times=tuple(int(gpu.s["finish"][0]) for gpu in system.gpus),
         statistics=tuple(statistics),
-        premature=any(gpu.s[name][0] for gpu in system.gpus for name in ("early_chunks", "early_reads")),
+        premature=any(gpu.s[name][0] for gpu in system.gpus for name in ("premature_chunks", "premature_reads")),
         named=frozenset(named),
         corrected=corrected,
     )
@@ -121,7 +122,7 @@ def _named_by_models(s: np.void) -> set[str]:
     return {name for name, field in (("dma address", "bad_commands"), ("violation", "refused")) if s[field]}
 
 
-def _commands(gpu: Gpu) -> Iterator[tuple[int, ...]]:
+def _commands(gpu: GpuState) -> Iterator[tuple[int, ...]]:
     """The DMA commands that a GPU carried out; the ring keeps them all if there are not too many."""
     given: Any = gpu.commands[: min(int(gpu.s["command_tail"][0]), len(gpu.commands))]
     for move in given:

@@ -14,14 +14,17 @@ from t3sim.run.provenance import Provenance
 from t3sim.study.drawing import legend_above, save
 
 from .bench import Verdict
-from .classes import PROTECTED_AGAINST, Job
+from .classes import PROTECTED_AGAINST, FaultCase
 from .outcome import SILENT, Outcome
-from .scene import GPUS, request
+from .setup import GPUS, request
 
 COLOURS = {
-    Outcome.MASKED: "#BBBBBB", Outcome.CORRECTED: "#009E73", Outcome.DETECTED: "#0072B2", Outcome.HANG: "#E69F00",
+    Outcome.MASKED: "#BBBBBB",
+    Outcome.CORRECTED: "#009E73",
+    Outcome.DETECTED: "#0072B2",
+    Outcome.HANG: "#E69F00",
     Outcome.SILENT: "#D55E00",
-}  # fmt: skip
+}
 LABELS = (
     "bit of the tracker", "bit of the trigger", "lost packet", "repeated packet", "reordered packet",
     "stalled DMA engine", "straggling GPU", "wrong program", "foreign store",
@@ -95,7 +98,7 @@ def _is_in_model(fault: str) -> bool:
     return fault.startswith(("bit of ", *PROTECTED_AGAINST))
 
 
-def record_of(seed: int, verdicts: Mapping[Job, Verdict]) -> Record:
+def record_of(seed: int, verdicts: Mapping[FaultCase, Verdict]) -> Record:
     """The record of a campaign; the same for the same verdicts."""
     groups: dict[tuple[str, bool], list[Verdict]] = {}
     for job, verdict in verdicts.items():
@@ -103,23 +106,30 @@ def record_of(seed: int, verdicts: Mapping[Job, Verdict]) -> Record:
     rows = [_row(*group, groups[group]) for group in sorted(groups, key=lambda group: LABELS.index(group[0]))]
     silent = [
         Silent(kind=job.kind, number=job.number, protected=job.protected, outcome=verdict.outcome, text=verdict.text)
-        for job, verdict in verdicts.items() if verdict.outcome in SILENT
-    ]  # fmt: skip
+        for job, verdict in verdicts.items()
+        if verdict.outcome in SILENT
+    ]
     plain = [item for item in silent if not item.protected]
     return Record(
-        seed=seed, workload=request(True).workload.title, gpus=GPUS, provenance=Provenance.of(request(True).machine),
+        seed=seed,
+        workload=request(True).workload.title,
+        gpus=GPUS,
+        provenance=Provenance.of(request(True).machine),
         rows=tuple(rows),
         silent=(*(item for item in silent if item.protected), *plain[:_LISTED]),
-    )  # fmt: skip
+    )
 
 
 def _row(fault: str, protected: bool, found: list[Verdict]) -> Row:
     ended = Counter(verdict.outcome for verdict in found)
     named = Counter(name for verdict in found for name in verdict.named)
     return Row(
-        fault=fault, protected=protected, faults=len(found), outcomes={outcome: ended[outcome] for outcome in Outcome},
+        fault=fault,
+        protected=protected,
+        faults=len(found),
+        outcomes={outcome: ended[outcome] for outcome in Outcome},
         named=dict(sorted(named.items())),
-    )  # fmt: skip
+    )
 
 
 def fault_table(record: Record) -> FittedTable:

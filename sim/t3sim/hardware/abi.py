@@ -5,7 +5,7 @@ A part type has two functions of the machine signature ``void(intp state, intp i
 - ``reset`` brings the instance behind ``state`` to its state after reset and writes the outputs of the first cycle;
 - ``step`` consumes the inputs of cycle t, clocks once and writes the outputs of cycle t + 1.
 
-Words are unsigned 64-bit integers in the order of :func:`t3hdl.interface.signatures.word_map`. Bits of an output word
+Words are unsigned 64-bit integers in the order of :func:`t3hdl.interface.words.word_map`. Bits of an output word
 above the port's width are 0; bits of an input word above the port's width are ignored. Both functions are first-class
 functions of one Numba type, so a kernel that is compiled once (``cache=True``) runs with either backend.
 """
@@ -13,7 +13,7 @@ functions of one Numba type, so a kernel that is compiled once (``cache=True``) 
 import ctypes
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 from typing import Any
@@ -26,18 +26,8 @@ from numba.core.errors import NumbaExperimentalFeatureWarning
 from numba.extending import intrinsic, typeof_impl
 from numba.types import WrapperAddressProtocol
 from t3hdl.config import T3Config
-from t3hdl.interface.signatures import (
-    WordMap,
-    matcher_signature,
-    monitor_signature,
-    nmc_signature,
-    node_signature,
-    registers_signature,
-    slice_signature,
-    tracker_signature,
-    trigger_signature,
-    word_map,
-)
+from t3hdl.interface.parts import SIMULATED, TABLE
+from t3hdl.interface.words import WordMap, split, value_at, word_count, word_map
 
 from t3sim.common.compiled import njit
 
@@ -119,7 +109,7 @@ class PartType:
     """One kind of part in one configuration.
 
     ``new`` makes an instance and returns its handle, the ``state`` argument of ``reset`` and ``step``; call ``reset``
-    before the first ``step``. Instances live until :meth:`Hardware.close`.
+    before the first ``step``. Instances live until :meth:`LoadedHardware.close`.
     """
 
     name: str
@@ -130,46 +120,29 @@ class PartType:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hardware:
+class LoadedHardware:
     """The parts of one configuration, from one backend.
 
-    ``leaf`` and ``root`` are token nodes: ``node_inputs`` x 1 and ``nodes`` x ``tracker_banks``.
+    ``parts``: those of :data:`~t3hdl.interface.parts.SIMULATED`, by name. ``close`` frees every instance; handles are
+    invalid afterwards.
     """
 
     config: T3Config
     backend: str
-    slice: PartType
-    matcher: PartType
-    leaf: PartType
-    root: PartType
-    tracker: PartType
-    trigger: PartType
-    monitor: PartType
-    registers: PartType
-    nmc: PartType
+    parts: Mapping[str, PartType]
     close: Callable[[], None]
-    """Frees every instance; handles are invalid afterwards."""
 
-    def parts(self) -> dict[str, PartType]:
-        """All part types by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.type is PartType}
+
+@cache
+def words_of(config: T3Config, name: str) -> WordMap:
+    """The word map of any part of the table. Raises KeyError for another name."""
+    return word_map(TABLE[name].ports(config))
 
 
 @cache
 def part_words(config: T3Config) -> Mapping[str, WordMap]:
-    """The word map of every part of a :class:`Hardware`, by the part's name. To make them takes Amaranth a while."""
-    signatures = {
-        "slice": slice_signature(config),
-        "matcher": matcher_signature(config),
-        "leaf": node_signature(config.node_inputs, 1),
-        "root": node_signature(config.nodes, config.tracker_banks),
-        "tracker": tracker_signature(config),
-        "trigger": trigger_signature(config),
-        "monitor": monitor_signature(config),
-        "registers": registers_signature(config),
-        "nmc": nmc_signature(config),
-    }
-    return MappingProxyType({name: word_map(signature) for name, signature in signatures.items()})
+    """The word map of every part of a :class:`LoadedHardware`, by name. To make them takes Amaranth a while."""
+    return MappingProxyType({name: words_of(config, name) for name in SIMULATED})
 
 
 class Instance:
@@ -196,11 +169,9 @@ class Instance:
         first, bits = self.part.words.inputs[port]
         if not 0 <= value < 1 << bits:
             raise ValueError(f"{port} of {self.part.name} has {bits} bits, {value:#x} does not fit")
-        for word in range(first, first + -(-bits // 64)):
-            self.inputs[word] = value & (1 << 64) - 1
-            value >>= 64
+        for i, word in enumerate(split(value, word_count(bits))):
+            self.inputs[first + i] = word
 
     def get(self, port: str) -> int:
         """The value of an output port. Raises KeyError for an unknown port."""
-        first, bits = self.part.words.outputs[port]
-        return int.from_bytes(self.outputs[first : first + -(-bits // 64)].tobytes(), "little")
+        return value_at(self.outputs, self.part.words.outputs[port])

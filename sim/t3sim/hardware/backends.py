@@ -4,13 +4,13 @@ from typing import Literal
 
 from t3hdl.config import T3Config
 
-from .abi import Hardware
+from .abi import LoadedHardware
 
 BACKENDS = ("rtl", "golden")
 """Names of the backends."""
 
 
-def open_hardware(config: T3Config, backend: Literal["rtl", "golden"]) -> Hardware:
+def open_hardware(config: T3Config, backend: Literal["rtl", "golden"]) -> LoadedHardware:
     """The parts of ``config`` from one backend; ``close()`` frees the instances.
 
     A backend is imported when it is asked for: each takes seconds to load.

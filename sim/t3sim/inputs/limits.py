@@ -13,9 +13,9 @@ from .machine.sections import Machine
 from .tiling import Tiling
 from .workload import Workload
 
-MOST_WORKGROUPS = 1 << 20
+MAX_WORKGROUPS = 1 << 20
 """Workgroup tiles of one output: the simulator keeps a list of them."""
-MOST_BYTES = 1 << 36
+MAX_BYTES = 1 << 36
 """Of one GPU's models for one purpose: they number their records in 32 bits."""
 LONGEST_CYCLES = 1 << 40
 """Memory cycles that a run may take: compiled code multiplies times by rates in 64 bits."""
@@ -32,9 +32,9 @@ def grid_of(workload: Workload, machine: Machine, tiling: Tiling) -> Grid:
 
 def check_size(workload: Workload, grid: Grid) -> None:
     """Refuses (ValueError) a GEMM that the simulator cannot hold."""
-    if grid.tiles > MOST_WORKGROUPS:
+    if grid.tiles > MAX_WORKGROUPS:
         raise ValueError(
-            f"the output must have at most {MOST_WORKGROUPS} workgroup tiles, but {workload.m} x {workload.n} has "
+            f"the output must have at most {MAX_WORKGROUPS} workgroup tiles, but {workload.m} x {workload.n} has "
             f"{grid.tiles} of {grid.tile_rows} x {grid.tile_cols}: lower --m or --n, or set larger gpu.tiles"
         )
     needed = (grid.m + grid.n) * workload.k_range[1] * ELEMENT_BYTES + 2 * grid.lines * LINE_BYTES
@@ -69,8 +69,9 @@ def check_hardware(workload: Workload, machine: Machine, grid: Grid) -> None:
         )
     place = regs.DESCRIPTOR_LAYOUTS[0]
     for option, side, tiles, bits in (
-        ("--m", grid.tile_rows, grid.rows, place["row1"].width), ("--n", grid.tile_cols, grid.cols, place["col1"].width)
-    ):  # fmt: skip
+        ("--m", grid.tile_rows, grid.rows, place["row1"].width),
+        ("--n", grid.tile_cols, grid.cols, place["col1"].width),
+    ):
         most = (1 << bits) - 1
         if tiles > most:
             raise ValueError(
@@ -104,7 +105,7 @@ def check_memory(needed: dict[str, int], gpus: int) -> None:
     """
     total, available = gpus * sum(needed.values()), os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     largest = max(needed, key=lambda name: needed[name])
-    if total > available or needed[largest] > MOST_BYTES:
+    if total > available or needed[largest] > MAX_BYTES:
         raise ValueError(
             f"simulating {gpus} GPU{'s' * (gpus > 1)} of this machine takes {total / 1e9:.1f} GB of memory, and this "
             f"computer has {available / 1e9:.1f} GB. Most of it ({gpus * needed[largest] / 1e9:.1f} GB) goes with "

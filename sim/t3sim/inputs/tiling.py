@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import ceil
 
 from .geometry import ELEMENT_BYTES, ceil_div
-from .machine.gpu import Gpu, Tile
+from .machine.gpu import GpuSection, Tile
 from .machine.sections import Machine
 from .workload import Workload
 
@@ -33,7 +33,7 @@ class Tiling:
     predicted_ns: float
 
 
-def slab_clocks(gpu: Gpu, tile: Tile, depth: int) -> int:
+def slab_clocks(gpu: GpuSection, tile: Tile, depth: int) -> int:
     """CU clocks in which the matrix unit multiplies ``depth`` columns of a tile's inputs."""
     rows, cols = tile
     return ceil_div(2 * rows * cols * depth, gpu.flop_per_clock_per_cu)

@@ -40,16 +40,18 @@ class Model:
         return (sum(INNER_MULTIPLE.values()) * self.layers * self.hidden + self.vocabulary) * self.hidden
 
 
-MODELS = MappingProxyType({
-    "mega-gpt-2": Model(hidden=3072, layers=74, heads=32, batch=16, vocabulary=51200, tp=(8, 16)),
-    "t-nlg": Model(hidden=4256, layers=78, heads=28, batch=8, vocabulary=50257, tp=(8, 16)),
-    "gpt-3": Model(hidden=12288, layers=96, heads=96, batch=4, vocabulary=50257, tp=(32,)),
-    "palm": Model(hidden=18432, layers=118, heads=48, batch=4, vocabulary=256000, tp=(32,)),
-    "mt-nlg": Model(hidden=20480, layers=105, heads=128, batch=4, vocabulary=51200, tp=(32,)),
-    "1t": Model(hidden=25600, layers=128, heads=160, batch=4, vocabulary=51200, tp=(64,)),
-    "10t": Model(hidden=57344, layers=128, heads=448, batch=4, vocabulary=51200, tp=(64,)),
-})  # fmt: skip
-"""The T3 paper's models, with the TP degrees that it evaluates; docs/end-to-end.md has the source of every number.
+MODELS = MappingProxyType(
+    {
+        "mega-gpt-2": Model(hidden=3072, layers=74, heads=32, batch=16, vocabulary=51200, tp=(8, 16)),
+        "t-nlg": Model(hidden=4256, layers=78, heads=28, batch=8, vocabulary=50257, tp=(8, 16)),
+        "gpt-3": Model(hidden=12288, layers=96, heads=96, batch=4, vocabulary=50257, tp=(32,)),
+        "palm": Model(hidden=18432, layers=118, heads=48, batch=4, vocabulary=256000, tp=(32,)),
+        "mt-nlg": Model(hidden=20480, layers=105, heads=128, batch=4, vocabulary=51200, tp=(32,)),
+        "1t": Model(hidden=25600, layers=128, heads=160, batch=4, vocabulary=51200, tp=(64,)),
+        "10t": Model(hidden=57344, layers=128, heads=448, batch=4, vocabulary=51200, tp=(64,)),
+    }
+)
+"""The T3 paper's models, with the TP degrees that it evaluates; the source of each number: docs/guides/end-to-end.md.
 
 Sequence 1K x batch is assumed for all, and everything about 10t. PaLM's shared keys and values, its 256-element heads
 and its gated, parallel feed-forward layer are not modelled: it is a transformer like the others here, as the paper's

@@ -5,15 +5,19 @@ from numpy.typing import DTypeLike, NDArray
 
 from t3sim.collective.carried import tile_map, to_words
 from t3sim.collective.ring import ring_maps, ring_order
-from t3sim.dram.hbm import new_hbm
+from t3sim.dram.hbm import new_hbm_state
 from t3sim.engine import state
+from t3sim.engine.egress import FLIGHT_WORDS
+from t3sim.engine.llc import WAITER_WORDS
+from t3sim.engine.nmc import UPDATE_WORDS
+from t3sim.engine.ports import fault_words, places, shown
 from t3sim.engine.unit import PARTS
 from t3sim.engine.words import place
-from t3sim.hardware.abi import Hardware
+from t3sim.hardware.abi import LoadedHardware
 from t3sim.inputs.geometry import ceil_div
 
-from .kernels import moves
-from .plan import Plan
+from .collective_kernels import transfers
+from .plan import RunPlan
 from .sizes import SLACK, Sizes, record_of
 
 COMMAND_QUEUE = 64
@@ -23,15 +27,15 @@ DESCRIPTORS = 64
 Arrays = dict[str, NDArray]
 
 
-def new_gpu(plan: Plan, gpu: int, hardware: Hardware, partial: NDArray[np.float16] | None) -> state.Gpu:
+def new_gpu(plan: RunPlan, gpu: int, hardware: LoadedHardware, partial: NDArray[np.float16] | None) -> state.GpuState:
     """One GPU before the run. ``rx`` and ``grants`` are empty until the system links the ring.
 
     The caller has seen to it that the plan fits into memory (:func:`~.sizes.check_fits`).
     """
-    steps = moves(plan, gpu)
+    steps = transfers(plan, gpu)
     p = record_of(plan, gpu, len(steps))
     sizes = Sizes(plan, hardware.config, p[0])
-    return state.Gpu(
+    return state.GpuState(
         p=p,
         s=_scalars(sizes),
         **_request_arrays(sizes),
@@ -72,10 +76,11 @@ def _full(value: int, *shape: int, dtype: DTypeLike = np.int64) -> NDArray:
 
 def _scalars(sizes: Sizes) -> NDArray:
     return _record(state.SCALARS, {
-        "extra_free": sizes.llc_entries, "egress_free": sizes.egress_lines,
+        "mshr_free": sizes.llc_entries, "egress_free": sizes.egress_lines,
         "tx_credit": sizes.rx_lines - int(sizes.p["posted_lines"]),
-        "cu_next": state.FAR, "link_wake": state.FAR, "kernel_wake": state.FAR, "rs_first": state.FAR,
-        "ag_first": state.FAR, "resend_at": state.FAR, "gemm_start": -1, "gemm_end": -1, "finish": -1,
+        "cu_next": state.NEVER_CYCLE, "link_wake": state.NEVER_CYCLE, "kernel_wake": state.NEVER_CYCLE,
+        "rs_first": state.NEVER_CYCLE,
+        "ag_first": state.NEVER_CYCLE, "resend_at": state.NEVER_CYCLE, "gemm_start": -1, "gemm_end": -1, "finish": -1,
         "threshold": -1, "measure": -1, "state": 2,
     })  # fmt: skip
 
@@ -83,19 +88,19 @@ def _scalars(sizes: Sizes) -> NDArray:
 def _request_arrays(sizes: Sizes) -> Arrays:
     channels = sizes.config.slices
     return {
-        "channel": new_hbm(sizes.plan.request.machine.hbm.parameters(), channels).channel,
-        "nodes": _chain(_zeros(sizes.nodes, dtype=state.NODE), "next"),
+        "channel": new_hbm_state(sizes.plan.request.machine.hbm.parameters(), channels).channel,
+        "line_requests": _chain(_zeros(sizes.nodes, dtype=state.LINE_REQUEST), "next"),
         "head": _full(-1, 4, channels),
         "tail": _full(-1, 4, channels),
         "rows": _chain(_zeros(sizes.rows, dtype=state.ROW), "next"),
-        "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, state.SEGMENT, 4),
+        "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, state.ROW_SEGMENT_LINES, 4),
     }
 
 
 def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
     plan, count = sizes.plan, int(sizes.p["workgroups"])
     workgroups = _zeros(count, dtype=state.WORKGROUP)
-    workgroups["event"] = state.FAR
+    workgroups["event"] = state.NEVER_CYCLE
     # Behind the sets: spare entries for misses that find every way waiting, chained through llc_used.
     spare = sizes.misses + 16
     entries = sizes.llc_entries + spare
@@ -113,35 +118,35 @@ def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
         "llc_left": _zeros(entries, dtype=np.int32),
         "llc_dirty": _zeros(entries, dtype=np.int32),
         "llc_waiter": _full(-1, entries, dtype=np.int32),
-        "waiters": _chain(_zeros(sizes.misses + SLACK, 3)),
+        "waiters": _chain(_zeros(sizes.misses + SLACK, WAITER_WORDS)),
     }
 
 
 def _egress_arrays(sizes: Sizes) -> Arrays:
     ports = sizes.config.egress_ports
     return {
-        "jobs_wg": _zeros(ports, int(sizes.p["workgroups"]) + 1),
-        "jobs_count": _zeros(ports),
-        "jobs_next": _zeros(ports),
-        "flight": _zeros(ports, 8, 2),
+        "store_workgroups": _zeros(ports, int(sizes.p["workgroups"]) + 1),
+        "store_count": _zeros(ports),
+        "store_next": _zeros(ports),
+        "flight": _zeros(ports, 8, FLIGHT_WORDS),
         "flight_count": _zeros(ports),
-        "port_wake": _full(state.FAR, ports),
+        "port_wake": _full(state.NEVER_CYCLE, ports),
     }
 
 
 def _link_arrays(sizes: Sizes, steps: list[dict[str, int]]) -> Arrays:
     machine = sizes.plan.request.machine
     movers = _zeros(2, dtype=state.MOVER)
-    movers["wake"] = state.FAR
+    movers["wake"] = state.NEVER_CYCLE
     movers["limit"] = sizes.dma_lines, sizes.kernel_lines
     movers["rate"] = machine.dma.lines_per_cycle, sizes.kernel_rate.numerator
     movers["line_cost"] = 1, sizes.kernel_rate.denominator
     return {
         "movers": movers,
-        "current": _zeros(2, dtype=state.MOVE),
-        "commands": _zeros(COMMAND_QUEUE, dtype=state.MOVE),
+        "current": _zeros(2, dtype=state.TRANSFER),
+        "commands": _zeros(COMMAND_QUEUE, dtype=state.TRANSFER),
         "command_rows": _zeros(64 * 64 + 1),  # at most 64 blocks in each of 64 descriptors, each sent once
-        "moves": np.concatenate([_record(state.MOVE, step) for step in steps]),
+        "transfers": np.concatenate([_record(state.TRANSFER, step) for step in steps]),
         "tx": _zeros(1 << sizes.rows.bit_length()),
         "out": _zeros(sizes.packets, dtype=state.PACKET),
         "rx": _zeros(0, dtype=state.PACKET),
@@ -175,12 +180,15 @@ def _map_arrays(sizes: Sizes, gpu: int) -> Arrays:
     }
 
 
-def _hardware_arrays(sizes: Sizes, hardware: Hardware) -> Arrays:
+def _hardware_arrays(sizes: Sizes, hardware: LoadedHardware) -> Arrays:
     channels = sizes.config.slices
     words, handles = place(hardware)
     return {
         "words": words,
         "handles": handles,
+        "at": places(hardware),
+        "shown": shown(hardware, words),
+        "fault_words": fault_words(hardware, words),
         "channel_wake": _zeros(channels),
         "slice_wake": _zeros(channels),
         "hbm_wake": _zeros(channels),
@@ -192,7 +200,7 @@ def _hardware_arrays(sizes: Sizes, hardware: Hardware) -> Arrays:
         "leaf_tokens": _zeros(sizes.config.nodes),
         "part_wake": _zeros(PARTS),
         "part_active": _zeros(PARTS, dtype=np.bool_),
-        "evaluated": _zeros(9),
+        "evaluated": _zeros(len(hardware.parts)),
     }
 
 
@@ -202,16 +210,16 @@ def _data_arrays(sizes: Sizes, partial: NDArray[np.float16] | None) -> Arrays:
         "carry_of": sizes.plan.carried.number_of,
         "partial": _zeros(1, 4) if partial is None or not len(partial) else to_words(partial),
         "memory": _zeros(carried, 4),
-        "updates": _zeros(2 * sizes.config.slices, 6),
+        "updates": _zeros(2 * sizes.config.slices, UPDATE_WORDS),
     }
 
 
 def _observation_arrays(sizes: Sizes) -> Arrays:
     stages = _zeros(ceil_div(sizes.plan.grid.tiles, int(sizes.p["workgroups"])), 2)
-    stages[:, 0] = state.FAR
+    stages[:, 0] = state.NEVER_CYCLE
     return {
         "bytes_by_cause": _zeros(state.CAUSES),
-        "bins": _zeros(state.CAUSES + 4, state.BINS),
+        "bins": _zeros(state.BIN_ROWS, state.BINS),
         "wait": _zeros(2, state.WAIT_BINS),
         "blocked": _zeros(2, 4),
         "stages": stages,
@@ -220,7 +228,7 @@ def _observation_arrays(sizes: Sizes) -> Arrays:
     }
 
 
-def _reflection(plan: Plan) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _reflection(plan: RunPlan) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Mirror mode's tables.
 
     Number of each tile's first output row within its chunk, start of each chunk's list, and the list of

@@ -13,7 +13,7 @@ COMMON = ("machine", "provenance", "mirror", "seed", "gpus_simulated", "workload
 
 
 def ideal_overlap(policy: Policy, base: RunResult, reduction: RunResult) -> RunResult:
-    """Overlap without contention: max(GEMM, reduce-scatter) + all-gather (T3.md section 4).
+    """Overlap without contention: max(GEMM, reduce-scatter) + all-gather.
 
     GEMM and all-gather are those of ``base``, the reduce-scatter is that of ``reduction``; both may be one run.
     """

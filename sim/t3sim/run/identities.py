@@ -1,4 +1,4 @@
-"""Accounting identities: what two parts of a finished system counted independently must agree (docs/results.md).
+"""Accounting identities: what two parts of a finished system counted independently must agree (docs/guides/results.md).
 
 Each value is True, False, or None where the run observed nothing that could have made it False.
 """
@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind
+from t3hdl.interface.words import mask_of
 
 from t3sim.collective.ring import closed_forms, ring_maps
-from t3sim.engine.state import Gpu
+from t3sim.engine.state import GpuState
 
 from .observe import dram_totals
-from .plan import Plan
+from .plan import RunPlan
 from .request import CAUSES
 from .system import System
 
 Identities = dict[str, bool | None]
+_ERRORS = mask_of(regs.Status, "unmatched", "over_count", "over_total", "locked_write")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def read_units(system: System) -> list[UnitCounters]:
             triggers=system.read(number, regs.TRIGGERS),
             peak_entries=system.read(number, regs.PEAK_ENTRIES),
             overflowed_chunks=system.read(number, regs.OVERFLOWED),
-            errors=system.read(number, regs.STATUS) >> regs.Status["unmatched"].offset,
+            errors=system.read(number, regs.STATUS) & _ERRORS,
         )
         for number in range(len(system.gpus))
     ]
@@ -56,7 +58,7 @@ def identities(system: System, units: list[UnitCounters]) -> Identities:
     """All identities of a finished run; ``units`` as :func:`read_units` gives them."""
     found = _closed_forms(system)
     found["wall_is_compute_exposed_idle"] = all(_covers(gpu) for gpu in system.gpus)
-    found["requests_all_answered"] = all(gpu.s["nodes_used"][0] == 0 for gpu in system.gpus)
+    found["requests_all_answered"] = all(gpu.s["requests_used"][0] == 0 for gpu in system.gpus)
     found["dram_lines_match_bytes"] = all(_lines_match(gpu) for gpu in system.gpus)
     if units:
         pairs = list(zip(system.gpus, units, strict=True))
@@ -69,7 +71,7 @@ def identities(system: System, units: list[UnitCounters]) -> Identities:
             for number, (gpu, unit) in enumerate(pairs)
         )
         found["dma_reads_see_all_counted_updates"] = (
-            all(gpu.s["early_reads"][0] == 0 for gpu in system.gpus) if _dma_chunks(system.plan, 0) else None
+            all(gpu.s["premature_reads"][0] == 0 for gpu in system.gpus) if _dma_chunks(system.plan, 0) else None
         )
         found["no_hardware_error"] = all(unit.errors == 0 for unit in units)
     return found
@@ -89,16 +91,16 @@ def _closed_forms(system: System) -> Identities:
     }
 
 
-def _chunks_equal(plan: Plan) -> bool:
+def _chunks_equal(plan: RunPlan) -> bool:
     return len({plan.grid.chunk_bytes(chunk) for chunk in plan.partition.chunks}) == 1
 
 
-def _covers(gpu: Gpu) -> bool:
+def _covers(gpu: GpuState) -> bool:
     s = gpu.s[0]
     return bool(s["compute_cycles"] + s["exposed_cycles"] + s["idle_cycles"] == s["finish"])
 
 
-def _lines_match(gpu: Gpu) -> bool:
+def _lines_match(gpu: GpuState) -> bool:
     """DRAM moved as many lines as requests carried bytes for (short lines count as whole).
 
     Besides them it reads one line for each update if updates are atomics, and none otherwise.
@@ -110,12 +112,12 @@ def _lines_match(gpu: Gpu) -> bool:
     return moved <= 32 * lines and int(gpu.wait.sum()) == lines and totals["atomic_reads"] == extra
 
 
-def _updates_sent(gpu: Gpu) -> int:
+def _updates_sent(gpu: GpuState) -> int:
     """Updates to the tracked output that the GEMM sent to its own memory, and those that came over the link."""
     return int(gpu.s["updates_local"][0]) + int(gpu.received[0].sum())
 
 
-def _dma_chunks(plan: Plan, number: int) -> list[int]:
+def _dma_chunks(plan: RunPlan, number: int) -> list[int]:
     """Chunks that the DMA engine of GPU ``number`` reads: none in a ring of two."""
     return [entry.chunk for entry in ring_maps(number, plan.gpus) if entry.kind == ChunkKind.DMA]
 
@@ -128,7 +130,7 @@ def _blocks(system: System, number: int) -> int:
     return sum(plan.partition.blocks(chunk, shape, system.config).count for chunk in chunks)
 
 
-def _tiles_match(plan: Plan, number: int, unit: UnitCounters) -> bool:
+def _tiles_match(plan: RunPlan, number: int, unit: UnitCounters) -> bool:
     """Every wavefront tile of a tracked chunk is counted once, but for those of chunks that overflowed the tracker."""
     grid = plan.grid
     tracked = [plan.partition.chunks[entry.chunk] for entry in ring_maps(number, plan.gpus) if entry.addends]

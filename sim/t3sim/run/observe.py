@@ -4,9 +4,9 @@ from typing import cast
 
 import numpy as np
 
-from t3sim.dram.state import STATISTICS, Hbm, statistics
+from t3sim.dram.state import STATISTICS, HbmState, statistics
 from t3sim.engine import state
-from t3sim.engine.state import Gpu
+from t3sim.engine.state import GpuState
 
 from .request import CAUSES, Interval, IntervalKind, Timeline, TriggerEvent
 from .result import Contention, DramUse, StreamContention
@@ -17,9 +17,9 @@ def _ns(system: System, cycles: float) -> float:
     return float(cycles) * 1000 / system.plan.request.machine.hbm.clock_mhz
 
 
-def dram_totals(gpu: Gpu) -> dict[str, int]:
+def dram_totals(gpu: GpuState) -> dict[str, int]:
     """Counts of the HBM model summed over one GPU's channels (see hbm_state.STATISTICS)."""
-    channels = [statistics(Hbm(gpu.channel), channel) for channel in range(int(gpu.p["channels"][0]))]
+    channels = [statistics(HbmState(gpu.channel), channel) for channel in range(int(gpu.p["channels"][0]))]
     return {name: sum(channel[name] for channel in channels) for name in STATISTICS}
 
 
@@ -83,11 +83,11 @@ def timeline(system: System) -> Timeline:
     possible = bin_cycles * clocks_per_cycle * system.plan.request.machine.gpu.cus
     return Timeline(
         bin_ns=_ns(system, bin_cycles),
-        cu_busy=np.minimum(1.0, bins[:, state.CAUSES] / possible),
+        cu_busy=np.minimum(1.0, bins[:, state.CU_CLOCKS] / possible),
         bytes={cause: bins[:, i] for i, cause in enumerate(CAUSES)},
-        link_bytes=bins[:, state.CAUSES + 1],
-        updates=bins[:, state.CAUSES + 2],
-        local_updates=bins[:, state.CAUSES + 3],
+        link_bytes=bins[:, state.LINK_BYTES],
+        updates=bins[:, state.INCOMING_UPDATES],
+        local_updates=bins[:, state.LOCAL_UPDATES],
         intervals=[interval for number, gpu in enumerate(gpus) for interval in _intervals(system, number, gpu)],
         triggers=[
             TriggerEvent(gpu=number, chunk=int(chunk), time_ns=_ns(system, int(cycle)))
@@ -97,7 +97,7 @@ def timeline(system: System) -> Timeline:
     )
 
 
-def _intervals(system: System, number: int, gpu: Gpu) -> list[Interval]:
+def _intervals(system: System, number: int, gpu: GpuState) -> list[Interval]:
     s = gpu.s[0]
     spans: list[tuple[str, int, int]] = [
         ("gemm", s["gemm_start"], s["gemm_end"]),

@@ -6,7 +6,7 @@ from math import ceil
 
 from t3hdl.interface.layouts import LINE_BYTES
 
-from t3sim.collective.carried import Carried, choose_lines, most_lines, no_lines
+from t3sim.collective.carried import Carried, choose_lines, max_lines, no_lines
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
 from t3sim.engine import state
 from t3sim.inputs.geometry import ELEMENT_BYTES, Chunk, Grid, Partition, ceil_div
@@ -24,7 +24,7 @@ def _align(lines: int) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """What is the same for all GPUs of a run."""
 
     request: RunRequest
@@ -82,9 +82,9 @@ class Plan:
         return not self.request.mirror and (self.near_memory or not self.sequential)
 
     @property
-    def most_carried(self) -> int:
+    def max_carried_lines(self) -> int:
         """What the number of lines with data does not exceed, known before any is chosen."""
-        return most_lines(self.grid, self.gpus, self.request.data_lines) if self.has_data else 0
+        return max_lines(self.grid, self.gpus, self.request.data_lines) if self.has_data else 0
 
     @cached_property
     def carried(self) -> Carried:
@@ -123,8 +123,8 @@ class Plan:
         return self.cycles(gemm + ring + ring if self.sequential else max(gemm, ring) + ring)
 
 
-def constants(plan: Plan, gpu: int) -> dict[str, int]:
-    """The PLAN record of one GPU."""
+def constants(plan: RunPlan, gpu: int) -> dict[str, int]:
+    """The CONSTANTS record of one GPU."""
     request, grid = plan.request, plan.grid
     machine, workload, config = request.machine, request.workload, plan.request.machine.hardware.config()
     variation = machine.variation
@@ -163,7 +163,7 @@ def constants(plan: Plan, gpu: int) -> dict[str, int]:
         "link_latency": plan.cycles(machine.link.latency_ns), "header_bytes": machine.link.header_bytes,
         "mirror": request.mirror, "retry": machine.link.retry,
         "retry_timeout": plan.cycles(machine.link.retry_timeout_ns),
-        "nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "contexts": config.contexts,
+        "token_nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "contexts": config.contexts,
         "leaf_bits": config.node_inputs.bit_length() - 1, "banks": config.tracker_banks,
         "ports": config.egress_ports, "mca": request.policy == "t3-mca",
         "own_lines": 2 * grid.chunk_lines(own), "own_bytes": grid.output_bytes,

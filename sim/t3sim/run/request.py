@@ -26,10 +26,10 @@ max(GEMM, reduce-scatter) + all-gather without contention, with the reduce-scatt
 TRACKED: tuple[Policy, ...] = ("t3", "t3-mca")
 """The policies in which the T3 hardware works; in the others it only passes requests on."""
 COMPARED: tuple[Policy, ...] = ("sequential", "t3", "t3-mca", "ideal-overlap")
-"""What a comparison shows if nobody chooses."""
+"""Default policies of a comparison."""
 
-Hardware = Literal["rtl", "golden"]
-HARDWARE: tuple[Hardware, ...] = get_args(Hardware)
+Backend = Literal["rtl", "golden"]
+BACKENDS: tuple[Backend, ...] = get_args(Backend)
 """The T3 hardware as compiled Verilog, or as its cycle-exact model in Python."""
 
 Cause = Literal["gemm_read", "gemm_write", "rs_read", "rs_write", "ag_read", "ag_write"]
@@ -63,14 +63,14 @@ class RunRequest:
     workload: Workload
     machine: Machine
     policy: Policy
-    hardware: Hardware = "rtl"
+    hardware: Backend = "rtl"
     mirror: bool = False
     threads: int = 1
     seed: int = 0
     data_lines: int | None = None
 
     def __post_init__(self) -> None:
-        for name, value, known in (("policy", self.policy, POLICIES), ("hardware", self.hardware, HARDWARE)):
+        for name, value, known in (("policy", self.policy, POLICIES), ("hardware", self.hardware, BACKENDS)):
             if value not in known:
                 raise ValueError(f"--{name} must be one of {', '.join(known)}, not {value!r}")
         if self.threads < 1:

@@ -59,9 +59,12 @@ class GemmRecord(_Record):
     def of(cls, tiling: Tiling) -> Self:
         """The record of ``tiling``."""
         return cls(
-            tile_rows=tiling.rows, tile_cols=tiling.cols, workgroups=tiling.workgroups, waves=tiling.waves,
+            tile_rows=tiling.rows,
+            tile_cols=tiling.cols,
+            workgroups=tiling.workgroups,
+            waves=tiling.waves,
             predicted_ns=tiling.predicted_ns,
-        )  # fmt: skip
+        )
 
 
 class TimeNs(_Record):

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 
 from t3sim.collective.carried import carried_elements, owners, partial_products, ring_reference, to_words
 from t3sim.engine import state
-from t3sim.engine.words import PART_NAMES, instance_counts
-from t3sim.hardware.abi import Hardware
+from t3sim.engine.words import instance_counts
+from t3sim.hardware.abi import LoadedHardware
 from t3sim.hardware.backends import open_hardware
 
 from .allocate import new_gpu
 from .ideal import COMPUTED
 from .identities import UnitCounters, identities, read_units
 from .observe import contention, timeline
-from .plan import Plan
+from .plan import RunPlan
 from .provenance import Provenance
 from .request import CAUSES, Progress, RunRequest, RunResult
 from .result import (
@@ -49,7 +49,7 @@ def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None
         sources = " and ".join(dict.fromkeys(COMPUTED[request.policy]))
         raise ValueError(f"policy {request.policy} is computed from {sources}, not simulated")
     begin = time.perf_counter()
-    plan = Plan(request)
+    plan = RunPlan(request)
     check_fits(plan)  # before anything is built or takes memory
     hardware = open_hardware(request.machine.hardware.config(), request.hardware)
     try:
@@ -64,7 +64,7 @@ def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None
         hardware.close()
 
 
-def _set_up(plan: Plan, hardware: Hardware) -> tuple[System, list[NDArray[np.float16]]]:
+def _set_up(plan: RunPlan, hardware: LoadedHardware) -> tuple[System, list[NDArray[np.float16]]]:
     """The system before it is programmed, and each GPU's partial products for the carried lines."""
     request = plan.request
     partials = [
@@ -96,16 +96,16 @@ def _phase(system: System) -> str:
     """What the slowest GPU does."""
     if any(gpu.s["gemm_end"][0] < 0 for gpu in system.gpus):
         return "GEMM" if system.plan.sequential else "GEMM and reduce-scatter"
-    if any(gpu.s["ag_first"][0] == state.FAR for gpu in system.gpus):
+    if any(gpu.s["ag_first"][0] == state.NEVER_CYCLE for gpu in system.gpus):
         return "reduce-scatter"
     return "all-gather"
 
 
-def _ns(plan: Plan, cycles: float) -> float:
+def _ns(plan: RunPlan, cycles: float) -> float:
     return cycles * 1000 / plan.request.machine.hbm.clock_mhz
 
 
-def _record(system: System, hardware: Hardware, partials: list[NDArray[np.float16]]) -> Result:
+def _record(system: System, hardware: LoadedHardware, partials: list[NDArray[np.float16]]) -> Result:
     plan, request = system.plan, system.plan.request
     tracked = not plan.sequential
     evaluations = _evaluations(system, hardware) if request.hardware == "rtl" else None  # before the bus is read
@@ -182,11 +182,11 @@ def _tracker(units: list[UnitCounters]) -> TrackerRecord:
     )
 
 
-def _evaluations(system: System, hardware: Hardware) -> RtlRecord:
-    counts = instance_counts(hardware)
+def _evaluations(system: System, hardware: LoadedHardware) -> RtlRecord:
+    counts = instance_counts(hardware.config)
     instances = sum(counts.values())
     cycles = sum(instances * (int(gpu.s["finish"][0]) + int(gpu.p["epoch"][0])) for gpu in system.gpus)
-    by_part = dict(zip(PART_NAMES, (int(n) for n in sum(gpu.evaluated for gpu in system.gpus)), strict=True))
+    by_part = dict(zip(counts, (int(n) for n in sum(gpu.evaluated for gpu in system.gpus)), strict=True))
     evaluated = sum(by_part.values())
     return RtlRecord(
         cycles=cycles, cycles_evaluated=evaluated, cycles_skipped=cycles - evaluated, evaluated_by_part=by_part

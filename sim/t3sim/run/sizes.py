@@ -12,7 +12,7 @@ from t3sim.engine import state
 from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.limits import check_memory
 
-from .plan import Plan, constants
+from .plan import RunPlan, constants
 
 IN_SLICE = 24
 """Lines of one channel between its request queues and its DRAM queue, and at its banks, at most."""
@@ -20,25 +20,31 @@ SLACK = 1024
 """Spare entries of every pool."""
 
 
-def record_of(plan: Plan, gpu: int, jobs: int = 0) -> NDArray[np.void]:
-    """The PLAN record of one GPU that has ``jobs`` kernel steps, as an array of one."""
-    array = np.zeros(1, state.PLAN)
+def record_of(plan: RunPlan, gpu: int, jobs: int = 0) -> NDArray[np.void]:
+    """The CONSTANTS record of one GPU that has ``jobs`` kernel steps, as an array of one."""
+    array = np.zeros(1, state.CONSTANTS)
     for name, value in (constants(plan, gpu) | {"jobs": jobs}).items():
         array[name] = value
     return array
 
 
-def check_fits(plan: Plan) -> None:
+def check_fits(plan: RunPlan) -> None:
     """Refuses (ValueError) a plan whose simulation takes more memory than this computer has. Takes none itself."""
     sizes = Sizes(plan, plan.request.machine.hardware.config(), record_of(plan, 0)[0])
     check_memory(sizes.memory, plan.simulated)
 
 
+_MOVED = (
+    "kernel.cus x kernel.outstanding_lines_per_cu", "dma.buffer_kib", "link.egress_buffer_kib", "link.rx_buffer_kib",
+)  # fmt: skip
+"""What lines and row segments on their way between GPUs grow with."""
+
+
 @dataclass(frozen=True)
 class Sizes:
-    """The limits of one GPU of ``plan``; ``p`` is its PLAN record."""
+    """The limits of one GPU of ``plan``; ``p`` is its CONSTANTS record."""
 
-    plan: Plan
+    plan: RunPlan
     config: T3Config
     p: np.void
 
@@ -105,7 +111,7 @@ class Sizes:
 
     @property
     def rows(self) -> int:
-        incoming = 2 * self.rx_lines + self.in_memory if self.plan.most_carried else 0
+        incoming = 2 * self.rx_lines + self.in_memory if self.plan.max_carried_lines else 0
         return self.dma_lines + self.kernel_lines + self.egress_lines + incoming + SLACK
 
     @property
@@ -128,20 +134,20 @@ class Sizes:
         """Bytes that grow with the output: the order and maps of tiles, a count of updates and a number per line, the
         latter for all GPUs."""
         grid, counts = self.plan.grid, 0 if self.plan.sequential else self.plan.grid.lines
-        numbers = 4 * grid.lines // self.plan.simulated if self.plan.most_carried else 0
+        numbers = 4 * grid.lines // self.plan.simulated if self.plan.max_carried_lines else 0
         return 32 * grid.tiles + counts + numbers
 
     @property
     def data(self) -> int:
         """Bytes of the carried lines: partial products and memory, and what makes one GPU's in FP32 and checks them."""
-        return self.plan.most_carried * (2 * LINE_BYTES + 3 * LINE_BYTES // self.plan.simulated)
+        return self.plan.max_carried_lines * (2 * LINE_BYTES + 3 * LINE_BYTES // self.plan.simulated)
 
     @property
     def memory(self) -> dict[str, int]:
         """Bytes of the arrays that can be large, by the options or keys of the machine that they grow with."""
-        node, row = state.NODE.itemsize, state.ROW.itemsize
-        if self.plan.most_carried:
-            row += state.SEGMENT * LINE_BYTES
+        node, row = state.LINE_REQUEST.itemsize, state.ROW.itemsize
+        if self.plan.max_carried_lines:
+            row += state.ROW_SEGMENT_LINES * LINE_BYTES
         requests = self.nodes - self.flushed - self.moved
         sent = state.PACKET.itemsize * self.packets * (1 + int(self.p["retry"]))
         return {
@@ -150,6 +156,5 @@ class Sizes:
             "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * node + 60 * self.misses,
             "llc.capacity_kib / llc.line_bytes": 40 * self.llc_entries + self.flushed * node,
             "link.gb_s x link.latency_ns": sent + state.CREDIT.itemsize * self.credits,
-            "kernel.cus x kernel.outstanding_lines_per_cu, dma.buffer_kib, link.egress_buffer_kib, link.rx_buffer_kib":
-                self.moved * node + self.rows * row,
-        }  # fmt: skip
+            ", ".join(_MOVED): self.moved * node + self.rows * row,
+        }

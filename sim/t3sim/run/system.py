@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from t3hdl.interface.layouts import ChunkKind
+from t3hdl.interface.words import signed
 
 from t3sim.collective.driver import Driver
 from t3sim.collective.ring import ring_maps, ring_next
 from t3sim.common.compiled import compile_once
 from t3sim.engine.gpu import advance, close_state
 from t3sim.engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
-from t3sim.engine.state import BINS, FAR, Gpu
-from t3sim.engine.words import PART_NAMES
-from t3sim.hardware.abi import Hardware, PartFunctions
+from t3sim.engine.state import BINS, NEVER_CYCLE, GpuState
+from t3sim.hardware.abi import LoadedHardware, PartFunctions
 from t3sim.inputs.limits import LONGEST_CYCLES
 
-from .plan import Plan
+from .plan import RunPlan
 from .request import SimulationError
 
 PATIENCE = 100_000
@@ -30,10 +30,10 @@ up: longer than DRAM ever keeps a line waiting."""
 class System:
     """All simulated GPUs of a plan with their hardware."""
 
-    def __init__(self, plan: Plan, hardware: Hardware, gpus: list[Gpu]) -> None:
+    def __init__(self, plan: RunPlan, hardware: LoadedHardware, gpus: list[GpuState]) -> None:
         self.plan = plan
-        self.steps = PartFunctions(getattr(hardware, name).step for name in PART_NAMES)
-        self.resets = PartFunctions(getattr(hardware, name).reset for name in PART_NAMES)
+        self.steps = PartFunctions(part.step for part in hardware.parts.values())
+        self.resets = PartFunctions(part.reset for part in hardware.parts.values())
         self.config = hardware.config
         count = len(gpus)
         # In mirror mode the one GPU is its own neighbour.
@@ -54,12 +54,11 @@ class System:
             gpu.p["epoch"] = gpu.s["now"]
             gpu.s["now"] = 0
 
-    def _arm(self, number: int, gpu: Gpu) -> None:
+    def _arm(self, number: int, gpu: GpuState) -> None:
         """Program the unit, and wait until its chunks are live. Raises SimulationError if it refuses a write."""
         driver = self.driver(number)
         for address, value in driver.writes:
-            signed = value - (value >> 63 << 64)  # as compiled code takes 64 bits
-            error, _ = bus_access(gpu, self.steps, 1, address, signed)
+            error, _ = bus_access(gpu, self.steps, 1, address, signed(value))
             if error:
                 raise SimulationError(f"the T3 unit refused the write of {value:#x} to register {address:#x}")
         run_cycles(gpu, self.steps, driver.load_cycles)
@@ -112,7 +111,7 @@ class System:
                 begin = max(until, min(*wakes, self._next_arrival()))
                 if self._progress() != progress or begin > until or self._timed() or self._on_its_way(until):
                     progress, progress_at = self._progress(), begin
-                if begin >= FAR or begin - progress_at > PATIENCE:
+                if begin >= NEVER_CYCLE or begin - progress_at > PATIENCE:
                     raise SimulationError(f"deadlock at cycle {until}: {self._stuck()}")
                 if begin > LONGEST_CYCLES:
                     raise SimulationError(self._too_long())
@@ -146,7 +145,7 @@ class System:
             s = gpu.s[0]
             if s["bad_commands"]:
                 raise SimulationError(f"GPU {number}: a DMA command leaves the output buffer")
-            if s["early_chunks"]:
+            if s["premature_chunks"]:
                 raise SimulationError(f"GPU {number}: the own chunk was reported complete before its last update")
 
     def _progress(self) -> int:
@@ -156,13 +155,14 @@ class System:
     def _timed(self) -> bool:
         """Whether a launch, a workgroup, a packet or a kernel step waits for nothing but its time."""
         return any(
-            gpu.s["gemm_start"][0] < 0 or min(gpu.s[name][0] for name in ("cu_next", "link_wake", "kernel_wake")) < FAR
+            gpu.s["gemm_start"][0] < 0
+            or min(gpu.s[name][0] for name in ("cu_next", "link_wake", "kernel_wake")) < NEVER_CYCLE
             for gpu in self.gpus
         )
 
     def _next_arrival(self) -> int:
-        """The cycle at which the next packet or credit arrives anywhere; FAR if none is on its way."""
-        count, arrival = len(self.gpus), FAR
+        """The cycle at which the next packet or credit arrives anywhere; NEVER_CYCLE if none is in flight."""
+        count, arrival = len(self.gpus), NEVER_CYCLE
         for i, gpu in enumerate(self.gpus):
             rings = (
                 (gpu.rx, gpu.s["rx_tail"][0], self.gpus[(i + 1) % count].s["out_head"][0]),
@@ -176,7 +176,9 @@ class System:
     def _on_its_way(self, cycle: int) -> bool:
         """Whether a packet, a credit or a request in the fabric has yet to arrive."""
         heads = ((gpu, gpu.head[gpu.head >= 0]) for gpu in self.gpus)
-        return self._next_arrival() < FAR or any((gpu.nodes["available"][head] > cycle).any() for gpu, head in heads)
+        return self._next_arrival() < NEVER_CYCLE or any(
+            (gpu.line_requests["available"][head] > cycle).any() for gpu, head in heads
+        )
 
     def _too_long(self) -> str:
         seconds = LONGEST_CYCLES / (self.plan.request.machine.hbm.clock_mhz * 1e6)
@@ -193,7 +195,7 @@ class System:
             if s["finish"] < 0:
                 reports.append(
                     f"GPU {number}: {s['wg_done']} of {gpu.p['tiles'][0]} workgroups done, {s['live']} chunks live, "
-                    f"{s['held']} stores held, {s['nodes_used']} requests in memory, {s['job']} of "
+                    f"{s['held']} stores held, {s['requests_used']} requests in memory, {s['job']} of "
                     f"{gpu.p['jobs'][0]} kernel steps, {s['triggers']} blocks fired"
                 )
         return "; ".join(reports)

@@ -18,9 +18,13 @@ from .result import Result
 
 # Okabe and Ito's colours, distinct for colour-blind readers; writes are the lighter shade of their reads.
 COLOURS = {
-    "gemm_read": "#0072B2", "gemm_write": "#7FB8D8", "rs_read": "#D55E00", "rs_write": "#F0B27A",
-    "ag_read": "#009E73", "ag_write": "#80CEB9",
-}  # fmt: skip
+    "gemm_read": "#0072B2",
+    "gemm_write": "#7FB8D8",
+    "rs_read": "#D55E00",
+    "rs_write": "#F0B27A",
+    "ag_read": "#009E73",
+    "ag_write": "#80CEB9",
+}
 GEMM, REDUCE_SCATTER, ALL_GATHER = COLOURS["gemm_read"], COLOURS["rs_read"], COLOURS["ag_read"]
 EXPOSED = "#CC79A7"
 LINE_BYTES = 32
@@ -66,8 +70,9 @@ def _draw_lanes(axes: Axes, timeline: Timeline, gpu: int, unit: Unit) -> None:
     times = [event.time_ns / unit.size for event in timeline.triggers if event.gpu == gpu]
     axes.vlines(times, base["DMA triggers"] + 0.1, base["DMA triggers"] + 0.85, color=REDUCE_SCATTER, linewidth=0.9)
     bars: dict[str, tuple[IntervalKind, str]] = {
-        "reduce-scatter": ("reduce_scatter", REDUCE_SCATTER), "all-gather": ("all_gather", ALL_GATHER)
-    }  # fmt: skip
+        "reduce-scatter": ("reduce_scatter", REDUCE_SCATTER),
+        "all-gather": ("all_gather", ALL_GATHER),
+    }
     for name, (kind, colour) in bars.items():
         axes.broken_barh(_spans(timeline, gpu, kind, unit), (base[name] + 0.15, 0.7), color=colour, linewidth=0)
     axes.set_yticks([value + 0.45 for value in base.values()], list(base))
@@ -75,8 +80,12 @@ def _draw_lanes(axes: Axes, timeline: Timeline, gpu: int, unit: Unit) -> None:
     axes.hlines(range(len(names)), 0, 1, transform=axes.get_yaxis_transform(), color="#DDDDDD", linewidth=0.6, zorder=0)
     axes.tick_params(axis="y", length=0)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.legend(handles=[Patch(color=EXPOSED, alpha=0.3, label="exposed communication")], loc="upper right",
-                frameon=True, fontsize="small")  # fmt: skip
+    axes.legend(
+        handles=[Patch(color=EXPOSED, alpha=0.3, label="exposed communication")],
+        loc="upper right",
+        frameon=True,
+        fontsize="small",
+    )
 
 
 def _draw_stages(axes: Axes, stages: list[tuple[float, float]], base: int) -> None:
@@ -134,11 +143,15 @@ def draw_comparison(records: Sequence[Result], speedups: Sequence[float | None],
     unit = unit_of(TIMES, (record.time_ns.total for record in records))
     moved = unit_of(BYTES, (record.traffic_bytes_per_gpu.total for record in records))
     spent = [(time.gemm, time.exposed_communication, time.total) for time in (record.time_ns for record in records)]
-    _stack(times, names, {
-        "GEMM": (GEMM, [gemm / unit.size for gemm, _, _ in spent]),
-        "exposed communication": (EXPOSED, [exposed / unit.size for _, exposed, _ in spent]),
-        "other": ("#BBBBBB", [max(total - gemm - exposed, 0) / unit.size for gemm, exposed, total in spent]),
-    })  # fmt: skip
+    _stack(
+        times,
+        names,
+        {
+            "GEMM": (GEMM, [gemm / unit.size for gemm, _, _ in spent]),
+            "exposed communication": (EXPOSED, [exposed / unit.size for _, exposed, _ in spent]),
+            "other": ("#BBBBBB", [max(total - gemm - exposed, 0) / unit.size for gemm, exposed, total in spent]),
+        },
+    )
     for index, ((_, _, total), speedup) in enumerate(zip(spent, speedups, strict=True)):
         text = f"{unit.text(total)} {unit.name}" + ("" if speedup is None else f"  ({speedup:.2f}x)")
         times.annotate(text, (total / unit.size, index), xytext=(5, 0), textcoords="offset points", va="center")
@@ -177,8 +190,9 @@ def _spans(timeline: Timeline, gpu: int, kind: IntervalKind, unit: Unit) -> list
     """Start and length, in ``unit``, of the intervals of ``kind``, in order."""
     return sorted(
         (item.start_ns / unit.size, (item.end_ns - item.start_ns) / unit.size)
-        for item in timeline.intervals if item.gpu == gpu and item.kind == kind
-    )  # fmt: skip
+        for item in timeline.intervals
+        if item.gpu == gpu and item.kind == kind
+    )
 
 
 def _coarse(values: NDArray[np.float64], bin_ns: float) -> tuple[NDArray[np.float64], float]:

@@ -5,10 +5,10 @@ are, and lines of all other causes, of which closed forms do. Lines of the GEMM'
 """
 
 from t3sim.collective.ring import closed_forms
-from t3sim.engine.state import IDLE, Gpu
+from t3sim.engine.state import IDLE, GpuState
 from t3sim.inputs.geometry import ELEMENT_BYTES
 
-from .plan import Plan
+from .plan import RunPlan
 from .request import CAUSES
 from .system import System
 
@@ -32,14 +32,14 @@ def work_done(system: System) -> float:
     return min(1.0, done / total)
 
 
-def _requests(plan: Plan, number: int) -> float:
+def _requests(plan: RunPlan, number: int) -> float:
     """LLC requests of one GPU's GEMM."""
     grid = plan.grid
     per_workgroup = plan.request.workload.k_of(number) * (grid.tile_rows + grid.tile_cols) * ELEMENT_BYTES
     return grid.tiles * per_workgroup / plan.request.machine.llc.line_bytes
 
 
-def _gemm_done(gpu: Gpu) -> float:
+def _gemm_done(gpu: GpuState) -> float:
     """The part of a GPU's slabs that is computed."""
     slabs, resident = int(gpu.p["slabs"][0]), gpu.workgroups["state"] != IDLE
     done = int(gpu.s["wg_done"][0]) * slabs + int(gpu.workgroups["slab"][resident].sum())

@@ -226,22 +226,24 @@ def _cus(e: Evaluation) -> Figure:
 IDEALS: tuple[Policy, ...] = ("ideal-overlap", "ideal-overlap-nmc", *OVERLAPPED)
 PUBLISHED_LINES: dict[str, Policy] = {"ideal-geomean": "ideal-overlap", "t3-geomean": "t3", "t3-mca-geomean": "t3-mca"}
 LARGE: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
-CHARTS: Mapping[str, Mapping[str, Drawer]] = MappingProxyType({
-    "sublayers": {
-        "time-split": _split(TP_8_16),
-        "speedups": _speedups(TP_8_16, IDEALS, "Speedup of sublayers at TP 8 and 16", PUBLISHED_LINES),
-    },
-    "mca": {"waiting": _mca},
-    "timeline": {"dram-traffic-over-time": _timeline},
-    "traffic": {"data-movement": _traffic},
-    "tp32": {
-        "tp32-time-split": _split(TP_32),
-        "tp32-speedups": _speedups(TP_32, LARGE, "Speedup of sublayers at TP 32", {"tp32-geomean": "t3-mca"}),
-    },
-    "tp64": {"tp64-speedups": _speedups(TP_64, LARGE, "Speedup of sublayers at TP 64", {})},
-    "cus": {"twice-the-cus": _cus},
-    "end-to-end": {"end-to-end": _end_to_end},
-})  # fmt: skip
+CHARTS: Mapping[str, Mapping[str, Drawer]] = MappingProxyType(
+    {
+        "sublayers": {
+            "time-split": _split(TP_8_16),
+            "speedups": _speedups(TP_8_16, IDEALS, "Speedup of sublayers at TP 8 and 16", PUBLISHED_LINES),
+        },
+        "mca": {"waiting": _mca},
+        "timeline": {"dram-traffic-over-time": _timeline},
+        "traffic": {"data-movement": _traffic},
+        "tp32": {
+            "tp32-time-split": _split(TP_32),
+            "tp32-speedups": _speedups(TP_32, LARGE, "Speedup of sublayers at TP 32", {"tp32-geomean": "t3-mca"}),
+        },
+        "tp64": {"tp64-speedups": _speedups(TP_64, LARGE, "Speedup of sublayers at TP 64", {})},
+        "cus": {"twice-the-cus": _cus},
+        "end-to-end": {"end-to-end": _end_to_end},
+    }
+)
 """Table -> file name -> what draws it."""
 
 

@@ -16,8 +16,11 @@ from t3sim.run.timeline import ALL_GATHER, GEMM, REDUCE_SCATTER
 
 # Okabe and Ito's colours, distinct for colour-blind readers.
 POLICY_COLOURS: Mapping[str, str] = {
-    "ideal-overlap": "#999999", "ideal-overlap-nmc": "#444444", "t3": "#E69F00", "t3-mca": "#0072B2",
-}  # fmt: skip
+    "ideal-overlap": "#999999",
+    "ideal-overlap-nmc": "#444444",
+    "t3": "#E69F00",
+    "t3-mca": "#0072B2",
+}
 SPLIT_COLOURS: Mapping[str, str] = {"GEMM": GEMM, "reduce-scatter": REDUCE_SCATTER, "all-gather": ALL_GATHER}
 DARK = "#333333"
 GAP = 0.8

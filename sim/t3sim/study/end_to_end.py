@@ -2,7 +2,7 @@
 
 One iteration of training is a forward and a backward pass over the model's tokens, the prompt phase a forward pass.
 The optimizer's step is not part of it unless asked for: an optimizer step follows several iterations of gradient
-accumulation and is split over data-parallel GPUs, neither of which T3.md gives; and the published shares of
+accumulation and is split over data-parallel GPUs, neither of which the paper gives; and the published shares of
 communication, up to 43 % in the prompt phase and 34 % in training, agree with three times the compute for twice the
 all-reduces alone: 0.43 -> 2 x 0.43 / (2 x 0.43 + 3 x 0.57) = 0.335.
 

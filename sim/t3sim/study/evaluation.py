@@ -126,13 +126,15 @@ def _traffic(e: Evaluation) -> dict[str, float]:
         return [e.traffic_ratio(point, causes) for point in TP_8_16 if tp in (None, point.tp)]
 
     return {
-        "traffic-geomean": _percent(geomean(ratios("total"))), "traffic-max": _percent(min(ratios("total"))),
+        "traffic-geomean": _percent(geomean(ratios("total"))),
+        "traffic-max": _percent(min(ratios("total"))),
         "rs-reads": 1 / geomean(ratios("rs_read")),
-        "rs-reads-tp8": 1 / geomean(ratios("rs_read", tp=8)), "rs-reads-tp16": 1 / geomean(ratios("rs_read", tp=16)),
+        "rs-reads-tp8": 1 / geomean(ratios("rs_read", tp=8)),
+        "rs-reads-tp16": 1 / geomean(ratios("rs_read", tp=16)),
         "output-writes": _percent(geomean(ratios("gemm_write", "rs_write"))),
         "gemm-reads": 1 / geomean(ratios("gemm_read")),
         "ag-traffic": _percent(geomean(ratios("ag_read", "ag_write"))),
-    }  # fmt: skip
+    }
 
 
 def _tp32(e: Evaluation) -> dict[str, float]:

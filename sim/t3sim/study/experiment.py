@@ -8,10 +8,10 @@ from typing import Any
 from t3sim.common.cache import digest
 from t3sim.inputs.machine.files import Machine
 from t3sim.inputs.workload import Workload, custom_workload
-from t3sim.run.request import TRACKED, Hardware, Policy, RunRequest
+from t3sim.run.request import TRACKED, Backend, Policy, RunRequest
 
 UNUSED_SECTIONS = {"t3": ("arbiter",), "t3-mca": ()}
-"""Machine sections that a policy never reads (tests/test_experiment.py holds it to that)."""
+"""Machine sections that a policy never reads (tests/sim/study/test_experiment.py holds it to that)."""
 UNUSED_WITHOUT_T3 = ("arbiter", "dma")
 """The same, for every other policy."""
 
@@ -27,7 +27,7 @@ class Experiment:
     workload: Workload
     machine: Machine
     policy: Policy
-    hardware: Hardware = "golden"
+    hardware: Backend = "golden"
     mirror: bool = True
     seed: int = 0
 

@@ -8,7 +8,7 @@ scores and H / heads columns; all FP16 (2 bytes), a mask of dropout is 1 byte an
 
 Bytes are those that a kernel must move if nothing of another kernel stays in the cache: every input read once, every
 output written once. Not counted: biases and their gradients, copies that reorder heads, arithmetic outside the matrix
-units (bandwidth limits those kernels), causal skipping of half the scores. docs/end-to-end.md has the list as a table.
+units (bandwidth limits those kernels), causal skipping of half the scores. Table: docs/guides/end-to-end.md.
 """
 
 from collections.abc import Iterator

@@ -95,9 +95,12 @@ def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
         figures=figures(measure(evaluation, tables)),
         runs=runs,
         models=list(_models(evaluation)) if "end-to-end" in tables else [],
-        failures=[f"{run.result.workload.model} {run.result.workload.sublayer} TP={run.result.workload.tp} {text}"
-                  for run in runs for text in failures(run.result)],
-    )  # fmt: skip
+        failures=[
+            f"{run.result.workload.model} {run.result.workload.sublayer} TP={run.result.workload.tp} {text}"
+            for run in runs
+            for text in failures(run.result)
+        ],
+    )
 
 
 def figures(measured: dict[str, float]) -> list[FigureRecord]:

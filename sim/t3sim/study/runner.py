@@ -93,7 +93,7 @@ class _Pool:
 
     def _submit(self, pool: ProcessPoolExecutor, item: Experiment, threads: int) -> None:
         try:
-            with deaf_to_ctrl_c():
+            with ignores_sigint():
                 future = pool.submit(_work, item, threads, self.store.root, self.store.sources)
             self.running[future] = item
         except BrokenProcessPool:
@@ -123,11 +123,15 @@ class _Pool:
     def _report(self) -> None:
         self.on_status(
             Status(
-                done=len(self.finished), total=self.total, cost_done=sum(item.cost for item in self.finished),
-                cost_total=self.cost, running=tuple(item.label for item in self.running.values()),
-                failed=len(self.failures), wall_seconds=time.monotonic() - self.begin,
+                done=len(self.finished),
+                total=self.total,
+                cost_done=sum(item.cost for item in self.finished),
+                cost_total=self.cost,
+                running=tuple(item.label for item in self.running.values()),
+                failed=len(self.failures),
+                wall_seconds=time.monotonic() - self.begin,
             )
-        )  # fmt: skip
+        )
 
 
 @contextmanager
@@ -146,7 +150,7 @@ def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 @contextmanager
-def deaf_to_ctrl_c() -> Iterator[None]:
+def ignores_sigint() -> Iterator[None]:
     """Processes that start in this block never see Ctrl-C: it is the parent who decides what becomes of them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import t3hdl
 from pydantic import BaseModel, ConfigDict, ValidationError
+from t3hdl.interface.parts import TABLE
 
+import t3sim
 from t3sim.common.cache import cache_errors, cache_folder
 from t3sim.common.output import write_atomically
 from t3sim.run.provenance import Provenance
@@ -77,9 +80,10 @@ class Store:
             return None
         record, machine = outcome.record, experiment.machine
         names: dict[str, Any] = {
-            "workload": WorkloadRecord.of(experiment.workload), "machine": machine.name,
+            "workload": WorkloadRecord.of(experiment.workload),
+            "machine": machine.name,
             "provenance": Provenance.of(machine),  # which may differ in what the policy does not use
-        }  # fmt: skip
+        }
         return outcome.model_copy(update={"record": record.model_copy(update=names)})
 
     def put(self, experiment: Experiment, result: RunResult) -> None:
@@ -104,14 +108,22 @@ def source_digest(program: str = SIMULATOR) -> str:
 
     Comments, docstrings and layout do not count, so that a correction of words does not cost hours of simulation.
     """
-    packages = Path(__file__).parents[2], Path(__file__).parents[3] / "hdl"
-    finder = ModuleFinder(path=[str(path) for path in packages])
+    roots = {Path(folder).parent for package in (t3sim, t3hdl) for folder in package.__path__}
+    finder = ModuleFinder(path=sorted(map(str, roots)), excludes=_foreign(roots))
     finder.import_hook(program)
+    for part in TABLE.values():  # their classes are imported by name
+        finder.import_hook(f"t3hdl.{part.component.rpartition('.')[0]}")
     found = {name: file for name, module in finder.modules.items() if (file := getattr(module, "__file__", None))}
     state = hashlib.sha256()
     for name, file in sorted(found.items()):
         state.update(f"{name}\n{_code(Path(file))}\n".encode())
     return state.hexdigest()[:16]
+
+
+def _foreign(roots: set[Path]) -> list[str]:
+    """Other packages beside ours, as in a folder of installed packages; their versions are no sources of a result."""
+    names = {path.name.partition(".")[0] for root in roots for path in root.iterdir()}
+    return sorted(names - {t3sim.__name__, t3hdl.__name__})
 
 
 def _code(path: Path) -> str:

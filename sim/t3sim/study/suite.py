@@ -9,16 +9,18 @@ from typing import Any, Literal
 
 from t3sim.inputs.machine.files import Machine, load_machine
 from t3sim.inputs.workload import INNER_MULTIPLE, model_workload
-from t3sim.run.request import Hardware, Policy
+from t3sim.run.request import Backend, Policy
 
 from .experiment import TRACKED, Experiment
 
 Variant = Literal["base", "fit", "cus"]
-SETTINGS: Mapping[Variant, dict[str, Any]] = MappingProxyType({
-    "base": {},
-    "fit": {"hardware.preset": "paper-fit"},
-    "cus": {"gpu.cus": 160, "kernel.cus": 160},
-})  # fmt: skip
+SETTINGS: Mapping[Variant, dict[str, Any]] = MappingProxyType(
+    {
+        "base": {},
+        "fit": {"hardware.preset": "paper-fit"},
+        "cus": {"gpu.cus": 160, "kernel.cus": 160},
+    }
+)
 """Machines of the report: the paper's, with a tracker that never overflows, and with twice the CUs."""
 
 BASELINE: Policy = "sequential"
@@ -83,31 +85,31 @@ class Need:
     mirror: bool = False
 
 
-NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType({
-    "sublayers": (Need(points=TP_8_16, policies=OVERLAP), Need(points=TP_8_16, policies=("sequential-nmc",))),
-    "mca": (Need(points=TP_8_16, policies=OVERLAP),),
-    "traffic": (Need(points=TP_8_16, policies=OVERLAP),),
-    "timeline": (Need(points=(FIGURE_17,), policies=OVERLAP),),
-    "nmc": (Need(points=TP_8_16, policies=("sequential", "sequential-nmc"), mirror=True),),
-    "baseline": (
-        Need(points=TP_8_16, policies=("sequential", "sequential-pipelined", "t3-mca"), mirror=True),
-    ),
-    "mirror": (
-        Need(points=TP_8_16, policies=("sequential", "t3-mca"), mirror=True),
-        Need(points=TP_8_16, policies=("sequential", "t3-mca")),
-    ),
-    "tracker": (
-        Need(points=TP_8_16, policies=("sequential", "t3-mca"), mirror=True),
-        Need(points=TP_8_16, policies=("t3-mca",), machine="fit"),
-    ),
-    "tp32": (Need(points=TP_32, policies=OVERLAP),),
-    "tp64": (Need(points=TP_64, policies=OVERLAP),),
-    "cus": (
-        Need(points=TP_8_16, policies=OVERLAP, machine="cus"),
-        Need(points=TP_8_16, policies=OVERLAP),
-    ),
-    "end-to-end": (Need(points=TP_8_16, policies=OVERLAP), Need(points=TP_32 + TP_64, policies=OVERLAP)),
-})  # fmt: skip
+NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType(
+    {
+        "sublayers": (Need(points=TP_8_16, policies=OVERLAP), Need(points=TP_8_16, policies=("sequential-nmc",))),
+        "mca": (Need(points=TP_8_16, policies=OVERLAP),),
+        "traffic": (Need(points=TP_8_16, policies=OVERLAP),),
+        "timeline": (Need(points=(FIGURE_17,), policies=OVERLAP),),
+        "nmc": (Need(points=TP_8_16, policies=("sequential", "sequential-nmc"), mirror=True),),
+        "baseline": (Need(points=TP_8_16, policies=("sequential", "sequential-pipelined", "t3-mca"), mirror=True),),
+        "mirror": (
+            Need(points=TP_8_16, policies=("sequential", "t3-mca"), mirror=True),
+            Need(points=TP_8_16, policies=("sequential", "t3-mca")),
+        ),
+        "tracker": (
+            Need(points=TP_8_16, policies=("sequential", "t3-mca"), mirror=True),
+            Need(points=TP_8_16, policies=("t3-mca",), machine="fit"),
+        ),
+        "tp32": (Need(points=TP_32, policies=OVERLAP),),
+        "tp64": (Need(points=TP_64, policies=OVERLAP),),
+        "cus": (
+            Need(points=TP_8_16, policies=OVERLAP, machine="cus"),
+            Need(points=TP_8_16, policies=OVERLAP),
+        ),
+        "end-to-end": (Need(points=TP_8_16, policies=OVERLAP), Need(points=TP_32 + TP_64, policies=OVERLAP)),
+    }
+)
 """Table -> what must be simulated for it. Tables share runs."""
 TABLES = tuple(NEEDS)
 QUICK_TABLES = tuple(name for name in TABLES if name not in ("mirror", "tp32", "tp64"))
@@ -120,7 +122,7 @@ class Suite:
 
     machine: str = "paper"
     settings: Mapping[str, Any] = field(default_factory=dict)
-    hardware: Hardware = "rtl"
+    hardware: Backend = "rtl"
     quick: bool = False
     seed: int = 0
 

@@ -135,10 +135,14 @@ def sweep_record(sweep: Sweep, store: Store) -> SweepRecord:
         )  # fmt: skip
     suite = sweep.suite
     return SweepRecord(
-        sources=store.sources, machine=suite.machine, settings=dict(suite.settings), hardware=suite.hardware,
-        seed=suite.seed, variants=found,
+        sources=store.sources,
+        machine=suite.machine,
+        settings=dict(suite.settings),
+        hardware=suite.hardware,
+        seed=suite.seed,
+        variants=found,
         failures=[f"{item.name}: {text}" for item in found for run in item.runs for text in failures(run.result)],
-    )  # fmt: skip
+    )
 
 
 def _geomeans(sweep: Sweep, evaluation: Evaluation) -> Geomeans:

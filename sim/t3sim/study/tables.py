@@ -108,26 +108,31 @@ def _blocked(stream: str, by: str) -> Callable[[Result], float]:
     return cycles_per_line
 
 
-MCA_CAUSES: Mapping[str, Callable[[Result], float]] = MappingProxyType({
-    "CUs wait for loads, % of GEMM": _stall("loads"),
-    "for stores, %": _stall("stores"),
-    "compute waits, ns/line": _wait("compute"),
-    "behind comm., clocks/line": _blocked("compute", "other_stream"),
-    "full queue, clocks/line": _blocked("compute", "full_queue"),
-    "tracker, clocks/line": _blocked("compute", "tracker"),
-    "comm. waits, ns/line": _wait("communication"),
-    "behind compute, clocks/line": _blocked("communication", "other_stream"),
-    "threshold, clocks/line": _blocked("communication", "threshold"),
-})  # fmt: skip
+MCA_CAUSES: Mapping[str, Callable[[Result], float]] = MappingProxyType(
+    {
+        "CUs wait for loads, % of GEMM": _stall("loads"),
+        "for stores, %": _stall("stores"),
+        "compute waits, ns/line": _wait("compute"),
+        "behind comm., clocks/line": _blocked("compute", "other_stream"),
+        "full queue, clocks/line": _blocked("compute", "full_queue"),
+        "tracker, clocks/line": _blocked("compute", "tracker"),
+        "comm. waits, ns/line": _wait("communication"),
+        "behind compute, clocks/line": _blocked("communication", "other_stream"),
+        "threshold, clocks/line": _blocked("communication", "threshold"),
+    }
+)
 """Columns of the arbiter's table, from a run's record."""
 
 
 def _traffic(e: Evaluation) -> RenderableType:
     """Bytes of t3-mca for each byte of sequential, by cause; RS reads and writes follow closed forms exactly."""
     causes = {
-        "GEMM reads": ("gemm_read",), "RS reads": ("rs_read",), "GEMM+RS writes": ("gemm_write", "rs_write"),
-        "AG": ("ag_read", "ag_write"), "all": ("total",),
-    }  # fmt: skip
+        "GEMM reads": ("gemm_read",),
+        "RS reads": ("rs_read",),
+        "GEMM+RS writes": ("gemm_write", "rs_write"),
+        "AG": ("ag_read", "ag_write"),
+        "all": ("total",),
+    }
     totals = [e.record(point, "sequential").traffic_bytes_per_gpu.total for point in TP_8_16]
     unit = unit_of(BYTES, totals)
     rows = []
@@ -158,10 +163,14 @@ def _baseline(e: Evaluation) -> RenderableType:
     unit = unit_of(TIMES, (time.reduce_scatter for plain, piped, _ in times for time in (plain, piped)))
     rows = [
         (
-            point.title, unit.text(plain.reduce_scatter), unit.text(piped.reduce_scatter),
-            f"{plain.total / mca.total:.3f}", f"{piped.total / mca.total:.3f}",
-        ) for point, (plain, piped, mca) in zip(TP_8_16, times, strict=True)
-    ]  # fmt: skip
+            point.title,
+            unit.text(plain.reduce_scatter),
+            unit.text(piped.reduce_scatter),
+            f"{plain.total / mca.total:.3f}",
+            f"{piped.total / mca.total:.3f}",
+        )
+        for point, (plain, piped, mca) in zip(TP_8_16, times, strict=True)
+    ]
     columns = (unit.title("RS, bulk ring"), unit.title("RS, pipelined"), "t3-mca over bulk", "over pipelined")
     return _table("against a pipelined ring as the baseline (one GPU mirrored)", "sublayer", columns, rows)
 
@@ -191,9 +200,10 @@ def _tracker(e: Evaluation) -> RenderableType:
             result = e.record(point, "t3-mca", variant, mirror=True)
             assert result.blocks is not None and result.tracker is not None
             cells += [
-                f"{base / result.time_ns.total:.3f}", f"{result.blocks.by_tile} / {result.blocks.by_chunk}",
+                f"{base / result.time_ns.total:.3f}",
+                f"{result.blocks.by_tile} / {result.blocks.by_chunk}",
                 f"{result.tracker.overflowed_chunks}",
-            ]  # fmt: skip
+            ]
         rows.append(cells)
     columns = ("paper: t3-mca", "by tile / chunk", "overflows", "paper-fit: t3-mca", "by tile / chunk", "overflows")
     return _table("tracker of the paper's size, and one that never overflows", "sublayer", columns, rows)
@@ -228,17 +238,19 @@ def _end_to_end(e: Evaluation) -> RenderableType:
 
 
 SPLIT: tuple[Policy, ...] = ("ideal-overlap", "ideal-overlap-nmc", *OVERLAPPED)
-TABLE_MAKERS: Mapping[str, Maker] = MappingProxyType({
-    "sublayers": _sublayers(TP_8_16, "sublayers at TP 8 and 16: speedups over sequential", SPLIT),
-    "mca": _mca,
-    "traffic": _traffic,
-    "nmc": _nmc,
-    "baseline": _baseline,
-    "mirror": _mirror,
-    "tracker": _tracker,
-    "tp32": _sublayers(TP_32, "sublayers at TP 32", ("ideal-overlap", *OVERLAPPED)),
-    "tp64": _sublayers(TP_64, "sublayers at TP 64", ("ideal-overlap", *OVERLAPPED)),
-    "cus": _cus,
-    "end-to-end": _end_to_end,
-})  # fmt: skip
+TABLE_MAKERS: Mapping[str, Maker] = MappingProxyType(
+    {
+        "sublayers": _sublayers(TP_8_16, "sublayers at TP 8 and 16: speedups over sequential", SPLIT),
+        "mca": _mca,
+        "traffic": _traffic,
+        "nmc": _nmc,
+        "baseline": _baseline,
+        "mirror": _mirror,
+        "tracker": _tracker,
+        "tp32": _sublayers(TP_32, "sublayers at TP 32", ("ideal-overlap", *OVERLAPPED)),
+        "tp64": _sublayers(TP_64, "sublayers at TP 64", ("ideal-overlap", *OVERLAPPED)),
+        "cus": _cus,
+        "end-to-end": _end_to_end,
+    }
+)
 """Table -> what prints it."""

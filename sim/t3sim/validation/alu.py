@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import Dtype, Op
-from t3hdl.interface.signatures import alu_signature, word_map
 
 from t3sim.hardware.abi import PartType
 from t3sim.hardware.golden.arithmetic import FORMATS, LANE_BITS
@@ -23,7 +22,7 @@ from .alu_part import AluBench
 OPS = {op.name.lower(): op for op in (Op.ADD, Op.MIN, Op.MAX)}
 """Operations that can be checked, by name."""
 DTYPES = {dtype.name.lower(): dtype for dtype in Dtype}
-MOST_RANDOM = 1 << 32
+MAX_RANDOM = 1 << 32
 """Random pairs of a check: as many as there are pairs of a 16-bit dtype."""
 SHOWN = 10
 """Differences that are kept of each check: the first ones."""
@@ -70,7 +69,7 @@ def open_alu(config: T3Config) -> Iterator[PartType]:
 
     Raises BuildError if it cannot be compiled.
     """
-    part = compiled_part(config, "alu", word_map(alu_signature(config)))
+    part = compiled_part(config, "alu")
     try:
         yield part.part_type
     finally:
@@ -134,7 +133,7 @@ def random_checks(
     config: T3Config, op: str | None, dtype: str | None, *, count: int, seed: int, every: int | None
 ) -> list[Check]:
     """Checks of special values and ``count`` random pairs, of one operation and dtype or (None) of all built."""
-    if not 0 <= count <= MOST_RANDOM or not 0 <= seed < 1 << 64:
+    if not 0 <= count <= MAX_RANDOM or not 0 <= seed < 1 << 64:
         raise ValueError(f"--random must be in 0 to 2**32 and --seed in 0 to 2**64 - 1, not {count} and {seed}")
     return [
         Check(

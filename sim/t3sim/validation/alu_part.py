@@ -6,10 +6,10 @@ import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import LINE_BYTES, Dtype, Op
 from t3hdl.interface.signatures import alu_signature
+from t3hdl.interface.words import ports_of
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.abi import PartType, address_of
-from t3sim.hardware.golden.words import ports_of
 from t3sim.run.request import SimulationError
 
 from .alu_cases import Cases, lane_type

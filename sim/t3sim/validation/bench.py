@@ -99,13 +99,13 @@ def bench(request: RunRequest, watch: Watch) -> Bench:
     if request.hardware != "rtl":
         raise ValueError(f"bench measures the rtl hardware, not {request.hardware!r}")
     request = replace(request, policy="t3-mca", threads=1)
-    _compile_kernels(request, watch)
+    _compile_functions(request, watch)
     runs = run_policies(request, ("sequential", "t3-mca"), watch)
     golden = run_policies(replace(request, hardware="golden"), ("t3-mca",), watch)["t3-mca"]
     return summarise(request, runs["sequential"], runs["t3-mca"], golden)
 
 
-def _compile_kernels(request: RunRequest, watch: Watch) -> None:
+def _compile_functions(request: RunRequest, watch: Watch) -> None:
     """A small run before the clock starts, so that no measured run compiles the simulator's kernels."""
     small = custom_workload(m=256, n=200, k=512, tp=4)
     run_policies(replace(request, workload=small, machine=load_machine("toy"), hardware="golden"), ("t3-mca",), watch)

@@ -14,10 +14,10 @@ from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.common.compiled import njit
 from t3sim.common.user_input import read_file, shortened
-from t3sim.dram.hbm import FOREVER, Hbm, HbmParameters, accepts, enqueue_address, new_hbm, statistics, tick
+from t3sim.dram.hbm import FOREVER, HbmParameters, HbmState, accepts, enqueue_address, new_hbm_state, statistics, tick
 from t3sim.dram.timing import from_timings
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 """Size of a file of traces or of cycles."""
 
 COLUMNS = {"write": 2, "bank_group": BANK_GROUPS, "bank": BANKS_PER_GROUP, "row": 1 << 24, "column": ROW_LINES}
@@ -56,7 +56,7 @@ def _replay(hbm, trace):
     return now - 2
 
 
-def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, Hbm]:
+def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, HbmState]:
     as_measured = replace(
         parameters,
         queue="split",
@@ -67,7 +67,7 @@ def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, Hbm]:
         row_policy="oldest",
         age_limit_cycles=FOREVER,  # the reference has none
     )
-    hbm = new_hbm(as_measured, 1)
+    hbm = new_hbm_state(as_measured, 1)
     return int(_replay(hbm, trace.astype(np.int64))), hbm
 
 
@@ -131,7 +131,7 @@ _NO_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, Ru
 
 def _load_traces(path: Path) -> dict[str, np.ndarray]:
     try:
-        archive = np.load(BytesIO(read_file(path, MOST_BYTES)), allow_pickle=False)
+        archive = np.load(BytesIO(read_file(path, MAX_BYTES)), allow_pickle=False)
         if not isinstance(archive, NpzFile):
             raise ValueError("but one array")
         with archive:
@@ -165,7 +165,7 @@ def _check_trace(what: str, trace: np.ndarray) -> None:
 
 def _load_reference(path: Path) -> dict[str, Any]:
     try:
-        reference = json.loads(read_file(path, MOST_BYTES))
+        reference = json.loads(read_file(path, MAX_BYTES))
     except FileNotFoundError as error:
         raise ValueError(f"reference: no file {path}; give the .json file that belongs to the traces") from error
     except (OSError, ValueError, RecursionError) as error:

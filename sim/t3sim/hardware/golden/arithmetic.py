@@ -10,8 +10,7 @@ from typing import NamedTuple
 from t3hdl.interface.layouts import Dtype
 
 from t3sim.common.compiled import njit
-
-from .words import ADD, MAX, MIN
+from t3sim.hardware.words import ADD, MAX, MIN
 
 INVALID, OVERFLOW, INEXACT = 1 << 4, 1 << 2, 1 << 0
 """Flags (bits 4 to 0: invalid, divide-by-zero, overflow, underflow, inexact) that a lane can raise."""

@@ -5,12 +5,11 @@ from t3hdl.config import T3Config
 from t3hdl.interface import register_map
 from t3hdl.interface.layouts import NEVER
 from t3hdl.interface.signatures import matcher_signature
+from t3hdl.interface.words import WORD_BYTES, ports_of
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-
-from .ranges import RANGE_WORDS, drop_ranges, find_range, range_attribute, range_base, write_range
-from .words import (
+from t3sim.hardware.words import (
     CONTROL,
     DESCRIPTOR,
     KIND_NONE,
@@ -20,23 +19,26 @@ from .words import (
     ROUTE,
     config_address,
     config_data,
+    get,
     int64_at,
     place,
-    ports_of,
     state_map,
     take,
 )
 
+from .ranges import RANGE_WORDS, drop_ranges, find_range, range_attribute, range_base, write_range
+
 _IN, _OUT = ports_of(matcher_signature(T3Config()))
 _BOUNDS, _ATTRIBUTES, _, _PEER, _, _ = DESCRIPTOR  # the fields of each descriptor word
 _WORDS = register_map.DESCRIPTOR_WORDS
-_KEPT = (0, 8, 24)  # bytes at which a descriptor's words 0, 1 and 3 begin
+_KEPT = tuple(WORD_BYTES * fields[0].word for fields in (_BOUNDS, _ATTRIBUTES, _PEER))
+"""Bytes at which the words of a descriptor begin that are kept."""
 
 _S = state_map(
     # parameters
     ranges=1, descriptors=1,
     # configuration registers: kept by disarm
-    table=4 * RANGE_WORDS, chunks=64 * _WORDS,
+    table=register_map.RANGE_COUNT * RANGE_WORDS, chunks=register_map.DESCRIPTOR_COUNT * _WORDS,
     # the rest; ``found``: the route of the row between queue and ``route``, by descriptor ``chosen`` (-1: none), and
     # what it is without one; ``begin``, ``end``: the window of each context, empty while it is not armed
     count=1, head=2, tail=2, found_valid=1, found=1, chosen=1, unmatched=1, route_valid=1, route=1, begin=16, end=16,
@@ -62,7 +64,7 @@ def _find_chunk(state, word0, word1, written):
             and take(bounds, _BOUNDS.row0) <= row < take(bounds, _BOUNDS.row1)
             and take(bounds, _BOUNDS.col0) <= col < take(bounds, _BOUNDS.col1)
             and take(bounds, _BOUNDS.kind) != KIND_NONE
-            and take(state[chunk + 1], _ATTRIBUTES.context) == context
+            and get(state, chunk, _ATTRIBUTES.context) == context
         ):
             return i
     return -1
@@ -86,7 +88,7 @@ def _match(state, word0, word1, written):
     if take(state[chunk], _BOUNDS.kind) != KIND_REMOTE:
         state[_S.found] |= found
         return
-    there = line - range_base(state, _S.table, hit) + take(state[chunk + 3], _PEER.peer_base)
+    there = line - range_base(state, _S.table, hit) + get(state, chunk, _PEER.peer_base)
     state[_S.found] = (
         found
         | place(ROUTE.remote, 1)
@@ -123,8 +125,8 @@ def _configure(state, address, value):
     elif address >= register_map.DESCRIPTOR:
         offset = address - register_map.DESCRIPTOR
         number, byte = offset // register_map.DESCRIPTOR_STRIDE, offset % register_map.DESCRIPTOR_STRIDE
-        if number < state[_S.descriptors] and byte % 8 == 0 and byte // 8 < _WORDS:
-            state[_S.chunks + number * _WORDS + byte // 8] = value
+        if number < state[_S.descriptors] and byte % WORD_BYTES == 0 and byte // WORD_BYTES < _WORDS:
+            state[_S.chunks + number * _WORDS + byte // WORD_BYTES] = value
     else:
         write_range(state, _S.table, state[_S.ranges], address, value)
 

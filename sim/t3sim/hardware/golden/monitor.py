@@ -5,11 +5,11 @@ from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.interface import register_map
 from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
 from t3hdl.interface.signatures import monitor_signature
+from t3hdl.interface.words import ports_of
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-
-from .words import CONTROL, THRESHOLDS, config_address, config_data, int64_at, ports_of, state_map, take
+from t3sim.hardware.words import CONTROL, THRESHOLDS, config_address, config_data, int64_at, state_map, take
 
 _IN, _OUT = ports_of(monitor_signature(T3Config()))
 _OFF, _MEASURE, _SETTLE, _SCAN, _DECIDE, _DONE = range(6)

@@ -7,12 +7,24 @@ import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import Dtype
 from t3hdl.interface.signatures import nmc_signature
+from t3hdl.interface.words import ports_of
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
+from t3sim.hardware.words import (
+    ADD,
+    MAX,
+    MIN,
+    NEVER,
+    NMC_REQUEST,
+    READ_CLEAR,
+    STORE,
+    get,
+    int64_at,
+    state_map,
+)
 
 from .arithmetic import LANE_BITS, lane
-from .words import ADD, MAX, MIN, NEVER, NMC_REQUEST, READ_CLEAR, STORE, get, int64_at, ports_of, state_map
 
 _DATA_WORDS = 4
 _REQUEST_WORDS = NMC_REQUEST.data.word + _DATA_WORDS
@@ -120,7 +132,7 @@ def _compute(state, entry, words, read_data):
 
 @njit(cache=True)
 def _issue(state):
-    """Move the head of the queue into flight, if nobody there has its line; the request that is written now leaves."""
+    """Move the head of the queue into flight, if none there has its line; the request that is written now leaves."""
     issues = state[_S.queued] > 0 and not _alu_is_taken(state)
     issues = issues and not _is_in_flight(state, get(state, _S.queue, NMC_REQUEST.line))
     entry = _entry(state, 0)

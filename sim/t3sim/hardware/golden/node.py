@@ -2,11 +2,11 @@
 
 import numpy as np
 from t3hdl.interface.signatures import node_signature
+from t3hdl.interface.words import ports_of
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-
-from .words import NEVER, TOKEN, TOKEN_LIMIT, int64_at, ports_of, state_map, take
+from t3sim.hardware.words import NEVER, TOKEN, TOKEN_LIMIT, int64_at, state_map, take
 
 _TOKEN_MASK = sum(field.mask << field.shift for field in TOKEN)
 _NAME_MASK = _TOKEN_MASK & ~(TOKEN.n.mask << TOKEN.n.shift)

@@ -8,8 +8,7 @@ from t3hdl.interface.register_map import RANGE as RANGE_ADDRESS
 from t3hdl.interface.register_map import RANGE_STRIDE
 
 from t3sim.common.compiled import njit
-
-from .words import RANGE, take
+from t3sim.hardware.words import RANGE, take
 
 RANGE_WORDS = 3
 _LINE_MASK = (1 << LINE_BITS) - 1

@@ -11,20 +11,19 @@ from pathlib import Path
 import t3hdl
 from amaranth.lib.wiring import Component
 from t3hdl.config import T3Config
-from t3hdl.export.upsets import Upsettable, upsettable_signature
-from t3hdl.export.verilog import PARTS, write_verilog
-from t3hdl.interface.signatures import WordMap, tracker_signature, trigger_signature, word_map
+from t3hdl.export.single_event_upsets import Upsettable, upsettable_signature
+from t3hdl.export.verilog import write_verilog
+from t3hdl.interface.parts import SIMULATED, TABLE
+from t3hdl.interface.words import WordMap, word_map
 
 from t3sim.common.cache import cached, digest
-from t3sim.hardware.abi import Hardware, NativeFunction, PartType, part_words
+from t3sim.hardware.abi import LoadedHardware, NativeFunction, PartType, part_words, words_of
 
 from .build import library
 from .toolchain import find_toolchain
 
 _JOBS = 2
 """Parts compiled at the same time."""
-
-_UPSETTABLE = {"tracker": tracker_signature, "trigger": trigger_signature}
 
 # Amaranth numbers its objects with a counter that threads must not share.
 _elaboration = threading.Lock()
@@ -65,26 +64,23 @@ class CompiledPart:
             self._library.part_free(self._handles.pop())
 
 
-def compiled_part(config: T3Config, name: str, words: WordMap | None = None) -> CompiledPart:
-    """One part of ``config``, a name of :data:`~t3hdl.export.verilog.PARTS`; errors as :func:`rtl_hardware`.
-
-    ``words`` is its word map, if it is none of :func:`~t3sim.hardware.abi.part_words`.
-    """
-    words = words or part_words(config)[name]
-    return CompiledPart(name, words, library(f"t3_{name}", _verilog(name, config, PARTS[name]), words))
+def compiled_part(config: T3Config, name: str) -> CompiledPart:
+    """One part of ``config``, a name of :data:`~t3hdl.interface.parts.TABLE`; errors as :func:`rtl_hardware`."""
+    words = words_of(config, name)
+    return CompiledPart(name, words, library(f"t3_{name}", _verilog(name, config, TABLE[name].make), words))
 
 
 def upsettable_part(config: T3Config, name: str) -> CompiledPart:
-    """The tracker or the trigger as :class:`~t3hdl.export.upsets.Upsettable`; errors as :func:`rtl_hardware`.
+    """The tracker or the trigger with invertible bits (``Upsettable``); errors as :func:`rtl_hardware`.
 
     The words of the ports by which stored bits are inverted come behind those of its other inputs.
     """
-    words = word_map(upsettable_signature(_UPSETTABLE[name](config)))
-    verilog = _verilog(f"upsettable_{name}", config, lambda config: Upsettable(PARTS[name](config)))
+    words = word_map(upsettable_signature(TABLE[name].ports(config)))
+    verilog = _verilog(f"upsettable_{name}", config, lambda config: Upsettable(TABLE[name].make(config)))
     return CompiledPart(name, words, library(f"t3_upsettable_{name}", verilog, words))
 
 
-def rtl_hardware(config: T3Config, upsettable: Sequence[str] = ()) -> Hardware:
+def rtl_hardware(config: T3Config, upsettable: Sequence[str] = ()) -> LoadedHardware:
     """The parts of ``config`` as compiled RTL; what the cache folder does not hold is compiled (a minute or two).
 
     The parts that ``upsettable`` names are those of :func:`upsettable_part`.
@@ -92,17 +88,17 @@ def rtl_hardware(config: T3Config, upsettable: Sequence[str] = ()) -> Hardware:
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     find_toolchain()  # complain before any work, and once
-    names = list(part_words(config))
+    part_words(config)  # not in threads: Amaranth numbers its objects
     with ThreadPoolExecutor(_JOBS) as pool:
-        build = {name: upsettable_part if name in upsettable else compiled_part for name in names}
-        parts = dict(zip(names, pool.map(lambda name: build[name](config, name), names), strict=True))
+        build = {name: upsettable_part if name in upsettable else compiled_part for name in SIMULATED}
+        parts = dict(zip(SIMULATED, pool.map(lambda name: build[name](config, name), SIMULATED), strict=True))
 
     def close() -> None:
         for part in parts.values():
             part.free()
 
     types = {name: part.part_type for name, part in parts.items()}
-    return Hardware(config=config, backend="rtl", **types, close=close)
+    return LoadedHardware(config=config, backend="rtl", parts=types, close=close)
 
 
 def _verilog(name: str, config: T3Config, make: Callable[[T3Config], Component]) -> str:

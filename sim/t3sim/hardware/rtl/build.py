@@ -3,7 +3,7 @@
 import logging
 from pathlib import Path
 
-from t3hdl.interface.signatures import WordMap
+from t3hdl.interface.words import WordMap
 
 from t3sim.common.cache import cached, digest
 

@@ -7,7 +7,7 @@ One unit, so that the compiler inlines the model into ``step``. The clock counts
 import re
 from collections.abc import Iterable
 
-from t3hdl.interface.signatures import WordMap
+from t3hdl.interface.words import WordMap
 
 _TEMPLATE = """\
 {includes}
@@ -95,7 +95,7 @@ def simulated_copy(verilog: str) -> str:
 def wrapper(words: WordMap, sources: Iterable[str], select: str = "") -> str:
     """The C++ file for a part with these words; ``sources`` are Verilator's generated files, to be included.
 
-    ``select`` : an input beside those in ``words``, for which there is a function ``part_select`` (formal/mutation.py).
+    ``select`` : an input beside those in ``words``, for which there is a function ``part_select`` (prover/mutation.py).
     """
     return _TEMPLATE.format(
         includes="\n".join(f'#include "{name}"' for name in sources),

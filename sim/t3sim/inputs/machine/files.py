@@ -21,11 +21,11 @@ from .sections import SECTIONS, Machine, hardware_config, unit_of
 
 __all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "parse_settings", "preset_names"]
 
-MOST_BASES = 32
+MAX_BASES = 32
 """Files that a machine may be put together from."""
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Size of a machine file."""
-MOST_DIGITS = sys.get_int_max_str_digits()
+MAX_DIGITS = sys.get_int_max_str_digits()
 """Digits of an integer that Python reads."""
 Values = dict[str, dict[str, Any]]
 """section -> key -> plain value."""
@@ -75,7 +75,7 @@ def parse_setting(text: str) -> tuple[str, Any]:
     except RecursionError as error:
         raise ValueError(f"a setting must not nest lists so deeply: {shortened(text)}") from error
     except ValueError as error:  # an integer of thousands of digits
-        raise ValueError(f"a setting must have numbers of at most {MOST_DIGITS} digits: {shortened(text)}") from error
+        raise ValueError(f"a setting must have numbers of at most {MAX_DIGITS} digits: {shortened(text)}") from error
 
 
 def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
@@ -128,9 +128,9 @@ def _chain(name: str) -> list[tuple[str, dict[str, Any]]]:
             return chain
         if not isinstance(base, str):
             raise ValueError(f"machine file {label}: base must be the name of a preset or file, not {shortened(base)}")
-        if len(chain) == MOST_BASES:
+        if len(chain) == MAX_BASES:
             raise ValueError(
-                f"machine file {chain[0][0]} has a chain of more than {MOST_BASES - 1} base files: put some into one"
+                f"machine file {chain[0][0]} has a chain of more than {MAX_BASES - 1} base files: put some into one"
             )
         name, folder = base, Path(label).parent
 
@@ -142,7 +142,7 @@ def _text(name: str, folder: Path) -> tuple[str, str]:
     path = folder / name
     rule = f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r}"
     try:
-        return str(path), read_file(path, MOST_BYTES).decode("utf-8-sig")
+        return str(path), read_file(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
         raise ValueError(f"{rule} ({error.strerror})") from error
     except UnicodeDecodeError as error:
@@ -160,7 +160,7 @@ def _toml(text: str, where: str) -> dict[str, Any]:
     except RecursionError as error:
         raise ValueError(f"{where} nests lists or tables too deeply") from error
     except ValueError as error:  # an integer of thousands of digits
-        raise ValueError(f"{where} has a number of more than {MOST_DIGITS} digits") from error
+        raise ValueError(f"{where} has a number of more than {MAX_DIGITS} digits") from error
 
 
 def _put(values: Values, sources: dict[str, str], section: str, key: str, item: Any, source: str, where: str) -> None:

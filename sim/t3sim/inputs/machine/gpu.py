@@ -8,10 +8,10 @@ from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.inputs.geometry import ELEMENT_BYTES
 
-from .section import MHZ, MOST_KIB, MOST_NS, MOST_SLAB_K, Section, quantity
+from .section import MAX_KIB, MAX_NS, MAX_SLAB_K, MHZ, Section, choice, quantity
 
 STORE_ROW_BYTES = 256
-"""Bytes of the widest store row that the GPU's egress matches at once (docs/hardware.md, RangeMatcher)."""
+"""Bytes of the widest store row that the GPU's egress matches at once (docs/hardware/matcher.md)."""
 Tile = tuple[int, int]
 """Rows and columns of a workgroup's part of the output."""
 
@@ -30,23 +30,43 @@ def _is_tile(tile: object) -> bool:
     return 1 <= rows <= 1024 and step <= cols <= widest and cols % step == 0
 
 
-class Gpu(Section):
+class GpuSection(Section):
     """Compute units and how the GEMM kernel uses them."""
 
-    cus: int = quantity("CUs", ge=1, le=1024)
-    clock_mhz: int = quantity("MHz", ge=MHZ[0], le=MHZ[1])
-    flop_per_clock_per_cu: int = quantity("FLOP/clock/CU", ge=1, le=1 << 20)
-    workgroups_per_cu: int = quantity("workgroups/CU", ge=1, le=8)
-    tiles: tuple[Tile, ...] = quantity("elements")
-    tile_margin: float = quantity("fraction", ge=0, le=1)
-    slab_k: int = quantity("elements", ge=1, le=MOST_SLAB_K)
-    wavefronts: int = quantity("wavefronts/workgroup", ge=1, le=16)
-    prefetch_slabs: int = quantity("slabs", ge=0, le=16)
-    dispatch: Literal["free", "stage"]
-    store_release: Literal["accepted", "performed"]
-    store_bytes_per_clock: int = quantity("bytes/clock/CU", ge=LINE_BYTES, le=1 << 16, multiple_of=LINE_BYTES)
-    swizzle_rows: int = quantity("tile rows", ge=1, le=1 << 20)
-    kernel_launch_ns: int = quantity("ns", ge=0, le=MOST_NS)
+    cus: int = quantity("CUs", "compute units", ge=1, le=1024)
+    clock_mhz: int = quantity("MHz", "clock of the CUs", ge=MHZ[0], le=MHZ[1])
+    flop_per_clock_per_cu: int = quantity(
+        "FLOP/clock/CU", "matrix rate: a multiply and an add are two", ge=1, le=1 << 20
+    )
+    workgroups_per_cu: int = quantity(
+        "workgroups/CU",
+        "resident workgroups of a CU; they share its matrix unit and its paths to the cache",
+        ge=1,
+        le=8,
+    )
+    tiles: tuple[Tile, ...] = quantity(
+        "elements",
+        "menu of a workgroup's output tiles, `[[rows, cols], ...]`; a row is at most 256 bytes; one tile: no choice",
+    )
+    tile_margin: float = quantity(
+        "fraction", "largest predicted excess over the fastest tile at which a larger tile is still chosen", ge=0, le=1
+    )
+    slab_k: int = quantity("elements", "K step: what is loaded and computed at a time", ge=1, le=MAX_SLAB_K)
+    wavefronts: int = quantity(
+        "wavefronts/workgroup", "wavefronts of a workgroup; they divide its tile by rows", ge=1, le=16
+    )
+    prefetch_slabs: int = quantity("slabs", "slabs that are loaded ahead of the one computed", ge=0, le=16)
+    dispatch: Literal["free", "stage"] = choice(
+        "`free`: a tile starts when a CU is free; `stage`: when all tiles of the stage are done"
+    )
+    store_release: Literal["accepted", "performed"] = choice(
+        "a workgroup ends when its stores are `accepted` or `performed`"
+    )
+    store_bytes_per_clock: int = quantity(
+        "bytes/clock/CU", "store path of a CU", ge=LINE_BYTES, le=1 << 16, multiple_of=LINE_BYTES
+    )
+    swizzle_rows: int = quantity("tile rows", "tile rows that share input columns in the cache", ge=1, le=1 << 20)
+    kernel_launch_ns: int = quantity("ns", "time from the launch to the first workgroup", ge=0, le=MAX_NS)
 
     @field_validator("tiles", mode="before")
     @classmethod
@@ -72,15 +92,19 @@ class Gpu(Section):
         return self
 
 
-class Llc(Section):
+class LlcSection(Section):
     """Last-level cache of one GPU."""
 
-    capacity_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
-    ways: int = quantity("ways", ge=1, le=64)
-    line_bytes: int = quantity("bytes", ge=LINE_BYTES, le=1024, multiple_of=LINE_BYTES)
-    latency_ns: int = quantity("ns", ge=0, le=MOST_NS)
-    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", ge=1, le=1 << 16)
-    replacement: Literal["lru", "random"]
+    capacity_kib: int = quantity("KiB", "capacity", ge=1, le=MAX_KIB)
+    ways: int = quantity("ways", "associativity", ge=1, le=64)
+    line_bytes: int = quantity("bytes", "cache line", ge=LINE_BYTES, le=1024, multiple_of=LINE_BYTES)
+    latency_ns: int = quantity("ns", "latency of a lookup, hit or miss", ge=0, le=MAX_NS)
+    bytes_per_clock_per_cu: int = quantity(
+        "bytes/clock/CU", "path from the cache to a CU, shared by its workgroups", ge=1, le=1 << 16
+    )
+    replacement: Literal["lru", "random"] = choice(
+        "`lru`: least recently used goes; `random`: a hash of set and use count picks"
+    )
 
     @model_validator(mode="after")
     def _sets_are_whole(self) -> Self:

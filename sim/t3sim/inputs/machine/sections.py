@@ -1,6 +1,6 @@
 """The simulated machine: every number of GPU, memory, link and T3 hardware, named, with its unit and its source.
 
-The models below hold names, units and limits but no defaults: a number comes from a preset in ``machines/`` or from a
+The models below hold names, units and limits but no defaults: a number comes from a preset in ``presets/`` or from a
 user's file, so that nothing about a machine hides in code.
 """
 
@@ -12,70 +12,89 @@ from pydantic import Field, model_validator
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.interface.layouts import LINE_BYTES
 
-from t3sim.dram.timing import MOST_CLOCKS, MOST_INTERVAL, HbmParameters
+from t3sim.dram.timing import MAX_CLOCKS, MAX_INTERVAL, HbmParameters
 
-from .gpu import STORE_ROW_BYTES, Gpu, Llc
+from .gpu import STORE_ROW_BYTES, GpuSection, LlcSection
 from .section import (
     CLOCK_RATIO,
     CLOCK_SCALE,
     GB_S,
+    MAX_HEADER_BYTES,
+    MAX_KIB,
+    MAX_NS,
+    MAX_SKEW_NS,
     MHZ,
-    MOST_HEADER_BYTES,
-    MOST_KIB,
-    MOST_NS,
-    MOST_SKEW_NS,
     Section,
+    choice,
     quantity,
 )
 
-Threshold = Annotated[int, Field(json_schema_extra={"unit": "lines"}, ge=0, le=NO_LIMIT)]
 
-
-class Fabric(Section):
+class FabricSection(Section):
     """Crossbar between the CUs with their LLC and the memory controllers."""
 
-    request_ns: int = quantity("ns", ge=0, le=MOST_NS)
-    response_ns: int = quantity("ns", ge=0, le=MOST_NS)
+    request_ns: int = quantity("ns", "latency of a request, from the CU to the memory controller", ge=0, le=MAX_NS)
+    response_ns: int = quantity("ns", "latency of a response", ge=0, le=MAX_NS)
 
 
-class Hbm(Section):
-    """DRAM of one GPU: pseudo-channels, their timings in memory clocks, the controller's queues and NMC timing."""
+class HbmSection(Section):
+    """DRAM of one GPU: pseudo-channels, the queues of their controllers, and the timing of updates.
 
-    channels: int = quantity("pseudo-channels", ge=1, le=64)
-    clock_mhz: int = quantity("MHz", ge=MHZ[0], le=MHZ[1])
-    nBL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nCL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRCDRD: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRCDWR: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRP: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRAS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRC: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nWR: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRTPL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nCWL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nCCDS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nCCDL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRRDS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRRDL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nWTRS: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nWTRL: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nFAW: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nRFC: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    nREFI: int = quantity("clocks", ge=1, le=MOST_INTERVAL)
-    refresh: bool
-    queue: Literal["shared", "split"]
-    queue_lines: int = quantity("lines", ge=4, le=NO_LIMIT - 1)
-    read_lines: int = quantity("lines", ge=2, le=NO_LIMIT - 1)
-    write_lines: int = quantity("lines", ge=2, le=NO_LIMIT - 1)
-    drain_high: float = quantity("fraction", gt=0, le=1)
-    drain_low: float = quantity("fraction", ge=0, lt=1)
-    age_limit_cycles: int = quantity("clocks", ge=1, le=MOST_INTERVAL)
-    row_policy: Literal["oldest", "hits-first"]
-    substrate: Literal["nmc", "pim", "atomics"]
-    nmc_update_cycles: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    pim_switch_cycles: int = quantity("clocks", ge=2, le=MOST_CLOCKS)
-    atomic_cycles: int = quantity("clocks", ge=1, le=MOST_CLOCKS)
-    line_order: Literal["rotate", "bank-local"]
+    Timings have the names of JEDEC and Ramulator, in memory clocks; the T3 unit runs at the same clock.
+    """
+
+    channels: int = quantity("pseudo-channels", "pseudo-channels, one memory slice each; a power of two", ge=1, le=64)
+    clock_mhz: int = quantity("MHz", "memory clock", ge=MHZ[0], le=MHZ[1])
+    nBL: int = quantity("clocks", "burst of 32 bytes on the data bus", ge=1, le=MAX_CLOCKS)
+    nCL: int = quantity("clocks", "read latency", ge=1, le=MAX_CLOCKS)
+    nRCDRD: int = quantity("clocks", "activate to read", ge=1, le=MAX_CLOCKS)
+    nRCDWR: int = quantity("clocks", "activate to write", ge=1, le=MAX_CLOCKS)
+    nRP: int = quantity("clocks", "precharge", ge=1, le=MAX_CLOCKS)
+    nRAS: int = quantity("clocks", "activate to precharge", ge=1, le=MAX_CLOCKS)
+    nRC: int = quantity("clocks", "activate to activate, same bank", ge=1, le=MAX_CLOCKS)
+    nWR: int = quantity("clocks", "write recovery", ge=1, le=MAX_CLOCKS)
+    nRTPL: int = quantity("clocks", "read to precharge", ge=1, le=MAX_CLOCKS)
+    nCWL: int = quantity("clocks", "write latency", ge=1, le=MAX_CLOCKS)
+    nCCDS: int = quantity("clocks", "column to column, other bank group", ge=1, le=MAX_CLOCKS)
+    nCCDL: int = quantity("clocks", "column to column, same bank group", ge=1, le=MAX_CLOCKS)
+    nRRDS: int = quantity("clocks", "activate to activate, other bank group", ge=1, le=MAX_CLOCKS)
+    nRRDL: int = quantity("clocks", "activate to activate, same bank group", ge=1, le=MAX_CLOCKS)
+    nWTRS: int = quantity("clocks", "write to read, other bank group", ge=1, le=MAX_CLOCKS)
+    nWTRL: int = quantity("clocks", "write to read, same bank group", ge=1, le=MAX_CLOCKS)
+    nFAW: int = quantity("clocks", "window of four activates", ge=1, le=MAX_CLOCKS)
+    nRFC: int = quantity("clocks", "refresh of all banks", ge=1, le=MAX_CLOCKS)
+    nREFI: int = quantity("clocks", "interval of refreshes", ge=1, le=MAX_INTERVAL)
+    refresh: bool = choice("whether banks are refreshed")
+    queue: Literal["shared", "split"] = choice("`shared`: one queue for reads and writes; `split`: a queue for each")
+    queue_lines: int = quantity("lines", "entries of the shared queue", ge=4, le=NO_LIMIT - 1)
+    read_lines: int = quantity("lines", "entries of the read queue, if split", ge=2, le=NO_LIMIT - 1)
+    write_lines: int = quantity("lines", "entries of the write queue, if split", ge=2, le=NO_LIMIT - 1)
+    drain_high: float = quantity("fraction", "fill of the write queue at which a write drain begins", gt=0, le=1)
+    drain_low: float = quantity("fraction", "fill of the write queue at which a write drain ends", ge=0, lt=1)
+    age_limit_cycles: int = quantity(
+        "clocks", "a line that has waited this long is served first", ge=1, le=MAX_INTERVAL
+    )
+    row_policy: Literal["oldest", "hits-first"] = choice(
+        "`oldest`: a row closes for an older miss as soon as timing allows; `hits-first`: not while lines hit in it"
+    )
+    substrate: Literal["nmc", "pim", "atomics"] = choice(
+        "what updates: `nmc` the bank, at any time; `pim` the bank, in compute mode only; `atomics` the controller"
+    )
+    nmc_update_cycles: int = quantity(
+        "clocks", "time for which an update holds its bank group: read, reduce, write", ge=1, le=MAX_CLOCKS
+    )
+    pim_switch_cycles: int = quantity(
+        "clocks", "with `pim`: time to change between memory and compute mode, all banks closed", ge=2, le=MAX_CLOCKS
+    )
+    atomic_cycles: int = quantity(
+        "clocks",
+        "with `atomics`: the controller's ALU, between the line's data and its write command",
+        ge=1,
+        le=MAX_CLOCKS,
+    )
+    line_order: Literal["rotate", "bank-local"] = choice(
+        "consecutive lines: `rotate` over bank groups, or `bank-local`"
+    )
 
     @model_validator(mode="after")
     def _values_agree(self) -> Self:
@@ -89,16 +108,25 @@ class Hbm(Section):
         return HbmParameters(**self.model_dump(exclude={"channels", "clock_mhz"}))
 
 
-class Link(Section):
-    """One direction of the ring link between neighbours; bandwidth is per direction, in 10^9 bytes per second."""
+class LinkSection(Section):
+    """One direction of the ring link between two neighbours."""
 
-    gb_s: float = quantity("GB/s", ge=GB_S[0], le=GB_S[1])
-    latency_ns: int = quantity("ns", ge=1, le=MOST_NS)
-    header_bytes: int = quantity("bytes/packet", ge=0, le=MOST_HEADER_BYTES)
-    egress_buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
-    rx_buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
-    retry: bool
-    retry_timeout_ns: int = quantity("ns", ge=1, le=4 * MOST_NS)
+    gb_s: float = quantity("GB/s", "bandwidth, in 10^9 bytes/s", ge=GB_S[0], le=GB_S[1])
+    latency_ns: int = quantity("ns", "latency from sender to receiver", ge=1, le=MAX_NS)
+    header_bytes: int = quantity(
+        "bytes/packet",
+        "header of a packet, which carries up to 256 bytes of one output row",
+        ge=0,
+        le=MAX_HEADER_BYTES,
+    )
+    egress_buffer_kib: int = quantity("KiB", "buffer of remote stores before the link", ge=1, le=MAX_KIB)
+    rx_buffer_kib: int = quantity("KiB", "buffer of the receiver, which returns credits", ge=1, le=MAX_KIB)
+    retry: bool = choice(
+        "go-back-N retransmission: packets have numbers and are sent again until acknowledged; not in mirror mode"
+    )
+    retry_timeout_ns: int = quantity(
+        "ns", "silence of the receiver after which packets are sent again; above a round trip", ge=1, le=4 * MAX_NS
+    )
 
     @model_validator(mode="after")
     def _timeout_is_long_enough(self) -> Self:
@@ -110,36 +138,55 @@ class Link(Section):
         return self
 
 
-class Dma(Section):
+class DmaSection(Section):
     """The DMA engine that the trigger commands; rates are per memory clock."""
 
-    buffer_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
-    lines_per_cycle: int = quantity("lines/clock", ge=1, le=1024)
-    block: Literal["tile", "column", "chunk"]
+    buffer_kib: int = quantity("KiB", "buffer for data that is read and not yet sent", ge=1, le=MAX_KIB)
+    lines_per_cycle: int = quantity("lines/clock", "reads per memory clock", ge=1, le=1024)
+    block: Literal["tile", "column", "chunk"] = choice(
+        "data of one DMA command: a `tile`, a `column` of tiles of a chunk, a `chunk`; "
+        "more tiles if the hardware has too few blocks"
+    )
 
 
-class Kernel(Section):
-    """The reduce-scatter and all-gather kernels that run on ``cus`` of the CUs; what a CU can do is the same for all.
+class KernelSection(Section):
+    """The reduce-scatter and all-gather kernels, which run on some of the CUs."""
 
-    ``bytes_per_clock_per_cu``: reads, per CU clock.
+    cus: int = quantity("CUs", "CUs on which the kernels run, at most `gpu.cus`", ge=1, le=1024)
+    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", "reads of one CU, per CU clock", ge=1, le=1 << 16)
+    outstanding_lines_per_cu: int = quantity(
+        "lines/CU",
+        "lines in flight of one CU, from the read until they are sent",
+        ge=STORE_ROW_BYTES // LINE_BYTES,
+        le=1 << 16,
+    )
+    step_overhead_ns: int = quantity(
+        "ns",
+        "overhead before each chunk that the kernel sends, or sub-chunk if the ring is pipelined",
+        ge=0,
+        le=MAX_NS,
+    )
+    slice_kib: int = quantity(
+        "KiB",
+        "what `sequential-pipelined` forwards at a time: whole tiles, whole rows of tiles if a row has no more",
+        ge=1,
+        le=MAX_KIB,
+    )
+
+
+class ArbiterSection(Section):
+    """Communication-aware arbiter (policy `t3-mca`).
+
+    A threshold is the occupancy of the DRAM queue from which communication waits; 127 is no limit. Which one
+    applies is measured in the first stage of the GEMM, by its data-bus use.
     """
 
-    cus: int = quantity("CUs", ge=1, le=1024)
-    bytes_per_clock_per_cu: int = quantity("bytes/clock/CU", ge=1, le=1 << 16)
-    outstanding_lines_per_cu: int = quantity("lines/CU", ge=STORE_ROW_BYTES // LINE_BYTES, le=1 << 16)
-    step_overhead_ns: int = quantity("ns", ge=0, le=MOST_NS)
-    slice_kib: int = quantity("KiB", ge=1, le=MOST_KIB)
-
-
-class Arbiter(Section):
-    """T3-MCA: starvation limit, and occupancy thresholds by first-stage use (of a 64-line queue; 127: no limit)."""
-
-    starvation_cycles: int = quantity("clocks", ge=1, le=65535)
-    starvation_burst: int = quantity("lines", ge=1, le=255)
-    threshold_under_25: Threshold
-    threshold_under_50: Threshold
-    threshold_under_75: Threshold
-    threshold_above: Threshold
+    starvation_cycles: int = quantity("clocks", "longest wait of communication", ge=1, le=65535)
+    starvation_burst: int = quantity("lines", "communication lines that are then served", ge=1, le=255)
+    threshold_under_25: int = quantity("lines", "threshold for a data-bus use under 25 %", ge=0, le=NO_LIMIT)
+    threshold_under_50: int = quantity("lines", "threshold for 25 to 50 %", ge=0, le=NO_LIMIT)
+    threshold_under_75: int = quantity("lines", "threshold for 50 to 75 %", ge=0, le=NO_LIMIT)
+    threshold_above: int = quantity("lines", "threshold for 75 % and more", ge=0, le=NO_LIMIT)
 
 
 def hardware_config(name: str, overrides: Mapping[str, Any]) -> T3Config:
@@ -150,11 +197,13 @@ def hardware_config(name: str, overrides: Mapping[str, Any]) -> T3Config:
         raise ValueError(str(error)) from error
 
 
-class Hardware(Section):
-    """Which :class:`~t3hdl.config.T3Config` the T3 hardware has: a preset, and fields of it that are overridden."""
+class HardwareSection(Section):
+    """Configuration of the T3 hardware (`hdl/t3hdl/config.py`): a preset, and parameters that override its own."""
 
-    preset: str
-    overrides: dict[str, bool | int | str] = Field(default_factory=dict)
+    preset: str = choice("a preset of `hdl/t3hdl/config.py`: `paper`, `paper-fit`, `small` or one for a board")
+    overrides: dict[str, bool | int | str] = Field(
+        description="parameters that differ, as `overrides.tracker_sets = 512`", default_factory=dict
+    )
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:
@@ -166,12 +215,18 @@ class Hardware(Section):
         return hardware_config(self.preset, self.overrides)
 
 
-class Variation(Section):
+class VariationSection(Section):
     """Differences between GPUs, one value per GPU; an empty list means that all are alike."""
 
-    start_skew_ns: tuple[Annotated[float, Field(ge=0, le=MOST_SKEW_NS)], ...] = quantity("ns")
-    clock_scale: tuple[Annotated[float, Field(ge=CLOCK_SCALE[0], le=CLOCK_SCALE[1])], ...] = quantity("factor")
-    link_gb_s: tuple[Annotated[float, Field(ge=GB_S[0], le=GB_S[1])], ...] = quantity("GB/s")
+    start_skew_ns: tuple[Annotated[float, Field(ge=0, le=MAX_SKEW_NS)], ...] = quantity(
+        "ns", "delay of the start of the GEMM"
+    )
+    clock_scale: tuple[Annotated[float, Field(ge=CLOCK_SCALE[0], le=CLOCK_SCALE[1])], ...] = quantity(
+        "factor", "factor of `gpu.clock_mhz`"
+    )
+    link_gb_s: tuple[Annotated[float, Field(ge=GB_S[0], le=GB_S[1])], ...] = quantity(
+        "GB/s", "bandwidth of the link on which the GPU sends, instead of `link.gb_s`"
+    )
 
 
 class Machine(Section):
@@ -179,16 +234,16 @@ class Machine(Section):
     what was changed for this run, "section.key" -> value."""
 
     name: str
-    gpu: Gpu
-    llc: Llc
-    fabric: Fabric
-    hbm: Hbm
-    link: Link
-    dma: Dma
-    kernel: Kernel
-    arbiter: Arbiter
-    hardware: Hardware
-    variation: Variation
+    gpu: GpuSection
+    llc: LlcSection
+    fabric: FabricSection
+    hbm: HbmSection
+    link: LinkSection
+    dma: DmaSection
+    kernel: KernelSection
+    arbiter: ArbiterSection
+    hardware: HardwareSection
+    variation: VariationSection
     sources: dict[str, str]
     settings: dict[str, Any] = Field(default_factory=dict)
 

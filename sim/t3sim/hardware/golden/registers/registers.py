@@ -6,7 +6,7 @@ from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-from t3sim.hardware.golden.words import ERRORS, INTERRUPTS, STATUS, STUCK, VIOLATION_RECORD, int64_at, place, take
+from t3sim.hardware.words import ERRORS, INTERRUPTS, STATUS, STUCK, VIOLATION_RECORD, int64_at, place, take
 
 from .state import IN, OUT, READABLE, S, access_of, complete_contexts, init_state, input_word, reset_state
 from .write import DISARMED, GOOD, LOCKED, REFUSED, write
@@ -16,7 +16,7 @@ __all__ = ["init_state", "reset", "step"]
 _ADDRESS_MASK = (1 << 16) - 1
 _THRESHOLD_MASK = (1 << OCCUPANCY_BITS) - 1
 _FLAGS_MASK = (1 << 5) - 1
-_VIOLATIONS_MASK, _MOST_VIOLATIONS = (1 << 8) - 1, (1 << 32) - 1
+_VIOLATIONS_MASK, _MAX_VIOLATIONS = (1 << 8) - 1, (1 << 32) - 1
 _VIOLATION_MASK = (1 << layouts.Violation.size) - 1
 _CONTEXT_MASK = (1 << layouts.ContextStatus.size) - 1
 _RISING = place(INTERRUPTS.watchdog, 1) | place(INTERRUPTS.corrected, 1) | place(INTERRUPTS.uncorrectable, 1)
@@ -86,9 +86,9 @@ def _read(state, words, address):
     if address == regs.THRESHOLD:
         return words[IN.threshold] & _THRESHOLD_MASK | (words[IN.chosen] & 1) << OCCUPANCY_BITS
     if address >= regs.CONTEXT:
-        return words[IN.context_0 + ((address - regs.CONTEXT) >> 3)] & _CONTEXT_MASK
+        return words[IN.context_0 + (address - regs.CONTEXT) // regs.CONTEXT_STRIDE] & _CONTEXT_MASK
     if address >= regs.QUOTA:
-        return state[S.quota + ((address - regs.QUOTA) >> 3)]
+        return state[S.quota + (address - regs.QUOTA) // regs.QUOTA_STRIDE]
     for register, word in _KEPT:
         if address == register:
             return state[word]
@@ -128,7 +128,7 @@ def _events(state, words):
 def _record_violations(state, words):
     """Count the refused writes of this cycle and keep the first one."""
     violations = words[IN.violations] & _VIOLATIONS_MASK
-    state[S.violations] = min(state[S.violations] + violations, _MOST_VIOLATIONS)
+    state[S.violations] = min(state[S.violations] + violations, _MAX_VIOLATIONS)
     if violations and not take(state[S.violation], VIOLATION_RECORD.valid):
         state[S.violation] = words[IN.violation] & _VIOLATION_MASK | place(VIOLATION_RECORD.valid, 1)
 

@@ -7,17 +7,16 @@ words of the contexts come last.
 import numpy as np
 from t3hdl.config import DTYPES, T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.signatures import registers_signature, word_map
+from t3hdl.interface.signatures import registers_signature
+from t3hdl.interface.words import WORD_BITS, WORD_BYTES, pack, ports_of, word_map
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import (
+from t3sim.hardware.words import (
     ARBITER,
     CONTEXT_STATUS,
     QUOTA,
     THRESHOLDS,
-    fields_of,
     place,
-    ports_of,
     state_map,
     take,
 )
@@ -29,12 +28,12 @@ IN, OUT = ports_of(_PORTS)
 READABLE, WRITABLE, LOCKABLE, BROADCAST = 1, 2, 4, 8
 """What an address allows: ``LOCKABLE`` by LOCK.configuration, ``BROADCAST`` as configuration pulse."""
 _CONTEXTS, _RANGES = 16, 4
-_END = regs.CONTROL + 8
+_END = regs.CONTROL + WORD_BYTES
 """First address after the register map."""
 _PROFILE_EDGES, _PROFILE_WAVEFRONTS = 4, 16
 
 S = state_map(
-    contexts=1, descriptors=1, version=1, capability=1, capability_tracker=1, access=_END // 8,  # parameters
+    contexts=1, descriptors=1, version=1, capability=1, capability_tracker=1, access=_END // WORD_BYTES,  # parameters
     arbiter=1, thresholds=1, watchdog=1, quota=_CONTEXTS, lock=1,
     range_valid=_RANGES, range_context=_RANGES,
     window_first=_CONTEXTS, window_end=_CONTEXTS,  # of the last arm
@@ -57,44 +56,39 @@ _OWN = (regs.IRQ_STATUS, regs.IRQ_ENABLE, regs.LOCK, regs.NMC_FLAGS)
 def input_word(name: str) -> tuple[int, int]:
     """First word of an input port of at most 64 bits, and the mask of its bits."""
     word, bits = word_map(_PORTS).inputs[name]
-    return word, (1 << bits) - 1 if bits < 64 else -1
+    return word, (1 << bits) - 1 if bits < WORD_BITS else -1
 
 
 def _access_table(config: T3Config) -> np.ndarray:
     """What each word of the register map allows; 0 where there is no register."""
-    table = np.zeros(_END // 8, np.int64)
+    table = np.zeros(_END // WORD_BYTES, np.int64)
 
     def allow(addresses, access: int) -> None:
-        table[[address // 8 for address in addresses]] = access
+        table[[address // WORD_BYTES for address in addresses]] = access
 
     contexts, written = range(config.contexts), WRITABLE | BROADCAST
     allow(_READ_ONLY, READABLE)
     allow(_OWN, READABLE | WRITABLE)
     allow((regs.CONTROL, regs.DEBUG_SELECT), written)
     allow((regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG), READABLE | written | LOCKABLE)
-    allow((regs.QUOTA + 8 * c for c in contexts), READABLE | written | LOCKABLE)
-    allow((regs.CONTEXT + 8 * c for c in contexts), READABLE)
-    allow(
-        (regs.RANGE + i * regs.RANGE_STRIDE + 8 * w for i in range(config.ranges) for w in range(3)), written | LOCKABLE
-    )
+    allow((regs.QUOTA + regs.QUOTA_STRIDE * c for c in contexts), READABLE | written | LOCKABLE)
+    allow((regs.CONTEXT + regs.CONTEXT_STRIDE * c for c in contexts), READABLE)
+    for word in range(regs.RANGE_WORDS):
+        first, numbers = regs.RANGE + WORD_BYTES * word, range(config.ranges)
+        allow((first + regs.RANGE_STRIDE * i for i in numbers), written | LOCKABLE)
     profile = (_PROFILE_WAVEFRONTS * edge + wf for edge in range(_PROFILE_EDGES) for wf in range(config.wavefronts))
-    allow((regs.PROFILE + 8 * word for word in profile), written | LOCKABLE)
+    allow((regs.PROFILE + regs.PROFILE_STRIDE * word for word in profile), written | LOCKABLE)
     for word in range(regs.DESCRIPTOR_WORDS):
-        numbers = range(config.descriptors)
-        allow((regs.DESCRIPTOR + i * regs.DESCRIPTOR_STRIDE + 8 * word for i in numbers), written | LOCKABLE)
+        first, numbers = regs.DESCRIPTOR + WORD_BYTES * word, range(config.descriptors)
+        allow((first + regs.DESCRIPTOR_STRIDE * i for i in numbers), written | LOCKABLE)
     return table
 
 
 def _constants(config: T3Config) -> tuple[int, int, int]:
     """VERSION, CAPABILITY, CAPABILITY_TRACKER."""
-
-    def word(layout, **values: int) -> int:
-        fields = fields_of(layout)._asdict()
-        return sum(place(fields[name], int(value)) for name, value in values.items())
-
     return (
-        word(regs.Version, **regs.HARDWARE_VERSION),
-        word(
+        pack(regs.Version, **regs.HARDWARE_VERSION),
+        pack(
             regs.Capability,
             slices=config.slices, ranges=config.ranges, contexts=config.contexts, descriptors=config.descriptors,
             chunk_window=config.chunk_window, blocks=config.blocks, wavefronts=config.wavefronts,
@@ -102,7 +96,7 @@ def _constants(config: T3Config) -> tuple[int, int, int]:
             dtypes=sum((name in config.dtypes) << i for i, name in enumerate(DTYPES)),
             protect=config.protect, performed=config.count_on == "performed",
         ),
-        word(
+        pack(
             regs.CapabilityTracker,
             sets=config.tracker_sets, ways=config.tracker_ways, banks=config.tracker_banks,
             row_index_bits=config.row_index_bits, tile_count_bits=config.tile_count_bits,
@@ -117,7 +111,7 @@ def init_state(config: T3Config) -> np.ndarray:
     state = np.zeros(S.size, np.int64)
     state[S.contexts], state[S.descriptors] = config.contexts, config.descriptors
     state[S.version], state[S.capability], state[S.capability_tracker] = _constants(config)
-    state[S.access : S.access + _END // 8] = _access_table(config)
+    state[S.access : S.access + _END // WORD_BYTES] = _access_table(config)
     return state
 
 
@@ -142,7 +136,7 @@ def reset_state(state):
 @njit(cache=True)
 def access_of(state, address):
     """What an address allows; 0 if there is no register."""
-    return state[S.access + (address >> 3)] if address < _END and address & 7 == 0 else 0
+    return state[S.access + address // WORD_BYTES] if address < _END and address % WORD_BYTES == 0 else 0
 
 
 @njit(cache=True)

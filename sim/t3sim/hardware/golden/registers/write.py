@@ -3,7 +3,7 @@
 from t3hdl.interface import register_map as regs
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import CONTROL, LOCK, RANGE, put_config, take
+from t3sim.hardware.words import CONTROL, LOCK, RANGE, put_config, take
 
 from .state import BROADCAST, IN, LOCKABLE, WRITABLE, S, access_of, active_contexts
 
@@ -44,7 +44,7 @@ def _is_locked(state, words, address, access):
     if address >= regs.PROFILE:
         return active != 0
     if address >= regs.QUOTA:
-        return (active >> ((address - regs.QUOTA) >> 3) & 1) != 0
+        return (active >> (address - regs.QUOTA) // regs.QUOTA_STRIDE & 1) != 0
     if address >= regs.RANGE:
         number = (address - regs.RANGE) // regs.RANGE_STRIDE
         return state[S.range_valid + number] & (active >> state[S.range_context + number]) & 1 != 0
@@ -122,7 +122,7 @@ def _store(state, address, value):
     elif address == regs.NMC_FLAGS:
         state[S.nmc_flags] &= ~value
     elif regs.QUOTA <= address < regs.CONTEXT:
-        state[S.quota + ((address - regs.QUOTA) >> 3)] = value & _QUOTA_MASK
+        state[S.quota + (address - regs.QUOTA) // regs.QUOTA_STRIDE] = value & _QUOTA_MASK
     elif regs.RANGE <= address < regs.RANGE + _RANGE_REGISTERS:
         number, register = divmod(address - regs.RANGE, regs.RANGE_STRIDE)
         if register == _ATTRIBUTES:

@@ -3,13 +3,15 @@
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
 from t3hdl.interface.signatures import slice_signature
+from t3hdl.interface.words import ports_of
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.ranges import RANGE_WORDS
-from t3sim.hardware.golden.words import REQUEST, ports_of, state_map
+from t3sim.hardware.words import REQUEST, state_map
 
 IN, OUT = ports_of(slice_signature(T3Config()))
-# The four input queues have the number of their port: 2 x stream + (1 for writes).
+PORTS, STREAMS = 4, 2
+# The input queues have the number of their port: 2 x stream + (1 for writes).
 COMPUTE, COMM, NONE = 0, 1, -1
 # An item: the two words of its request, the epoch of its range. A queue: the number of items, then two items.
 ITEM = 3
@@ -22,7 +24,7 @@ S = state_map(
     # configuration registers: kept by disarm
     mca=1, fixed=1, threshold=1, starvation=1, burst_length=1, table=4 * RANGE_WORDS,
     # the rest
-    queue=4 * QUEUE, out_valid=1, out=ITEM, tokens=TOKEN_QUEUE_LIMIT, token_head=1, token_level=1, outstanding=1,
+    queue=PORTS * QUEUE, out_valid=1, out=ITEM, tokens=TOKEN_QUEUE_LIMIT, token_head=1, token_level=1, outstanding=1,
     last_kind=2, last_stream=1, comm_waiting=1, comm_overdue=1, comm_deadline=1, burst=1,
     served=1, comm_seen=1, armed=1,
     aborted=1,  # a bit per context
@@ -91,10 +93,10 @@ def watch_comm(state, words, waits, granted):
         if words[IN.now] & TIME_MASK >= state[S.comm_deadline]:
             state[S.comm_overdue] = 1
     elif waits:
-        patience = max(state[S.starvation] - 1, 0)
+        wait_limit = max(state[S.starvation] - 1, 0)
         state[S.comm_waiting] = 1
-        state[S.comm_overdue] = patience == 0
-        state[S.comm_deadline] = (words[IN.now] + patience) & TIME_MASK
+        state[S.comm_overdue] = wait_limit == 0
+        state[S.comm_deadline] = (words[IN.now] + wait_limit) & TIME_MASK
 
 
 @njit(cache=True)

@@ -7,7 +7,7 @@ from t3hdl.interface import register_map
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
 from t3sim.hardware.golden.ranges import drop_ranges, find_range, range_attribute, write_range
-from t3sim.hardware.golden.words import (
+from t3sim.hardware.words import (
     ADD,
     ARBITER,
     CONTROL,
@@ -34,7 +34,9 @@ from .arbiter import (
     NO_LIMIT,
     NONE,
     OUT,
+    PORTS,
     QUEUE,
+    STREAMS,
     TOKEN_QUEUE_LIMIT,
     TRACKED,
     S,
@@ -161,22 +163,34 @@ def _refuse(state, stream, word0, word1):
 
 
 @njit(cache=True)
+def _stream_of(number):
+    """The stream of port ``number``."""
+    return COMM if number >= PORTS // STREAMS else COMPUTE
+
+
+@njit(cache=True)
+def _is_write_port(number):
+    """Whether port ``number`` is a stream's write port."""
+    return number % 2 == 1
+
+
+@njit(cache=True)
 def _enter(state, number, word0, word1):
     """Take an item at port ``number``; that of a write port is matched first, and perhaps refused."""
-    tracked, epoch = 0, 0
+    tracked, epoch, stream = 0, 0, _stream_of(number)
     op = take(word0, REQUEST.op)
-    if number & 1 and op != READ:
+    if _is_write_port(number) and op != READ:
         hit = find_range(state, S.table, state[S.ranges], take(word0, REQUEST.line))
         if hit >= 0:
             if range_attribute(state, S.table, hit, RANGE.context) != take(word0, REQUEST.context):
-                _refuse(state, number >> 1, word0, word1)
+                _refuse(state, stream, word0, word1)
                 return
             if word0 & TRACKED and (op == STORE or op == ADD or op == MIN or op == MAX):
                 tracked, epoch = 1, range_attribute(state, S.table, hit, RANGE.epoch)
                 word0 = _write_tracked(state, word0, hit)
     queue = S.queue + number * QUEUE
     item = queue + 1 + state[queue] * ITEM
-    state[item] = word0 & ~_SET_BY_SLICE | place(REQUEST.tagged, tracked) | place(REQUEST.stream, number >> 1)
+    state[item] = word0 & ~_SET_BY_SLICE | place(REQUEST.tagged, tracked) | place(REQUEST.stream, stream)
     state[item + 1] = word1 & _WORD1_MASK
     state[item + 2] = epoch
     state[queue] += 1
@@ -211,7 +225,7 @@ def _configure(state, address, value):
 @njit(cache=True)
 def _drive(state, words, out):
     """The outputs as functions of the state (``idle`` also of the inputs just seen)."""
-    for number in range(4):
+    for number in range(PORTS):
         out[OUT.compute_read_ready + number] = 1 if state[S.queue + number * QUEUE] < 2 else 0
     out[OUT.dram_payload] = state[S.out]
     out[OUT.dram_payload + 1] = state[S.out + 1]
@@ -220,7 +234,7 @@ def _drive(state, words, out):
     out[OUT.token_valid] = 1 if state[S.token_level] > 0 else 0
     out[OUT.served] = state[S.served]
     out[OUT.comm_seen] = state[S.comm_seen]
-    for stream in range(2):
+    for stream in range(STREAMS):
         port = stream * _REFUSED_WORDS
         out[OUT.compute_refused_valid + port] = state[S.refused_valid + stream]
         out[OUT.compute_refused + port] = state[S.refused + 2 * stream]
@@ -245,7 +259,7 @@ def step(state_at, in_at, out_at):
     """One clock cycle."""
     state, words = int64_at(state_at, S.size), int64_at(in_at, IN.size)
     accepts = 0  # ready is a function of the state before this cycle
-    for number in range(4):
+    for number in range(PORTS):
         if state[S.queue + number * QUEUE] < 2 and words[IN.compute_read_valid + number * _PORT_WORDS] & 1:
             accepts |= 1 << number
     transfer = state[S.out_valid] and words[IN.dram_ready] & 1
@@ -262,7 +276,7 @@ def step(state_at, in_at, out_at):
     elif transfer:
         state[S.out_valid] = 0
     state[S.refused_valid] = state[S.refused_valid + 1] = 0
-    for number in range(4):
+    for number in range(PORTS):
         if accepts >> number & 1:
             port = number * _PORT_WORDS
             _enter(state, number, words[port], words[port + 1])

@@ -1,11 +1,11 @@
 """The bank side of the golden Tracker: its state, the pipeline of a bank, its table and its event queue.
 
-The model keeps no copy of a table row in register R: between R's read and its update nobody else writes that row, and
+The model keeps no copy of a table row in register R: between R's read and its update nothing else writes that row, and
 the read sees the write of the same cycle, so reading the table at the update is the same.
 """
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import (
+from t3sim.hardware.words import (
     DEBUG_DATA,
     EVENT_OVERFLOW,
     EVENT_TILE,
@@ -24,6 +24,7 @@ _STAGE = state_map(valid=1, token=1, slot=1, lines=1, threshold=1, descriptor=1)
 """Pipeline registers M and R of a bank; slot < 0: not matched; threshold and descriptor: in R only."""
 S = state_map(
     words=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1, contexts=1, drain_cycles=1,
+    rest_in=1, rest_out=1,  # first input and output word behind the token ports
     row_mask=1, col_mask=1, bank_bits=1, col_bits=1, tile_mask=1, chunk_mask=1,  # parameters end here
     profile=PROFILES,  # lines by bottom, right, wf: survives disarm
     quota=CONTEXTS,  # ways of a row by context: survives disarm
@@ -33,7 +34,7 @@ S = state_map(
     maintenance=1, elapsed=1, context=1, cleared_marks=1, selected=1, debug_data=1, abort_busy=1, deadline=1,
     count=_BANKS, head=_BANKS, tail=_BANKS,  # input queues: entries, first and second entry
     m=_BANKS * _STAGE.size, r=_BANKS * _STAGE.size,
-    told=_BANKS, told_event=_BANKS,  # register E: whether there is an event, and the event
+    event_stage_valid=_BANKS, event_stage=_BANKS,  # register E: whether there is an event, and the event
     event_count=_BANKS, event_first=_BANKS, event=_BANKS * EVENTS,  # rings
     live=1, order=_SLOTS,  # valid slots, lowest first
     place0=_SLOTS, place1=_SLOTS, left=_SLOTS, flagged=_SLOTS, complete=_SLOTS,  # slots: load words, lines to come
@@ -64,9 +65,9 @@ def _row_of(state, bank, token):
 
 
 @njit(cache=True)
-def _add_to_waiting(state, bank, told):
+def _merge_overflow(state, bank, event_stage_valid):
     """Add the lines of an OVERFLOW to a waiting OVERFLOW of the same slot: whether there is one with room for them."""
-    slot, lines = take(told, TILE_DONE.slot), told >> LINES_SHIFT
+    slot, lines = take(event_stage_valid, TILE_DONE.slot), event_stage_valid >> LINES_SHIFT
     for i in range(state[S.event_count + bank]):
         at = S.event + bank * EVENTS + ((state[S.event_first + bank] + i) & (EVENTS - 1))
         event = state[at]
@@ -80,17 +81,17 @@ def _add_to_waiting(state, bank, told):
 @njit(cache=True)
 def _queue_event(state, bank):
     """The event in E goes to the queue."""
-    told = state[S.told_event + bank]
-    state[S.told + bank] = 0
-    if told >> KIND_SHIFT & 1 == EVENT_OVERFLOW and _add_to_waiting(state, bank, told):
+    event_stage_valid = state[S.event_stage + bank]
+    state[S.event_stage_valid + bank] = 0
+    if event_stage_valid >> KIND_SHIFT & 1 == EVENT_OVERFLOW and _merge_overflow(state, bank, event_stage_valid):
         return
     ring = state[S.event_first + bank] + state[S.event_count + bank]
-    state[S.event + bank * EVENTS + (ring & (EVENTS - 1))] = told
+    state[S.event + bank * EVENTS + (ring & (EVENTS - 1))] = event_stage_valid
     state[S.event_count + bank] += 1
 
 
 @njit(cache=True)
-def _tell(state, bank, stage, kind, lines):
+def _raise_event(state, bank, stage, kind, lines):
     """The token in register R makes an event."""
     token = state[stage + _STAGE.token]
     tile = (
@@ -99,8 +100,8 @@ def _tell(state, bank, stage, kind, lines):
         | place(TILE_DONE.col, take(token, TOKEN.col))
         | place(TILE_DONE.wf, take(token, TOKEN.wf))
     )
-    state[S.told + bank] = 1
-    state[S.told_event + bank] = tile | (kind << KIND_SHIFT) | (lines << LINES_SHIFT)
+    state[S.event_stage_valid + bank] = 1
+    state[S.event_stage + bank] = tile | (kind << KIND_SHIFT) | (lines << LINES_SHIFT)
 
 
 @njit(cache=True)
@@ -112,7 +113,7 @@ def _count(state, bank, stage, at):
     if count == threshold:
         state[at] = 0
         state[S.entries] -= 1
-        _tell(state, bank, stage, EVENT_TILE, threshold)
+        _raise_event(state, bank, stage, EVENT_TILE, threshold)
         return
     if count > threshold:
         state[S.over_count] = 1
@@ -140,9 +141,9 @@ def _begin(state, bank, stage, marks_at, row_at, free_at):
     n = take(token, TOKEN.n)
     mark = 1 << state[stage + _STAGE.descriptor]
     if state[marks_at] & mark:
-        _tell(state, bank, stage, EVENT_OVERFLOW, n)
+        _raise_event(state, bank, stage, EVENT_OVERFLOW, n)
     elif n == threshold:
-        _tell(state, bank, stage, EVENT_TILE, n)
+        _raise_event(state, bank, stage, EVENT_TILE, n)
     elif n > threshold:
         state[S.over_count] = 1
     elif free_at >= 0 and _below_quota(state, token, row_at):
@@ -150,7 +151,7 @@ def _begin(state, bank, stage, marks_at, row_at, free_at):
         state[S.entries] += 1
     else:
         state[marks_at] |= mark
-        _tell(state, bank, stage, EVENT_OVERFLOW, n)
+        _raise_event(state, bank, stage, EVENT_OVERFLOW, n)
 
 
 @njit(cache=True)
@@ -223,11 +224,11 @@ def advance(state, bank, drained, refused):
     ``NO_CONTEXT``, or ``ALL_CONTEXTS`` if no token may enter.
     """
     m, r = S.m + bank * _STAGE.size, S.r + bank * _STAGE.size
-    told = state[S.told + bank]
-    if state[r] + state[m] + state[S.count + bank] + told == 0:
+    event_stage_valid = state[S.event_stage_valid + bank]
+    if state[r] + state[m] + state[S.count + bank] + event_stage_valid == 0:
         return
-    full = state[S.event_count + bank] + drained + told >= state[S.event_limit]
-    if told:
+    full = state[S.event_count + bank] + drained + event_stage_valid >= state[S.event_limit]
+    if event_stage_valid:
         _queue_event(state, bank)
     if state[r]:
         if full:
@@ -246,7 +247,7 @@ def advance(state, bank, drained, refused):
 def bank_rests(state, bank):
     """Whether a bank's queues and pipeline are empty."""
     stages = state[S.m + bank * _STAGE.size] + state[S.r + bank * _STAGE.size]
-    return state[S.count + bank] + stages + state[S.told + bank] + state[S.event_count + bank] == 0
+    return state[S.count + bank] + stages + state[S.event_stage_valid + bank] + state[S.event_count + bank] == 0
 
 
 @njit(cache=True)

@@ -3,7 +3,7 @@
 from t3hdl.interface import register_map
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import CONTROL, DEBUG_DATA, DEBUG_SELECT, LOAD, bit_run, take
+from t3sim.hardware.words import CONTROL, DEBUG_DATA, DEBUG_SELECT, LOAD, bit_run, take
 
 from .bank import S, free_entry, pipelines_empty, shown_entry, table_at
 
@@ -86,7 +86,7 @@ def _read_entry(state):
 def maintain(state, now):
     """One cycle of the request at work and of the abort. Before anything else in the cycle.
 
-    The rows are read when they are written: in between, nobody else writes them.
+    The rows are read when they are written: no other write occurs in between.
     """
     if not state[S.maintenance]:
         if state[S.abort_busy] and now >= state[S.deadline]:

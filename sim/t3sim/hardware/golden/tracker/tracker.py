@@ -1,14 +1,18 @@
 """Golden model of the Tracker: live chunks, what is left of them, events in order; banks are in ``tracker_bank``."""
 
+from collections import namedtuple
+from typing import Any
+
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map
 from t3hdl.interface.layouts import TIME_BITS
 from t3hdl.interface.signatures import tracker_signature
+from t3hdl.interface.words import WORD_BYTES, ports_of, word_map
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-from t3sim.hardware.golden.words import (
+from t3sim.hardware.words import (
     CHUNK_DONE,
     CONTROL,
     EVENT_TILE,
@@ -21,7 +25,6 @@ from t3sim.hardware.golden.words import (
     get,
     int64_at,
     place,
-    ports_of,
     take,
 )
 
@@ -49,17 +52,31 @@ _OVERFLOWED_MASK = 127
 _TILES_MASK = (1 << 32) - 1
 _TIME_MASK = (1 << TIME_BITS) - 1
 
-# Ports of a tracker with one bank; with more, what follows the token ports lies this many words further per bank.
-_IN, _OUT = ports_of(tracker_signature(T3Config(tracker_banks=1)))
-_IN_STRIDE, _IN_VALID = 2, _IN.token_0_valid
+_IN, _OUT = ports_of(tracker_signature(T3Config()))
+_FIRST_IN, _FIRST_OUT = "load_valid", "tile_done_valid"
+"""The first ports behind the token ports. Where they are depends on the number of banks: the state has it."""
+
+
+def _behind(ports: Any, first: str) -> Any:
+    """The ports from ``first`` on, counted from there, which is the same in every configuration."""
+    start = getattr(ports, first)
+    places = {name: word - start for name, word in ports._asdict().items() if word >= start}
+    return namedtuple("Behind", places)(**places)
+
+
+_REST_IN, _REST_OUT = _behind(_IN, _FIRST_IN), _behind(_OUT, _FIRST_OUT)
+_IN_STRIDE, _IN_VALID = _IN.token_1_payload - _IN.token_0_payload, _IN.token_0_valid
 
 
 def init_state(config: T3Config) -> np.ndarray:
     """State of a tracker with the sizes of ``config``. Call ``reset`` before ``step``."""
     size = S.marks + config.tracker_sets * (1 + config.tracker_ways)
     state = np.zeros(size, np.int64)
+    words = word_map(tracker_signature(config))
     for at, value in (
         (S.words, size),
+        (S.rest_in, words.inputs[_FIRST_IN][0]),
+        (S.rest_out, words.outputs[_FIRST_OUT][0]),
         (S.banks, config.tracker_banks),
         (S.ways, config.tracker_ways),
         (S.rows, config.sets_per_bank),
@@ -159,12 +176,12 @@ def _configure(state, address, value, now):
     elif address == _DEBUG_SELECT:
         start_read(state, value)
     elif address >= _PROFILE:
-        index = (address - _PROFILE) >> 3
-        if address & 7 == 0 and index < PROFILES and index % WAVEFRONTS < state[S.wavefronts]:
+        index = (address - _PROFILE) // register_map.PROFILE_STRIDE
+        if address % WORD_BYTES == 0 and index < PROFILES and index % WAVEFRONTS < state[S.wavefronts]:
             state[S.profile + index] = value & 0xFFFF
     elif address >= _QUOTA:
-        context = (address - _QUOTA) >> 3
-        if address & 7 == 0 and context < state[S.contexts]:
+        context = (address - _QUOTA) // register_map.QUOTA_STRIDE
+        if address % WORD_BYTES == 0 and context < state[S.contexts]:
             state[S.quota + context] = take(value, QUOTA.ways)
 
 
@@ -188,20 +205,20 @@ def _drive(state, out):
     done = state[S.walked] == state[S.rows]
     for b in range(banks):
         out[b] = 1 if done and state[S.count + b] < 2 else 0
-    k = banks - 1
-    out[_OUT.tile_done_valid + k], out[_OUT.tile_done + k] = state[S.tile_valid], state[S.tile]
-    out[_OUT.chunk_done_valid + k], out[_OUT.chunk_done + k] = state[S.chunk_valid], state[S.chunk]
-    out[_OUT.init_done + k] = 1 if done else 0
-    out[_OUT.entries + k], out[_OUT.peak_entries + k] = state[S.shown_entries], state[S.peak]
-    out[_OUT.overflowed + k] = state[S.overflowed]
-    out[_OUT.unmatched + k] = state[S.unmatched]
-    out[_OUT.over_count + k], out[_OUT.over_total + k] = state[S.over_count], state[S.over_total]
-    out[_OUT.maintenance + k] = 1 if state[S.maintenance] else 0
-    out[_OUT.abort_busy + k] = state[S.abort_busy]
-    out[_OUT.debug_data + k] = state[S.debug_data]
-    out[_OUT.updates + k], out[_OUT.tiles + k] = state[S.updates], state[S.tiles]
-    out[_OUT.idle + k] = 1 if _is_idle(state) else 0
-    out[_OUT.wake_at + k] = min(state[S.deadline], NEVER) if state[S.abort_busy] else NEVER
+    rest = state[S.rest_out]
+    out[rest + _REST_OUT.tile_done_valid], out[rest + _REST_OUT.tile_done] = state[S.tile_valid], state[S.tile]
+    out[rest + _REST_OUT.chunk_done_valid], out[rest + _REST_OUT.chunk_done] = state[S.chunk_valid], state[S.chunk]
+    out[rest + _REST_OUT.init_done] = 1 if done else 0
+    out[rest + _REST_OUT.entries], out[rest + _REST_OUT.peak_entries] = state[S.shown_entries], state[S.peak]
+    out[rest + _REST_OUT.overflowed] = state[S.overflowed]
+    out[rest + _REST_OUT.unmatched] = state[S.unmatched]
+    out[rest + _REST_OUT.over_count], out[rest + _REST_OUT.over_total] = state[S.over_count], state[S.over_total]
+    out[rest + _REST_OUT.maintenance] = 1 if state[S.maintenance] else 0
+    out[rest + _REST_OUT.abort_busy] = state[S.abort_busy]
+    out[rest + _REST_OUT.debug_data] = state[S.debug_data]
+    out[rest + _REST_OUT.updates], out[rest + _REST_OUT.tiles] = state[S.updates], state[S.tiles]
+    out[rest + _REST_OUT.idle] = 1 if _is_idle(state) else 0
+    out[rest + _REST_OUT.wake_at] = min(state[S.deadline], NEVER) if state[S.abort_busy] else NEVER
 
 
 @cfunc(CALL, cache=True)
@@ -210,7 +227,7 @@ def reset(state_at, in_at, out_at):
     state = _state_at(state_at)
     state[S.profile : S.marks] = 0
     state[S.quota : S.quota + CONTEXTS] = _RESET_WAYS
-    out = int64_at(out_at, _OUT.size + state[S.banks] - 1)
+    out = int64_at(out_at, state[S.rest_out] + _REST_OUT.size)
     out[:] = 0  # a golden model has no faults: their outputs stay 0
     _drive(state, out)
 
@@ -220,8 +237,8 @@ def step(state_at, in_at, out_at):
     """One clock cycle."""
     state = _state_at(state_at)
     banks = state[S.banks]
-    k = (banks - 1) * _IN_STRIDE
-    words = int64_at(in_at, _IN.size + k)
+    rest = state[S.rest_in]
+    words = int64_at(in_at, rest + _REST_IN.size)
     accepts = 0  # ready is a function of the state before this cycle
     for b in range(banks):
         if words[b * _IN_STRIDE + _IN_VALID] & 1 and state[S.walked] == state[S.rows] and state[S.count + b] < 2:
@@ -230,14 +247,14 @@ def step(state_at, in_at, out_at):
     state[S.tile_valid] = state[S.chunk_valid] = 0
     state[S.peak] = max(state[S.peak], state[S.shown_entries])
     state[S.shown_entries] = state[S.entries]
-    now = words[_IN.now + k] & _TIME_MASK
-    configured = words[_IN.config_valid + k] & 1
+    now = words[rest + _REST_IN.now] & _TIME_MASK
+    configured = words[rest + _REST_IN.config_valid] & 1
     address = value = swept = refused = NO_CONTEXT
     if state[S.maintenance] + state[S.abort_busy]:
         refused = ALL_CONTEXTS if state[S.maintenance] else state[S.context]
         maintain(state, now)
     if configured:
-        address, value = config_address(words, _IN.config + k), config_data(words, _IN.config + k)
+        address, value = config_address(words, rest + _REST_IN.config), config_data(words, rest + _REST_IN.config)
         swept = swept_context(address, value)
         if swept >= 0 and take(value, CONTROL.abort):
             refused = swept
@@ -254,8 +271,8 @@ def step(state_at, in_at, out_at):
             state[S.count + b] += 1
     if finished >= 0:
         end_slot(state, finished)
-    if words[_IN.load_valid + k] & 1 and get(words, _IN.load + k, LOAD.context) != swept:
-        _load(state, words, _IN.load + k)
+    if words[rest + _REST_IN.load_valid] & 1 and get(words, rest + _REST_IN.load, LOAD.context) != swept:
+        _load(state, words, rest + _REST_IN.load)
     if configured:
         _configure(state, address, value, now)
-    _drive(state, int64_at(out_at, _OUT.size + banks - 1))
+    _drive(state, int64_at(out_at, state[S.rest_out] + _REST_OUT.size))

@@ -5,7 +5,7 @@ reads of the contract, because a slot's table row does not change while an opera
 """
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import STUCK, TILE_DONE, place, take
+from t3sim.hardware.words import STUCK, TILE_DONE, place, take
 
 from .state import (
     CLEAR,

@@ -1,12 +1,12 @@
 """The command side of the golden Trigger: contexts take turns, a ready block becomes a command, credits."""
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import COMMAND, NEVER, put
+from t3sim.hardware.words import COMMAND, NEVER, put
 
 from .blocks import block_place, by_chunk, pop_ready
 from .state import BUILD, FETCH, HERE, LOOKUP, PLACE, ROW, SUMS, THERE, WORDS, S, next_ready, slot_field, touch
 
-_MOST_BLOCKS = (1 << 7) - 1
+_MAX_BLOCKS = (1 << 7) - 1
 _PLACE_MASK = PLACE.row0.mask
 OUTSTANDING_MASK = (1 << 16) - 1
 _TRIGGERS_MASK = (1 << 32) - 1
@@ -15,7 +15,7 @@ _TRIGGERS_MASK = (1 << 32) - 1
 @njit(cache=True)
 def blocks_of_chunk(rows, cols):
     """Commands that a chunk of so many block rows and columns gives; one that claims too many is never retired."""
-    return min(rows * cols, _MOST_BLOCKS)
+    return min(rows * cols, _MAX_BLOCKS)
 
 
 @njit(cache=True)
@@ -60,7 +60,7 @@ def _give(state, now):
     state[S.command_valid], state[S.built] = 1, now
     state[outstanding] = (state[outstanding] + 1) & OUTSTANDING_MASK
     touch(state, context)
-    state[S.unissued + slot] = (state[S.unissued + slot] - 1) & _MOST_BLOCKS
+    state[S.unissued + slot] = (state[S.unissued + slot] - 1) & _MAX_BLOCKS
     if state[S.unissued + slot] == 0:
         state[S.all_issued] |= 1 << slot
     state[S.issuer] = FETCH

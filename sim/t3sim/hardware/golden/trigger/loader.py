@@ -1,7 +1,7 @@
 """The loader of the golden Trigger, which makes descriptors live, and the walker over the blocks of a slot."""
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import KIND_DMA, KIND_LOCAL, LOAD, place, take
+from t3sim.hardware.words import KIND_DMA, KIND_LOCAL, LOAD, place, take
 
 from .blocks import block_place, enter
 from .commands import blocks_of_chunk

@@ -5,9 +5,10 @@ Masks have a bit per slot, context or descriptor. Times are cycles of the unit's
 
 from amaranth.lib import data
 from t3hdl.interface import register_map
+from t3hdl.interface.words import fields_of
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import DESCRIPTOR, KIND_DMA, fields_of, state_map
+from t3sim.hardware.words import DESCRIPTOR, KIND_DMA, state_map
 
 SLOTS, CONTEXTS, _DESCRIPTORS, WORDS = 64, 16, 64, register_map.DESCRIPTOR_WORDS
 PLACE, SUMS, HERE, THERE, TILES, LAST = (

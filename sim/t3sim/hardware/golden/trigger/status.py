@@ -2,9 +2,10 @@
 
 from t3hdl.config import T3Config
 from t3hdl.interface.signatures import trigger_signature
+from t3hdl.interface.words import ports_of
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.golden.words import CONTEXT_STATUS, NEVER, place, ports_of
+from t3sim.hardware.words import CONTEXT_STATUS, NEVER, place
 
 from .commands import issuer_rests
 from .state import FETCH, WAIT, S, may_load, retiring, stuck_slots

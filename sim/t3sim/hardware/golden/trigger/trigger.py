@@ -3,10 +3,11 @@
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map
+from t3hdl.interface.words import WORD_BYTES
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-from t3sim.hardware.golden.words import (
+from t3sim.hardware.words import (
     CHUNK_DONE,
     CONTROL,
     NEVER,
@@ -45,7 +46,8 @@ from .state import (
 )
 from .status import IN, OUT, drive
 
-_CONTROL, _WATCHDOG, _QUOTA = register_map.CONTROL, register_map.WATCHDOG, register_map.QUOTA
+_CONTROL, _WATCHDOG = register_map.CONTROL, register_map.WATCHDOG
+_QUOTA, _QUOTA_STRIDE = register_map.QUOTA, register_map.QUOTA_STRIDE
 _DESCRIPTOR_BASE, _DESCRIPTOR_STRIDE = register_map.DESCRIPTOR, register_map.DESCRIPTOR_STRIDE
 _WATCHDOG_MASK = (1 << 32) - 1
 _SLOT_MASK, _CONTEXT_MASK = SLOTS - 1, CONTEXTS - 1
@@ -169,14 +171,14 @@ def _configure(state, address, value, now):
     elif address == _WATCHDOG:
         state[S.watchdog] = value & _WATCHDOG_MASK
         _drop_scan(state)
-    elif _QUOTA <= address < _QUOTA + 8 * state[S.contexts]:
-        context = (address - _QUOTA) >> 3
+    elif _QUOTA <= address < _QUOTA + _QUOTA_STRIDE * state[S.contexts]:
+        context = (address - _QUOTA) // _QUOTA_STRIDE
         state[S.quota_slots + context] = take(value, QUOTA.slots)
         state[S.quota_credits + context] = take(value, QUOTA.credits)
     else:
         number, offset = divmod(address - _DESCRIPTOR_BASE, _DESCRIPTOR_STRIDE)
-        if 0 <= number < state[S.descriptors] and offset < 8 * WORDS and offset & 7 == 0:
-            state[S.descriptor + number * WORDS + (offset >> 3)] = value
+        if 0 <= number < state[S.descriptors] and offset < WORD_BYTES * WORDS and offset % WORD_BYTES == 0:
+            state[S.descriptor + number * WORDS + offset // WORD_BYTES] = value
 
 
 @njit(cache=True)

@@ -1,0 +1,106 @@
+"""How large the hardware is: ``python -m docs.pages area`` writes the page again, after a change of it."""
+
+import textwrap
+from functools import cache
+
+from amaranth.hdl import Shape
+from t3hdl.config import PRESETS, T3Config
+from t3hdl.export.synthesis import Area, area, yosys_version
+from t3hdl.export.verilog import PARTS, write_verilog
+from t3hdl.interface.parts import TABLE
+from t3hdl.tracker.entry_table import entry_layout
+
+from docs.pages import REFERENCE
+
+PAGE = REFERENCE / "area.md"
+SHOWN = ("paper", "paper-fit", "small", "fpga")
+"""Presets on the page; those that are cut to the size of one FPGA are measured there."""
+PAPER_BYTES = 19_000
+"""The paper's tracker: 256 entries of 8 wavefronts."""
+
+_HEAD = """\
+# Area
+
+What each part comes to, before a technology is chosen: two-input gates, flip-flops, and memories, which stay macros
+with one read and one write port (each is a module of its own in the Verilog). Yosys {version} counts, with
+`abc -g gates`; `python -m docs.pages area` writes this page, and a test compares it with the hardware. The unit is
+the sum of its parts: between them there are only wires. Each bank group of the memory has one `nmc`; `crossing` is
+needed only for a host bus with a clock of its own.
+"""
+
+_REASONS = """\
+The paper does not say what its bits are. These are fewer for three reasons. An entry holds no address: a tile is named
+by its place in the output, and the output's addresses are kept once, in the ranges of slices and egress. It holds no
+threshold: that comes from one profile of {profile} numbers for all tiles. And {index} bits of the tile's name are the
+number of its set. On the other side, context and epoch in the tag and the marks of overflow are in no entry of the
+paper: they let several jobs and two uses of an output be in flight, and lose nothing on an overflow."""
+
+_COLUMNS = """\
+| part | instances | gates | flip-flops | memories | memory bits |
+|---|---:|---:|---:|---:|---:|
+"""
+
+
+def instances(config: T3Config) -> dict[str, int]:
+    """Instances of each part in the unit; 0 for parts outside it. Without parts that are made of parts alone."""
+    wholes = {name for name, part in TABLE.items() if part.wires}
+    return {
+        name: part.count(config)
+        for name, part in TABLE.items()
+        if name not in wholes and (part.within not in TABLE or part.within in wholes)
+    }
+
+
+def page() -> str:
+    """The text of :data:`PAGE`; takes minutes. Raises SynthesisError if Yosys is missing."""
+    sections = [_HEAD.format(version=yosys_version())]
+    sections += [f"## {name}\n\n{table(PRESETS[name])}" for name in SHOWN]
+    return "\n".join([*sections, tracker_section(PRESETS["paper"])])
+
+
+def table(config: T3Config) -> str:
+    """A row per part, one instance each, and the sum of all instances in the unit."""
+    rows, total = [], Area()
+    for name, number in instances(config).items():
+        one = _area_of(write_verilog(PARTS[name](config), f"t3_{name}"), f"t3_{name}")
+        total += one * number
+        rows.append(_row(name, str(number or ""), one))
+    return _COLUMNS + "".join([*rows, _row("**unit**", "", total)])
+
+
+@cache
+def _area_of(verilog: str, top: str) -> Area:
+    """Presets share parts."""
+    return area(verilog, top)
+
+
+def _row(name: str, number: str, size: Area) -> str:
+    values = (size.gates, size.flip_flops, size.memories, size.memory_bits)
+    return f"| {name} | {number} | " + " | ".join(f"{value:,}" for value in values) + " |\n"
+
+
+def tracker_section(config: T3Config) -> str:
+    """The tracker's memory beside the paper's."""
+    fields = {str(name): Shape.cast(place.shape).width for name, place in entry_layout(config)}
+    entry, entries = sum(fields.values()), config.tracker_sets * config.tracker_ways
+    marks = config.tracker_sets * config.descriptors
+    reasons = textwrap.fill(_REASONS.format(profile=4 * config.wavefronts, index=config.set_bits), 120)
+    return f"""\
+## The tracker's memory beside the paper's
+
+The paper gives its tracker 256 entries, one per workgroup, and 19 KB: 76 bytes per entry, or 76 bits for each of a
+workgroup's 8 wavefronts. Here:
+
+| | bits | bytes |
+|---|---:|---:|
+| one wavefront's entry: valid {fields["valid"]}, tag {fields["tag"]}, count {fields["count"]} | {entry} | |
+| entries: {config.tracker_sets} sets x {config.tracker_ways} ways | {entries * entry:,} | {entries * entry // 8:,} |
+| marks of overflow: {config.tracker_sets} sets x {config.descriptors} chunks | {marks:,} | {marks // 8:,} |
+| both | {entries * entry + marks:,} | {(entries * entry + marks) // 8:,} |
+| the paper | {PAPER_BYTES * 8:,} | {PAPER_BYTES:,} |
+
+{reasons}
+
+Not in this sum: the slots of the live chunks, which are flip-flops, and the blocks and descriptors of the trigger,
+which stand for the paper's DMA table. With `protect` each row of a memory also has check bits.
+"""

@@ -1,0 +1,216 @@
+"""The page of what boards came to: ``python -m docs.pages.boards`` builds them all, which takes hours of
+every core, keeps each record as ``docs/results/fpga/BOARD-PRESET.json`` and writes ``docs/results/boards-results.md``.
+A record is kept after every seed, and seeds that it has are not placed again, unless the design or a tool has changed.
+"""
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+import click
+from t3fpga.build.build import Build, Record
+from t3fpga.build.platforms import BOARDS
+from t3fpga.build.tools import ToolError, Tools
+from t3hdl.config import PRESETS
+from t3sim.cli.errors import Failure
+from t3sim.common.output import write_atomically
+from t3sim.run.result import json_text
+
+from docs.pages import RESULTS
+from docs.pages.markdown import paragraph, table
+
+PAGE = RESULTS / "boards-results.md"
+KEPT = PAGE.parent / "fpga"
+SEEDS = (1, 2, 3)
+STEPS = 8
+"""Longest critical path that is shown in full; a longer one is cut in its middle."""
+
+HEAD = """\
+# Boards: area, clock, and what limits it
+
+What [the self-test](../guides/boards.md) came to on each board. `make fpga` builds all of them and writes this page;
+*Fmax* is nextpnr's, from the slow corner of its timing model, for seeds {seeds}, and the target is for their median.
+What a build uses is that of its fastest seed. `SelfTest` is a whole unit, `TrackerTest` is [tracker and trigger
+alone](../guides/boards.md#tracker-and-trigger-alone), `TrackerOnlyTest` [the tracker
+alone](../guides/boards.md#the-tracker-alone). Records: [docs/results/fpga](fpga).
+"""
+
+AREA_TEXT = (
+    "LUTs and flip-flops of each part, counted by the names that cells have after synthesis of the whole design: what "
+    "is optimised across parts is gone, and a LUT between two parts counts for the one whose wire it drives. "
+    "`self-test` is everything around the unit."
+)
+
+PATH_TEXT = (
+    "The longest path of the fastest seed, from register to register, in the design's own names; the time of what lies "
+    "between two named signals stands at the first."
+)
+
+
+def names() -> list[tuple[str, str]]:
+    """Board and preset of every build, the largest first: they run side by side."""
+    return [(board, preset) for board in BOARDS for preset in BOARDS[board].presets]
+
+
+def kept(board: str, preset: str) -> Record:
+    """The record of a build. Raises Failure if it is not there or lacks a seed."""
+    record = _begun(board, preset)
+    missing = [seed for seed in SEEDS if not record or str(seed) not in record["fmax_mhz"]]
+    if not record or missing:
+        raise Failure(
+            f"{_path(board, preset)} lacks seed {', '.join(map(str, missing))}: make fpga builds every board and keeps "
+            "its record"
+        )
+    return record
+
+
+def _begun(board: str, preset: str) -> Record | None:
+    """The record of a build as far as it got."""
+    path = _path(board, preset)
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _path(board: str, preset: str) -> Path:
+    return KEPT / f"{board}-{preset}.json"
+
+
+def page() -> str:
+    """The text of :data:`PAGE`, from the records that are kept. Raises ToolError if a record lacks a seed."""
+    return text([kept(*name) for name in names()])
+
+
+def text(records: Sequence[Mapping[str, Any]]) -> str:
+    """The page of these records."""
+    sections = {
+        "Builds": _builds(records),
+        "Area of each part": _areas(records),
+        "What limits the clock": _paths(records),
+    }
+    seeds = ", ".join(records[0]["fmax_mhz"])
+    tools = ", ".join(f"{name} {version}" for name, version in sorted(_tools(records).items()))
+    head = HEAD.format(seeds=seeds) + "\n" + paragraph(f"Made with {tools}.").rstrip() + "\n"
+    return head + "".join(f"\n## {title}\n\n{text.rstrip()}\n" for title, text in sections.items())
+
+
+def _tools(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {name: version for record in records for name, version in record["tools"].items()}
+
+
+def _builds(records: Sequence[Mapping[str, Any]]) -> str:
+    heads = (
+        "board", "device", "preset", "design", "LUTs:", "flip-flops:", "block RAMs:", "DSPs:",
+        "oscillator:", "Fmax (MHz):", "median:", "target:", "",
+    )  # fmt: skip
+    rows = [
+        (
+            record["title"],
+            f"{record['device']}, {record['speed_grade']}",
+            f"`{record['preset']}`",
+            f"`{record['design']}`",
+            *(_share(record["used"][name]) for name in ("luts", "flip_flops", "block_rams", "dsps")),
+            f"{record['oscillator_mhz']:g}",
+            ", ".join(f"{fmax:.1f}" for fmax in record["fmax_mhz"].values()),
+            f"{record['median_fmax_mhz']:.1f}",
+            f"{record['target_mhz']:g}",
+            "met" if record["median_fmax_mhz"] >= record["target_mhz"] else "**missed**",
+        )
+        for record in records
+    ]
+    cells = [
+        f"{record['title']} {_share(record['used']['logic_cells'])}"
+        for record in records
+        if "logic_cells" in record["used"]
+    ]
+    text = "A logic cell of iCE40 has one LUT and one flip-flop, which often cannot share it; cells taken: "
+    text += ", ".join(cells) + "."
+    return table(heads, rows) + ("\n" + paragraph(text) if cells else "")
+
+
+def _share(number: Mapping[str, int]) -> str:
+    if not number["available"]:
+        return "0"
+    return f"{number['used']:,} ({number['used'] / number['available']:.0%})"
+
+
+def _areas(records: Sequence[Mapping[str, Any]]) -> str:
+    parts = list(dict.fromkeys(part for record in records for part in record["area"]))
+    heads = ("part", *(f"{record['board']} `{record['preset']}`:" for record in records))
+    rows = [(part, *(_size(record["area"].get(part)) for record in records)) for part in parts]
+    return paragraph(AREA_TEXT) + table(heads, rows)
+
+
+def _size(part: Mapping[str, int] | None) -> str:
+    """LUTs / flip-flops, and block RAMs if there are any."""
+    if part is None:
+        return ""
+    memories = f" + {part['block_rams']} RAM" if part["block_rams"] else ""
+    return f"{part['luts']:,} / {part['flip_flops']:,}{memories}"
+
+
+def _paths(records: Sequence[Mapping[str, Any]]) -> str:
+    rows = []
+    for record in records:
+        path = record["critical_path"]
+        steps = [f"`{step['name']}` {step['logic_ns'] + step['routing_ns']:.1f}" for step in path["steps"]]
+        if len(steps) > STEPS:
+            half = STEPS // 2
+            steps = [*steps[:half], f"({len(steps) - STEPS} more)", *steps[-half:]]
+        rows.append(
+            (
+                f"{record['title']} `{record['preset']}`",
+                f"{path['logic_ns']:.1f} + {path['routing_ns']:.1f}",
+                "; ".join(steps),
+            )
+        )
+    return paragraph(PATH_TEXT) + table(("build", "logic + routing (ns):", "from, through (ns)"), rows)
+
+
+def build_all(jobs: int) -> None:
+    """Builds every board, ``jobs`` at a time, and keeps the records; a line for each step that ends."""
+    begin = time.monotonic()
+    with Tools() as tools, ThreadPoolExecutor(jobs) as pool:
+        try:
+            runs = [pool.submit(_build, board, preset, tools, begin) for board, preset in names()]
+            for run in as_completed(runs):
+                run.result()
+        except BaseException:
+            tools.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _build(board: str, preset: str, tools: Tools, begin: float) -> None:
+    def show(step: str, phase: str) -> None:
+        if phase in ("", "begins"):
+            state = phase or "done"
+            click.echo(f"{time.monotonic() - begin:6.0f} s  {board} {preset}: {step} {state}")
+
+    build = Build(board=board, preset=preset, config=PRESETS[preset], seeds=SEEDS)
+
+    def keep(record: Record) -> None:
+        write_atomically(_path(board, preset), json_text(record))
+
+    with tempfile.TemporaryDirectory(prefix="t3-fpga-") as folder:
+        build.run(Path(folder), tools, show, begun=_begun(board, preset), keep=keep)
+
+
+@click.command()
+@click.option("--jobs", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), help="Builds at a time.")
+def main(jobs: int) -> None:
+    """Build all boards and write the page."""
+    KEPT.mkdir(exist_ok=True)
+    try:
+        build_all(jobs)
+    except ToolError as error:
+        raise Failure(str(error)) from error
+    write_atomically(PAGE, page())
+    click.echo(f"written: {os.path.relpath(PAGE)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+"""The manual's page of parts, made from signatures, docstrings and latencies of the code.
+
+``python -m docs.pages parts`` writes it again, after a change of a port, a docstring or a latency.
+"""
+
+import gc
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, fields
+from inspect import getdoc
+from math import prod
+from textwrap import fill
+from typing import Any
+
+from amaranth.hdl import Fragment, Shape, UnusedElaboratable
+from amaranth.lib import data
+from amaranth.lib.wiring import Component, In, Member
+from t3hdl.config import PRESETS, T3Config
+from t3hdl.core import T3Core
+from t3hdl.egress.matcher import RangeMatcher
+from t3hdl.export.verilog import PARTS
+from t3hdl.interface import layouts
+from t3hdl.interface.parts import TABLE
+from t3hdl.slice.arbiter import OccupancyMonitor
+from t3hdl.slice.slice import MemorySlice
+from t3hdl.tracker.tracker import Tracker
+from t3hdl.trigger.trigger import Trigger
+
+from docs.pages import REFERENCE
+
+PAGE = REFERENCE / "parts.md"
+SHOWN = ("paper", "small")
+"""Presets whose numbers the page gives."""
+
+_ORDER = sorted(TABLE, key=lambda name: (TABLE[name].within != "", not TABLE[name].wires))
+"""From the outside in: what stands by itself, the core, the pieces of these."""
+_SHARED = (T3Core, MemorySlice, RangeMatcher, Trigger, Tracker, OccupancyMonitor)
+"""Where the meaning of a port is looked for that a part hands on from another one."""
+_SECTION = re.compile(r"^(Parameters|Members|Raises)\n-+\n((?:.+\n?)+)", re.MULTILINE)
+_FACTS = re.compile(r"(?<![\w`])(Latency|Throughput|Reset): ")
+"""How a docstring begins to say them."""
+_HEAD = """\
+# Parts
+
+Made from `hdl/t3hdl` by `python -m docs.pages parts`: signatures, docstrings, and the latencies of instances. What
+each part does in which cycle is in [the contract](../hardware/rules.md); where each port goes, in
+[integration.md](../guides/integration.md).
+
+Every module also has `clk` and `rst` (synchronous, active high). Kinds of ports:
+
+| kind | ports in Verilog | meaning |
+|---|---|---|
+| stream | `x__valid`, `x__ready`, `x__payload` | moves when both are 1; valid and payload stay until then |
+| pulse | `x_valid`, `x` | taken in the cycle in which valid is 1, always |
+| level | `x` | a value in every cycle |
+
+Of an array, item 3 is `x__3__valid` (stream), `x_valid__3` and `x__3` (pulse), `x__3` (level). Directions are those of
+the part; `ready` goes the other way. Latencies are in cycles.
+"""
+
+
+class ManualError(Exception):
+    """A port without a meaning, or a part without latency, throughput or reset; the message says where to write it."""
+
+
+def page() -> str:
+    """``docs/reference/parts.md``. Raises ManualError if the code does not say enough."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnusedElaboratable)  # instances are made for their ports and latencies
+        text = _page()
+        gc.collect()
+    return text
+
+
+def _page() -> str:
+    instances = {name: [PARTS[name](PRESETS[preset]) for preset in SHOWN] for name in _ORDER}
+    lines = [
+        _HEAD,
+        _row("part", "module", "in the unit", *(f"latency, {preset}" for preset in SHOWN), "what it is"),
+        _rule(4 + len(SHOWN)),
+    ]
+    for name, (component, *_) in instances.items():
+        latencies = [_latencies(instance) for instance in instances[name]]
+        kind = type(component).__name__
+        link = f"[{kind}](#{_anchor(name, kind)})"
+        lines.append(_row(link, f"`t3_{name}`", _number(name), *latencies, _summary(component)))
+    lines.append("")
+    for name, components in instances.items():
+        lines += _part(name, components)
+    return "\n".join([*lines, *_words()])
+
+
+def parameters_of(name: str) -> list[str]:
+    """The fields of the configuration on which part ``name`` depends: those that are read while it is made."""
+    read: set[str] = set()
+
+    class Recorded(T3Config):
+        """A configuration that notes what is read of it."""
+
+        def __getattribute__(self, attribute: str) -> Any:
+            read.add(attribute)
+            return super().__getattribute__(attribute)
+
+    config = Recorded(**asdict(PRESETS["small"]))
+    read.clear()
+    Fragment.get(PARTS[name](config), None)
+    return [each.name for each in fields(T3Config) if each.name in read]
+
+
+def _part(name: str, components: list[Component]) -> Iterator[str]:
+    kind = type(components[0])
+    yield from (f"## {_title(name, kind.__name__)}", "", _description(kind), "")
+    yield "| | |"
+    yield "|---|---|"
+    cycles = [f"{preset}: {text}" for preset, text in zip(SHOWN, map(_latencies, components), strict=True) if text]
+    for fact, text in _facts(kind).items():
+        yield _row(fact.lower(), f"{text} ({'; '.join(cycles)})" if fact == "Latency" and cycles else text)
+    yield _row("parameters", ", ".join(f"`{each}`" for each in parameters_of(name)) or "none")
+    yield ""
+    yield _row("port", "direction", "kind", "bits", f"number, {' / '.join(SHOWN)}", "meaning")
+    yield _rule(6)
+    yield from (_row(*cells) for cells in _port_rows(components))
+    yield ""
+
+
+def _port_rows(components: list[Component]) -> Iterator[tuple[str, ...]]:
+    """One row per port; ports that are described together, and are alike, share one."""
+    kind = type(components[0])
+    members = [component.signature.members for component in components]
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
+    for name in members[0]:
+        if name.endswith("_valid") and name.removesuffix("_valid") in members[0]:
+            continue  # the pulse stands for both
+        pattern, meaning = _meaning(kind, name)
+        if pattern.endswith("*"):
+            rows.setdefault(("both", "bus", "", meaning), {})[pattern] = ""
+            continue
+        counts = [prod(each[name].dimensions) if each[name].dimensions else 1 for each in members]
+        number = "" if counts == [1] * len(counts) else " / ".join(map(str, counts))
+        is_pulse = f"{name}_valid" in members[0] or meaning.startswith("pulse")
+        what, bits = _kind_and_bits(members[0][name], is_pulse)
+        direction = "in" if members[0][name].flow == In else "out"
+        rows.setdefault((direction, what, number, meaning), {})[name] = bits
+    for (direction, what, number, meaning), bits_of in rows.items():
+        names = ", ".join(f"`{name}`" for name in bits_of)
+        bits = ", ".join(bits_of.values() if len(set(bits_of.values())) > 1 else [next(iter(bits_of.values()))])
+        yield names, direction, what, bits, number, re.sub("^pulses?[^;]*; ", "", meaning)
+
+
+def _kind_and_bits(member: Member, is_pulse: bool) -> tuple[str, str]:
+    shape = member.signature.members["payload"].shape if member.is_signature else member.shape
+    words = {id(word): name for name, word in vars(layouts).items() if isinstance(word, data.Layout)}
+    kind = "stream" if member.is_signature else "pulse" if is_pulse else "level"
+    word = words.get(id(shape))
+    return f"{kind} of [{word}](#words)" if word else kind, str(Shape.cast(shape).width)
+
+
+def _meaning(kind: type, name: str) -> tuple[str, str]:
+    """The pattern in a docstring that names the port, and what is said there."""
+    for source in (kind, *_SHARED):
+        for pattern, text in _members(source):
+            if re.fullmatch(pattern.replace("*", r"\w+"), name):
+                return pattern, text
+    raise ManualError(f"port {name} of {kind.__name__} has no meaning: add it to Members in the class's docstring")
+
+
+def _members(kind: type) -> Iterator[tuple[str, str]]:
+    """(port, meaning) for each port that the docstring's section Members names."""
+    section = dict(_SECTION.findall(f"{getdoc(kind)}\n")).get("Members", "")
+    for entry in re.split(r"\n(?=\S)", section.strip()):
+        for group in re.split(r"(?<=\.) (?=\w+ : )", " ".join(entry.split())):
+            names, _, text = group.partition(" : ")
+            direction, separator, rest = text.partition(" : ")
+            if separator:
+                text = rest
+            elif direction.startswith(("In(", "Out(")):
+                text = ""
+            for name in names.split(", "):
+                yield name, _plain(text).rstrip(".")
+
+
+def _description(kind: type) -> str:
+    """The docstring without its sections and facts: paragraphs, each on lines of the page's own length."""
+    text = _SECTION.sub("", f"{getdoc(kind)}\n")
+    kept = [part for part in text.split("\n\n") if part.strip() and not _FACTS.match(part.strip())]
+    return "\n\n".join(fill(_plain(" ".join(part.split())), width=120, break_on_hyphens=False) for part in kept)
+
+
+def _facts(kind: type) -> dict[str, str]:
+    """What the docstring says of latency, throughput and reset."""
+    paragraphs = (" ".join(part.split()) for part in f"{getdoc(kind)}\n".split("\n\n"))
+    pieces = _FACTS.split(next(filter(_FACTS.match, paragraphs), ""))[1:]
+    facts = {name: _plain(said).rstrip(". ") for name, said in zip(pieces[::2], pieces[1::2], strict=True)}
+    missing = {"Latency", "Throughput", "Reset"} - facts.keys()
+    if missing:
+        names = ", ".join(sorted(missing))
+        raise ManualError(f"{kind.__name__} does not say its {names}: add it to the class's docstring")
+    return facts
+
+
+def _latencies(component: Component) -> str:
+    """``latency`` and its like, as the instance has them."""
+    kind = type(component)
+    found = {name: getattr(component, name) for name in dir(kind) if name.endswith("latency") and name[0] != "_"}
+    return ", ".join(str(value) if name == "latency" else f"{_words_of(name)} {value}" for name, value in found.items())
+
+
+def _words_of(name: str) -> str:
+    return name.removesuffix("_latency").replace("_", " ")
+
+
+def _number(name: str) -> str:
+    part = TABLE[name]
+    counts = [part.count(PRESETS[preset]) for preset in SHOWN]
+    return part.beside or (" / ".join(map(str, counts)) if counts != [1] * len(counts) else "1")
+
+
+def _words() -> Iterator[str]:
+    """Every word that travels, with the place of each field."""
+    codes = f"`op` {_codes(layouts.Op)}; `dtype` {_codes(layouts.Dtype)}"
+    text = (
+        f"The same in every configuration. Codes: {codes}. A line is a byte address / 32; rows and columns count tiles."
+    )
+    yield from ("## Words", "", fill(text, width=120), "")
+    yield _row("word", "bits", "fields")
+    yield _rule(3)
+    for name, word in vars(layouts).items():
+        if isinstance(word, data.Layout):
+            places = (_place(part, place.offset, Shape.cast(place.shape).width) for part, place in word)
+            yield _row(name, str(Shape.cast(word).width), ", ".join(places))
+    yield ""
+
+
+def _codes(codes: Any) -> str:
+    return ", ".join(f"{code.value} {code.name}" for code in codes)
+
+
+def _place(name: Any, low: int, width: int) -> str:
+    return f"`{name}` [{low + width - 1}:{low}]" if width > 1 else f"`{name}` [{low}]"
+
+
+def _summary(component: Component) -> str:
+    return _plain(" ".join((getdoc(type(component)) or "").split("\n\n")[0].split()))
+
+
+def _title(name: str, kind: str) -> str:
+    return f"{kind}, {name}" if kind == "TokenNode" else kind
+
+
+def _anchor(name: str, kind: str) -> str:
+    return _title(name, kind).lower().replace(", ", "-")
+
+
+def _plain(text: str) -> str:
+    """Markdown from a docstring: references lose their path, code its second quotation mark, the contract is a link."""
+    text = re.sub(r":\w+:`~?[^`]*?(\w+)`", r"`\1`", text)
+    return text.replace("``", "`").replace("docs/hardware/rules.md", "[the contract](../hardware/rules.md)")
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _rule(columns: int) -> str:
+    return "|" + "---|" * columns

@@ -1,0 +1,106 @@
+"""The page on proofs: ``python -m docs.pages proofs`` writes ``docs/results/proofs.md`` from what is kept beside it.
+
+The results are those of ``t3 prove -o docs/results/proofs``, which writes that folder anew.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from t3formal.models.assumptions import ASSUMPTIONS, Obligation
+from t3formal.models.invariants import INVARIANTS
+from t3formal.prover.catalogue import all_proofs
+
+from docs.pages import RESULTS
+from docs.pages.markdown import paragraph, table
+from docs.pages.proofs_text import HEAD, LEVELS, READING
+
+PAGE = RESULTS / "proofs.md"
+KEPT = PAGE.parent / "proofs"
+"""The folder of ``t3 prove -o`` that is kept beside the page."""
+
+
+def levels_section() -> str:
+    """What each level of checking shows, and what it cannot."""
+    return table(("level", "where", "shows", "does not show"), LEVELS)
+
+
+def invariants_section() -> str:
+    """Each invariant with its proofs, and how far those reach."""
+    rows = []
+    for number, says in INVARIANTS.items():
+        for place, proof in enumerate(proof for proof in all_proofs() if number in proof.invariants):
+            reach = f"first {proof.depth} cycles" if proof.method == "bounded" else "every cycle"
+            first = (number, says) if place == 0 else ("", "")
+            rows.append((*first, f"`{proof.name}`", proof.says, reach))
+    text = "Each invariant is shown by the proofs beside it together; *reach* is how much of a run they cover."
+    return paragraph(text) + table(("", "invariant", "proof", "says", "reach"), rows)
+
+
+def results_section() -> str:
+    """The table of ``t3 prove``."""
+    results, times = kept("proofs.json")["proofs"], kept("timing.json")
+    rows = [
+        (
+            f"`{row['name']}`", row["size"], _method(row), f"{row['latches']:,}", len(row["claims"]),
+            _covers(row["covers"]), f"{times['tasks'][_title(row)]:.1f}", row["outcome"],
+        )
+        for row in results
+    ]  # fmt: skip
+    unbounded = sum(row["method"] != "bounded" for row in results)
+    text = paragraph(
+        f"{len(results)} tasks, {unbounded} of them for every cycle of every run, in {times['seconds'] / 60:.1f} "
+        "minutes on two cores. *Latches* is the size of the netlist, *covers* those reached and in how many cycles."
+    )
+    heads = ("property", "size", "method", "latches:", "claims:", "covers", "seconds:", "verdict")
+    return text + table(heads, rows)
+
+
+def assumptions_section() -> str:
+    """Who owes what."""
+    rows = [(name, owed.says, _obligations(owed)) for name, owed in sorted(ASSUMPTIONS.items())]
+    text = (
+        "What proofs assume of a part's surroundings. A test finds an assumption that nobody owes, and one that nobody "
+        "makes."
+    )
+    return paragraph(text) + table(("assumption", "in full", "owed by"), rows)
+
+
+SECTIONS: Mapping[str, Callable[[], str]] = {
+    "Levels of checking": levels_section,
+    "The invariants": invariants_section,
+    "Reading a counterexample": lambda: READING,
+    "Results": results_section,
+    "Assumptions": assumptions_section,
+}
+"""Sections by title."""
+
+
+def page() -> str:
+    """The whole page."""
+    return HEAD + "".join(f"\n## {title}\n\n{make().rstrip()}\n" for title, make in SECTIONS.items())
+
+
+def _obligations(owed: Obligation) -> str:
+    claims = [f"`{proof}`: {claim}" for proof, claim in owed.claims]
+    return "; ".join([*claims, f"integrator: {owed.integrator}"] if owed.integrator else claims)
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    return f"{row['name']} ({row['size']})"
+
+
+def kept(name: str) -> dict[str, Any]:
+    """A file of the results that are kept beside the page."""
+    return json.loads((KEPT / name).read_text(encoding="utf-8"))
+
+
+def _method(row: Mapping[str, Any]) -> str:
+    if row["method"] == "bounded":
+        return f"first {row['depth']} cycles"
+    return f"induction, k = {row['depth']}" if row["method"] == "induction" else row["method"]
+
+
+def _covers(covers: Mapping[str, int | None]) -> str:
+    reached = [cycles for cycles in covers.values() if cycles is not None]
+    return f"{len(reached)} of {len(covers)}" + (f", {max(reached)}" if reached else "")

@@ -1,0 +1,132 @@
+"""Published results on the validation page, from the files of ``t3 reproduce`` and its sensitivity sweep."""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from docs.pages.markdown import paragraph, table
+
+_HOW = """\
+They take long to simulate, so they are not measured again with this page. After
+`t3 reproduce -o docs/results/reproduction`, `python -m docs.pages validation` puts every published number beside ours,
+with its band and verdict, the causes of what is outside, and links to the charts.
+"""
+_VERDICTS = {"inside": "yes", "outside": "**no**"}
+
+
+def reproduced_section(folder: Path | None, sensitivity: Path | None, page_folder: Path) -> str:
+    """The text; without ``folder`` it says how to get one. Links are relative to ``page_folder``.
+
+    Raises ValueError if a file is missing or is not what it should be.
+    """
+    if folder is None:
+        return _HOW
+    record = _load(folder / "reproduce.json", ("figures", "runs", "failures"))
+    figures = [figure for figure in record["figures"] if figure["measured"] is not None]
+    parts = [
+        paragraph(_provenance(record)).removesuffix("\n"),
+        table(("result", "published:", "ours:", "band:", "inside"), map(_figure_row, figures)),
+        _misses(figures),
+        _mirror_table(record["runs"]),
+        _charts(folder, page_folder),
+    ]
+    if sensitivity is not None:
+        parts.append(_sensitivity(_load(sensitivity, ("variants", "failures"))["variants"]))
+    return "\n".join(part for part in parts if part)
+
+
+def _provenance(record: Mapping[str, Any]) -> str:
+    settings = "".join(f", `{key}={value}`" for key, value in record["settings"].items())
+    return (
+        f"From `t3 reproduce` of OpenT3 {record['opent3']} on machine `{record['machine']}`{settings} with "
+        f"{record['hardware']} hardware: {len(record['runs'])} runs, {len(record['failures'])} accounting identities "
+        "that do not hold."
+    )
+
+
+def _load(path: Path, keys: Sequence[str]) -> dict[str, Any]:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read ({error.strerror}): give a folder of t3 reproduce -o") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON ({error})") from error
+    missing = [key for key in keys if not isinstance(record, dict) or key not in record]
+    if missing:
+        raise ValueError(f"{path} has no {', '.join(missing)}: it is not of t3 reproduce")
+    return record
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is None:
+        return ""
+    return f"{value:.2f}x" if unit == "x" else f"{value:.1f} %"
+
+
+def _figure_row(figure: Mapping[str, Any]) -> tuple[str, ...]:
+    low, high = (_number(figure[end], figure["unit"]) for end in ("low", "high"))
+    band = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else ""
+    return (
+        figure["title"],
+        _number(figure["published"], figure["unit"]),
+        _number(figure["measured"], figure["unit"]),
+        band,
+        _VERDICTS.get(figure["verdict"], figure["verdict"]),
+    )
+
+
+def _misses(figures: Sequence[Mapping[str, Any]]) -> str:
+    """Why some are outside, or cannot be counted."""
+    noted = [figure for figure in figures if figure["verdict"] in ("outside", "unreconciled")]
+    if not noted:
+        return "All are inside their bands.\n"
+    lines = [f"- {figure['title']}: {figure['note'] or 'cause not known'}" for figure in noted]
+    return "Outside, or not to be counted:\n\n" + "\n".join(lines) + "\n"
+
+
+def _mirror_table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Sublayers that were simulated both as a whole ring and as one mirrored GPU."""
+    totals: dict[tuple[str, ...], dict[bool, float]] = {}
+    for run in (run for run in runs if run["variant"] == "base"):
+        result = run["result"]
+        if result["policy"].startswith("ideal"):  # computed from the others
+            continue
+        work = result["workload"]
+        name = f"{work['model']} {work['sublayer']} TP {work['tp']}"
+        totals.setdefault((name, result["policy"]), {})[result["mirror"]] = result["time_ns"]["total"]
+    rows = [
+        (*names, f"{both[False] / 1e3:,.1f}", f"{both[True] / 1e3:,.1f}", f"{both[True] / both[False] - 1:+.2%}")
+        for names, both in totals.items()
+        if len(both) == 2
+    ]
+    if not rows:
+        return ""
+    heads = ("sublayer", "policy", "ring, us:", "mirror, us:", "difference:")
+    return "One mirrored GPU against the whole ring:\n\n" + table(heads, rows)
+
+
+def _charts(folder: Path, page_folder: Path) -> str:
+    """Links to the charts of the folder."""
+    charts = sorted(folder.glob("*.png"))
+    links = (f"[{chart.stem}]({os.path.relpath(chart, page_folder)})" for chart in charts)
+    return f"Charts: {', '.join(links)}.\n" if charts else ""
+
+
+def _sensitivity(variants: Sequence[Mapping[str, Any]]) -> str:
+    """How each assumption moves the geometric means; the first variant is what the others are held against."""
+    policies = list(variants[0]["geomeans"]["speedups"])
+    rows = []
+    for variant in variants:
+        means = variant["geomeans"]
+        values = {policy: f"{means['speedups'][policy]:.3f}x" for policy in policies}
+        if means["gemm_reads"] is not None:
+            values |= {"gemm_reads": f"{means['gemm_reads']:.2f}x", "data_movement": f"{means['data_movement']:.2f}"}
+        cells = (f"{value} ({variant['changes'].get(name, 0):+.1f} %)" for name, value in values.items())
+        rows.append((variant["name"], variant["why"], *cells))
+    heads = ["assumption", "why", *(f"{policy}:" for policy in policies), "GEMM reads fewer:", "data moved:"]
+    return (
+        "What each assumption moves: geometric means of the speedups, and of t3-mca's traffic against `sequential`, "
+        "with the change against the first row.\n\n" + table(heads[: len(rows[0])], rows)
+    )

@@ -1,0 +1,153 @@
+/* Driver of the T3 unit: maps an output buffer, arms it, waits for it.
+ *
+ * The order of calls is that of one producer GEMM with a ring reduce-scatter:
+ *   t3_open, t3_map_output, then per chunk t3_remote_map, t3_dma_map or t3_local_map, t3_arm, (run the GEMM), t3_wait.
+ * The tracked buffer must hold +0 before t3_arm, and no peer may send an update before it has returned.
+ *
+ * Needs C99 and nothing else; no global state. Every function that returns int returns 0, or an error below 0.
+ */
+#ifndef T3_H
+#define T3_H
+
+#include <stdint.h>
+
+#include "t3_registers.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define T3_WAVEFRONTS 16 /* of a workgroup, at most */
+#define T3_NO_LIMIT 127  /* as a threshold of the arbiter */
+
+enum t3_error {
+    T3_OK = 0,
+    T3_EBUS = -1,      /* the bus gave an error response: the unit refused the access */
+    T3_ENODEV = -2,    /* no T3 unit, or one of another major version, at this address */
+    T3_EINVAL = -3,    /* an argument that no hardware could hold */
+    T3_ERANGE = -4,    /* more than this configuration has: ranges, contexts, descriptors, blocks, counter widths; or
+                        * tiles of another shape than those of the output that was mapped last */
+    T3_ETIMEDOUT = -5, /* it did not happen within the polls allowed; t3_stuck may say why */
+    T3_EFAULT = -6     /* counts do not fit, or a stored bit is lost, in some job since the last t3_disarm */
+};
+
+/* How to reach the registers: 64-bit accesses at byte addresses of the unit. Both return 0, or not 0 after an error
+ * response. A memory-mapped unit reads and writes `volatile uint64_t`. */
+struct t3_bus {
+    int (*read)(void *user, uint32_t address, uint64_t *value);
+    int (*write)(void *user, uint32_t address, uint64_t value);
+    void *user;
+};
+
+/* One unit. Fields are the driver's own, but may be read. */
+struct t3_device {
+    struct t3_bus bus;
+    uint64_t capability;
+    uint64_t capability_tracker;
+    uint16_t profile[T3_PROFILE_COUNT]; /* as written; it outlives a disarm */
+    int profile_known;
+};
+
+/* An output matrix of `rows` x `columns_bytes`, row after row at `pitch_bytes`, made of workgroup tiles of `tile_rows`
+ * x `tile_bytes`, each stored by wavefronts of `wavefront_rows` rows. Every address, the pitch and the tile width are
+ * multiples of 32 bytes. The unit has one geometry: outputs of jobs that run at the same time must have tiles and
+ * edges of the same shape, and t3_arm refuses a job whose shape is no longer the unit's. */
+struct t3_output {
+    uint64_t base;
+    uint32_t rows, columns_bytes, pitch_bytes;
+    uint32_t tile_rows, tile_bytes, wavefront_rows;
+    unsigned range;   /* register set that describes it */
+    unsigned context; /* owner */
+    unsigned epoch;   /* its use: not that of the use before */
+    unsigned op;      /* T3_OP_*: what a store into it becomes */
+    unsigned dtype;   /* T3_DTYPE_* */
+};
+
+/* Workgroup tiles [row0, row1) x [col0, col1) of the output. */
+struct t3_chunk {
+    uint32_t row0, row1, col0, col1;
+};
+
+/* One job: an output and the descriptors that are mapped for it, from `first` on. */
+struct t3_job {
+    struct t3_device *device;
+    struct t3_output output;
+    unsigned first, count;
+};
+
+/* Arbitration of the two streams of a memory channel. Thresholds: DRAM queue entries from which communication waits. */
+struct t3_arbiter {
+    int compute_first;      /* T3-MCA; 0: round-robin, and nothing below matters */
+    unsigned fixed;         /* one threshold for ever; 0: the unit chooses one of those below, once per arm */
+    unsigned thresholds[4]; /* for a data-bus use of the first stage under 25 %, 50 %, 75 %, and above */
+    unsigned starvation;    /* cycles that communication waits at most */
+    unsigned burst;         /* lines that it then may send */
+};
+
+/* The block that the watchdog found waiting, in tiles of wavefronts. */
+struct t3_stuck_block {
+    unsigned descriptor, block, context, expected, seen;
+};
+
+/* Finds the unit, and waits until its tables are initialised, at most `polls` reads of STATUS. */
+int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long polls);
+
+/* Describes the output to the unit and begins a job with descriptors from `first` on. */
+int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first);
+
+/* Stores to the chunk leave for GPU `peer`, whose output buffer starts at `peer_base`, as updates. */
+int t3_remote_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base);
+
+/* Stores to the chunk stay. A block of 2**row_shift x 2**col_shift tiles is sent to `peer` as updates as soon as each
+ * of its lines got `addends` updates. */
+int t3_dma_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, uint64_t peer_base, unsigned addends,
+               unsigned row_shift, unsigned col_shift);
+
+/* The chunk ends here: it is done when each of its lines got `addends` updates. */
+int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned addends);
+
+/* Starts to count and to fire. Returns when every chunk that fits the unit's window (and the quota) is live: from then
+ * on stores to them are counted, and the peer may be notified that this GPU is armed. T3_ETIMEDOUT, after at most `polls`
+ * looks: the job is armed, but waits for chunks that jobs of other contexts hold. */
+int t3_arm(const struct t3_job *job, unsigned long polls);
+
+/* Waits until every tracked chunk is counted and every command done, at most `polls` times. */
+int t3_wait(const struct t3_job *job, unsigned long polls);
+
+/* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, and its commands done.
+ * Accesses that still wait before the memory are performed. The next job of the context needs another epoch, and, if
+ * updates are counted when performed, must not start before these are. */
+int t3_abort(const struct t3_job *job, unsigned long polls);
+
+/* No new chunk and no new command of any job, until t3_resume; waits until commands are done. Nothing is lost. */
+int t3_quiesce(const struct t3_device *device, unsigned long polls);
+int t3_resume(const struct t3_device *device);
+
+/* Clears all tables of the unit, drops what waits in its queues, and waits until the tables are written. No access may
+ * be under way. What was mapped stays. */
+int t3_disarm(const struct t3_device *device, unsigned long polls);
+
+/* Quotas of one context, for as long as no job of it runs: ways of a set, live chunks, commands (255: no limit). */
+int t3_set_quota(const struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits);
+
+/* The arbiters of all channels. */
+int t3_set_arbiter(const struct t3_device *device, const struct t3_arbiter *arbiter);
+
+/* Interrupts, as T3_IRQ_STATUS_*_MASK: which may raise the unit's; which there were, and clears those. */
+int t3_enable_interrupts(const struct t3_device *device, uint64_t which);
+int t3_take_interrupts(const struct t3_device *device, uint64_t *which);
+
+/* T3_LOCK_*_MASK: until the next reset. */
+int t3_lock(const struct t3_device *device, uint64_t which);
+
+/* Looks for a stuck block after `cycles` without progress (0: never), and what it found: 1 with *block, else 0. */
+int t3_set_watchdog(const struct t3_device *device, uint32_t cycles);
+int t3_stuck(const struct t3_device *device, struct t3_stuck_block *block);
+
+/* A sentence about an error. */
+const char *t3_strerror(int error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,1 @@
+"""Register file and host bus."""

@@ -1,0 +1,209 @@
+"""What the registers hold and show: values that were written, status of other parts, events that software clears."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Mux, Signal, Value
+from amaranth.lib import data
+from t3hdl.config import T3Config, preset
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Violation
+from t3hdl.registers.registers import ControlRegisters
+
+from ...prover.harness import Harness
+from ...prover.proof import Proof
+
+_STORED = {
+    regs.ARBITER: regs.Arbiter, regs.THRESHOLDS: regs.Thresholds, regs.WATCHDOG: 32,
+    regs.IRQ_ENABLE: regs.Interrupts.size, regs.LOCK: regs.Lock, regs.QUOTA: regs.Quota, regs.QUOTA + 8: regs.Quota,
+}  # fmt: skip
+"""Registers that software writes and reads back, and their layout or width; of the quotas those of two contexts."""
+_SHOWN = {
+    regs.PEAK_ENTRIES: "peak_entries", regs.OVERFLOWED: "overflowed", regs.STUCK: "stuck", regs.UPDATES: "updates",
+    regs.DEBUG_DATA: "debug_data", regs.TILES: "tiles", regs.TRIGGERS: "triggers", regs.PEAK_READY: "peak_ready",
+    regs.COMMAND_STALL: "command_stall", regs.DONE_MASK: "done_mask", regs.POISONED: "poisoned",
+}  # fmt: skip
+"""Registers that show an input."""
+_VIOLATIONS_MAX = (1 << 32) - 1
+
+
+class _Bus:
+    """The last request on the bus, in the cycle of its answer."""
+
+    def __init__(self, harness: Harness, registers: ControlRegisters) -> None:
+        taken = registers.bus_valid & registers.bus_ready
+        self._address = harness.past(registers.bus_address)
+        self.data = harness.past(registers.bus_data)
+        good = registers.response_valid & ~registers.response_error
+        self.writes, self.reads = Signal(name="good_write"), Signal(name="good_read")
+        harness.m.d.comb += [
+            self.writes.eq(good & harness.past(taken & registers.bus_write)),
+            self.reads.eq(good & harness.past(taken & ~registers.bus_write)),
+        ]
+
+    def writes_to(self, address: int) -> Value:
+        """Whether it was a good write there."""
+        return self.writes & (self._address == address)
+
+    def reads_from(self, address: int) -> Value:
+        """Whether it was a good read there."""
+        return self.reads & (self._address == address)
+
+
+def _reads(config: T3Config) -> Harness:
+    """The model of a stored register is what the last good write left; of the others, the input a cycle ago."""
+    registers = ControlRegisters(config=config)
+    harness = Harness(registers)
+    bus, answer = _Bus(harness, registers), registers.response_data
+    expected: dict[int, Any] = {}
+    for address, layout in list(_STORED.items())[: len(_STORED) - 2 + config.contexts]:
+        width = layout if isinstance(layout, int) else layout.size
+        reset = regs.RESET.get(min(address, regs.QUOTA), 0)
+        stored, kept = Signal(width, name=f"stored_{address:x}"), Signal(width, init=_word(layout, reset))
+        new = bus.data | (kept if address == regs.LOCK else 0)
+        harness.m.d.comb += stored.eq(Mux(bus.writes_to(address), new, kept))
+        harness.m.d.sync += kept.eq(stored)
+        expected[address] = kept  # no write is answered in the cycle before that of a read's answer
+    expected |= {address: harness.past(getattr(registers, name)) for address, name in _SHOWN.items()}
+    expected |= {regs.CONTEXT + 8 * c: harness.past(each) for c, each in enumerate(registers.context)}
+    for address, value in expected.items():
+        harness.claim(f"{address:#06x} reads as it is", ~bus.reads_from(address) | (answer == Value.cast(value)))
+    first = Signal(regs.ViolationRecord, name="first_violation")
+    harness.m.d.comb += first.eq(harness.inside[r"events\.first"])
+    (locked,) = (register for path, register in harness.inside.registers.items() if path.startswith("locked_write"))
+    own = {"violation": first.valid, "locked_write": locked}
+    for layout, address in ((regs.Status, regs.STATUS), (regs.Errors, regs.ERRORS)):
+        for name, field in layout:
+            bits = answer[field.offset : field.offset + field.width]
+            shown = bits == harness.past(own[name] if name in own else getattr(registers, name))
+            harness.claim(f"{address:#06x} shows {name}", ~bus.reads_from(address) | shown)
+    quiet = registers.response_error | harness.past(registers.bus_write)
+    harness.claim("no data beside an error or a write", ~registers.response_valid | ~quiet | (answer == 0))
+    harness.cover("a quota that was written is read", bus.reads_from(regs.QUOTA) & (answer == 0x55))
+    harness.cover("a lock is read", bus.reads_from(regs.LOCK) & (answer == 1))
+    return harness
+
+
+def _word(layout: Any, fields: Any) -> int:
+    """The register with these fields."""
+    if isinstance(layout, data.Layout) and fields:
+        word: Any = layout.const(fields)
+        return int(Const.cast(word).value)
+    return 0
+
+
+def _interrupts(config: T3Config) -> Harness:
+    """One bit of each sticky register is chosen: what sets it, what clears it, what leaves it."""
+    registers = ControlRegisters(config=config)
+    harness = Harness(registers)
+    bus = _Bus(harness, registers)
+    events = _events(harness, registers)
+    status, flags = harness.inside[r"events\.irq"], harness.inside[r"events\.flags"]
+    for name, field in regs.Interrupts:
+        _sticky(harness, name, status[field.offset], events.get(name), bus, (regs.IRQ_STATUS, field.offset))
+    for bit in range(len(registers.nmc_flags)):
+        _sticky(harness, f"NMC flag {bit}", flags[bit], registers.nmc_flags[bit], bus, (regs.NMC_FLAGS, bit))
+    locked = status[regs.Interrupts["locked_write"].offset]
+    harness.claim(
+        "locked_write rises beside an error alone",
+        ~locked | harness.past(locked) | (registers.response_valid & registers.response_error),
+    )
+    enabled, kept = Signal(regs.Interrupts.size), Signal(regs.Interrupts.size)
+    harness.m.d.comb += enabled.eq(Mux(bus.writes_to(regs.IRQ_ENABLE), bus.data, kept))
+    harness.m.d.sync += kept.eq(enabled)
+    harness.claim("IRQ_ENABLE is what was written", harness.inside["irq_enable"] == enabled)
+    harness.claim("the interrupt is an enabled bit", registers.interrupt == (status & enabled).any())
+    harness.cover("an interrupt", registers.interrupt)
+    return harness
+
+
+def _events(harness: Harness, registers: ControlRegisters) -> dict[str, Value]:
+    """What sets the bits of IRQ_STATUS in this cycle, by docs/hardware/registers.md."""
+
+    def rises(level: Value) -> Value:
+        return level & ~harness.past(level)
+
+    errors = (registers.unmatched, registers.over_count, registers.over_total)
+    return {
+        "complete": Cat(rises(context.complete) for context in registers.context).any(),
+        "watchdog": rises(registers.stuck.valid),
+        "corrected": rises(registers.corrected),
+        "uncorrectable": rises(registers.uncorrectable),
+        "error": Cat(rises(each) for each in errors).any(),
+        "violation": registers.violations != 0,
+        "aborted": ~registers.abort_busy & harness.past(registers.abort_busy),
+    }
+
+
+def _sticky(harness: Harness, name: str, bit: Value, event: Value | None, bus: _Bus, place: tuple[int, int]) -> None:
+    """``bit`` is 1 after an event, else 0 after it was cleared, else as before. ``place`` : its address and number."""
+    address, number = place
+    cleared = bus.writes_to(address) & bus.data[number]
+    if event is None:
+        harness.claim(f"{name} stays until it is cleared", ~harness.past(bit) | cleared | bit)
+        return
+    happened = harness.past(event)
+    harness.claim(f"{name}: an event wins", ~happened | bit)
+    harness.claim(f"{name}: without one, cleared or as before", happened | (bit == (harness.past(bit) & ~cleared)))
+    if name == "error":
+        harness.cover("an event in the cycle in which its bit is cleared", happened & cleared & harness.past(bit))
+
+
+def _violations(config: T3Config) -> Harness:
+    """The count of refused writes, and the first of them."""
+    registers = ControlRegisters(config=config)
+    harness = Harness(registers)
+    bus = _Bus(harness, registers)
+    control = Signal(regs.Control)
+    harness.m.d.comb += control.eq(bus.data)
+    disarmed = bus.writes_to(regs.CONTROL) & control.disarm
+    count, first = harness.inside[r"events\.count"], Signal(regs.ViolationRecord)
+    harness.m.d.comb += first.eq(harness.inside[r"events\.first"])
+    total = harness.past(count) + harness.past(registers.violations)
+    harness.claim(
+        "VIOLATIONS counts refused writes and stays at its maximum",
+        disarmed | (count == Mux(total > _VIOLATIONS_MAX, _VIOLATIONS_MAX, total)),
+    )
+    harness.claim("a disarm forgets them", ~disarmed | ((count == 0) & ~first.as_value().any()))
+    was, came = harness.past(first.valid), harness.past(registers.violations != 0)
+    harness.claim("there is a first one after the first one", disarmed | (first.valid == (was | came)))
+    same = Cat(first[name] == harness.past(first[name]) for name, _ in Violation).all()
+    new = Cat(first[name] == harness.past(registers.violation[name]) for name, _ in Violation).all()
+    harness.claim("the first one stays", disarmed | ~was | same)
+    harness.claim("the first one is what was refused", disarmed | was | ~came | new)
+    harness.cover("a second violation", (count == 3) & first.valid & harness.past(came))
+    harness.cover("a disarm with a violation", disarmed & came)
+    return harness
+
+
+_SIZES = {"small": preset("small"), "one context": preset("small", contexts=1, ranges=1)}
+
+PROOFS = (
+    Proof(
+        name="registers.reads",
+        invariants=(8,),
+        says="What was written is read back, and what other parts show is read as it is.",
+        harness=_reads,
+        sizes=_SIZES,
+        depth=8,
+    ),
+    Proof(
+        name="registers.interrupts",
+        invariants=(8,),
+        says="An event sets its bit, also in the cycle in which software clears it; nothing else sets or clears one.",
+        harness=_interrupts,
+        sizes=_SIZES,
+        method="induction",
+        depth=2,
+        cover_depth=8,
+    ),
+    Proof(
+        name="registers.violations",
+        invariants=(4, 8),
+        says="Refused writes are counted up to the maximum, and the first of them is kept until a disarm.",
+        harness=_violations,
+        sizes=_SIZES,
+        method="induction",
+        depth=2,
+        cover_depth=8,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Slice: arbiter, requests, tokens, occupancy monitor."""

@@ -1,0 +1,260 @@
+"""Invariant 6: how the two streams of a memory slice take turns, and how long each waits."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.lib import data
+from t3hdl.common.broadcast import control_written
+from t3hdl.config import NO_LIMIT, T3Config, preset
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import NEVER, TIME_BITS
+from t3hdl.slice.arbiter import ArbiterSettings, Sources, wait_limit_of
+from t3hdl.slice.slice import MemorySlice
+
+from ...prover.harness import Harness
+from ...prover.proof import Proof
+
+_WAIT_BITS = 20
+"""Width of counters of cycles: more than the largest bound needs."""
+_STREAMS = ("compute", "comm")
+
+
+@dataclass(frozen=True)
+class _View:
+    """What an observer sees: who could go and who goes; ``settings`` are as last written, ``wait_limit`` follows."""
+
+    harness: Harness
+    settings: data.View
+    wait_limit: Value
+    disarm: Value
+    restart: Value
+    offers: data.View
+    grant: data.View
+    free: Value
+
+    def candidate(self, stream: str) -> Value:
+        """The stream has an eligible head."""
+        return self.offers[f"{stream}_read"] | self.offers[f"{stream}_write"]
+
+    def granted(self, stream: str) -> Value:
+        """A head of the stream goes."""
+        return self.grant[f"{stream}_read"] | self.grant[f"{stream}_write"]
+
+    def count(self, name: str, step: Any, start_again: Any, width: int = _WAIT_BITS) -> Signal:
+        """A counter that is 0 in the cycle after ``start_again``, a disarm, or a write of the settings."""
+        counter = Signal(width, name=name)
+        self.harness.m.d.sync += counter.eq(Mux(start_again | self.restart, 0, counter + step))
+        return counter
+
+
+def _observe(config: T3Config) -> _View:
+    part = MemorySlice(config=config)
+    harness = Harness(part)
+    m, write = harness.m, part.config
+    settings = Signal(regs.Arbiter, init=regs.RESET[regs.ARBITER])
+    set_now = part.config_valid & (write.address == regs.ARBITER)
+    control = data.View(regs.Control, write.data[: regs.Control.size])
+    disarm = control_written(part.config_valid, write) & control.disarm
+    with m.If(set_now):
+        m.d.sync += settings.eq(write.data)
+    used, wait_limit = data.View(ArbiterSettings, harness.inside["settings"]), wait_limit_of(settings.starvation)
+    same = Cat(used[name] == settings[name] for name in ("mca", "fixed", "threshold", "burst")).all()
+    harness.claim("the settings are those last written", same & (used.wait_limit == wait_limit))
+    offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))
+    return _View(
+        harness=harness, settings=settings, wait_limit=used.wait_limit, disarm=disarm, restart=set_now | disarm,
+        offers=offers, grant=grant, free=~part.dram.valid | part.dram.ready,
+    )  # fmt: skip
+
+
+def _since(view: _View) -> Value:
+    """When the wait of communication began, by the slice's deadline."""
+    return (view.harness.inside["arbiter.deadline"] - view.wait_limit)[:TIME_BITS]
+
+
+def _limits(config: T3Config) -> Harness:
+    """The model is a stopwatch, and an allowance for the lines that may follow when it has run out."""
+    view = _observe(config)
+    harness, settings, part = view.harness, view.settings, view.harness.dut
+    m, inside = harness.m, harness.inside
+    compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
+    running, waited_enough, last, allowance = Signal(), Signal(), Signal(TIME_BITS), Signal(8)
+    with m.If(view.restart | ~settings.mca | goes):
+        m.d.sync += [running.eq(0), waited_enough.eq(0)]
+    with m.Elif(running):
+        m.d.sync += waited_enough.eq(waited_enough | (part.now >= last))
+    with m.Elif(comm):
+        m.d.sync += [running.eq(1), waited_enough.eq(settings.starvation <= 1)]
+        m.d.sync += last.eq(part.now + Mux(settings.starvation == 0, 0, settings.starvation - 1))
+    with m.If(view.disarm | ~settings.mca | ~comm):
+        m.d.sync += allowance.eq(0)
+    with m.Elif(goes & (allowance != 0)):
+        m.d.sync += allowance.eq(allowance - 1)
+    with m.Elif(goes & waited_enough & (settings.burst != 0)):
+        m.d.sync += allowance.eq(settings.burst - 1)
+
+    limit = Mux(settings.fixed, settings.threshold, part.threshold)
+    below = (limit == NO_LIMIT) | (part.occupancy + part.dram.valid < limit)
+    due = waited_enough | (allowance != 0)
+    harness.claim(
+        "communication passes compute or its limit only after the starvation limit, and by the burst that follows",
+        ~(settings.mca & goes) | due | (below & ~compute),
+    )
+    harness.claim("it does go then", ~(settings.mca & view.free & comm & due) | goes)
+    harness.claim("it goes below its limit when compute has nothing", ~(view.free & comm & ~compute & below) | goes)
+    harness.claim("compute goes else", ~(settings.mca & view.free & compute & ~(comm & due)) | view.granted("compute"))
+    harness.claim(
+        "round-robin leaves no turn out", settings.mca | ~view.free | ~(comm | compute) | view.grant.as_value().any()
+    )
+    harness.claim(
+        "only an eligible head goes, and when there is room",
+        ~view.grant.as_value().any() | (view.free & ((view.grant.as_value() & ~view.offers.as_value()) == 0)),
+    )
+    harness.claim("one head at a time", (view.grant.as_value() & (view.grant.as_value() - 1)) == 0)
+    # What makes it inductive.
+    harness.claim("the stopwatch is the slice's", running == inside["arbiter.waiting"])
+    harness.claim("the time is the slice's", ~running | (last == inside["arbiter.deadline"]))
+    harness.claim("its end is the slice's", waited_enough == inside["arbiter.overdue"])
+    harness.claim("only a wait ends", ~waited_enough | running)
+    harness.claim("the allowance is the slice's", allowance == inside["arbiter.burst"])
+    passes = settings.mca & goes & compute
+    harness.cover("communication passes compute without a wait to speak of", passes & (settings.starvation == 0))
+    harness.cover("it passes compute for the second time in a burst", passes & harness.past(goes) & (allowance == 1))
+    held = settings.mca & view.free & comm & ~compute & ~goes
+    harness.cover("a threshold of 1 holds communication back", held & (limit == 1))
+    harness.cover("the largest threshold holds nothing back", goes & settings.mca & (part.occupancy == 127) & ~due)
+    return harness
+
+
+def _memory_accepts(view: _View) -> tuple[Value, Signal]:
+    """R, any number of cycles within which the memory accepts, and for how many it has not done so."""
+    harness, dram = view.harness, view.harness.dut.dram
+    within = harness.chosen("memory_accepts_within", 8)
+    stalled = Signal(_WAIT_BITS)
+    harness.m.d.sync += stalled.eq(Mux(dram.valid & ~dram.ready & ~view.disarm, stalled + 1, 0))
+    harness.assume("the memory accepts within R cycles", stalled < within)
+    return within, stalled
+
+
+def _comm_waits(config: T3Config) -> Harness:
+    """R is chosen; stopwatches count how long communication, and each of its heads, has been eligible in vain."""
+    view = _observe(config)
+    harness, settings, now = view.harness, view.settings, view.harness.dut.now
+    inside, (within, stalled) = harness.inside, _memory_accepts(view)
+    harness.assume("now counts every cycle", harness.first | (now == harness.past(now) + 1))
+    longest = Mux(settings.starvation == 0, 1, settings.starvation)
+    bound = longest + within - 1  # cycles before the one in which it goes
+    goes = view.granted("comm")
+    waited = view.count("comm_waited", 1, goes | ~view.candidate("comm") | ~settings.mca)
+    harness.claim("communication goes at most S + R cycles after it could", waited <= bound)
+    harness.cover(
+        "it waits that long", settings.mca & goes & (waited == bound) & (within == 3) & (settings.starvation == 2)
+    )
+    for kind, other in (("read", "write"), ("write", "read")):
+        mine, others = view.grant[f"comm_{kind}"], view.grant[f"comm_{other}"]
+        over = mine | ~view.offers[f"comm_{kind}"] | ~settings.mca
+        own = view.count(f"comm_{kind}_waited", 1, over)
+        passed = view.count(f"comm_{other}_first", others, over, width=2)
+        harness.claim(f"a {kind} goes at most twice that after it could", own <= 2 * bound + 1)
+        harness.claim(f"a {kind} lets one {other} pass at most", passed <= 1)
+        harness.claim(
+            f"a {kind} waits for a {other} and then for itself", own <= waited + Mux(passed != 0, bound + 1, 0)
+        )
+        last = inside["arbiter.comm_last_kind"] == (other == "write")
+        harness.claim(f"a {kind} that let one {other} pass is next", (passed == 0) | last)
+        harness.cover(f"a {kind} lets one {other} pass", mine & (passed == 1))
+    # What makes it inductive.
+    running, since = inside["arbiter.waiting"], _since(view)
+    harness.claim("the stopwatch began at least as early", (waited == 0) | (running & (now - since >= waited)))
+    harness.claim("it did not begin in the future", ~running | (since < now))
+    over = inside["arbiter.overdue"]
+    harness.claim("a wait of S cycles is over", ~running | over | ((now - since)[:TIME_BITS] <= view.wait_limit))
+    harness.claim("only the memory holds it back then", (waited < longest) | (stalled >= waited - longest))
+    return harness
+
+
+def _compute_waits(config: T3Config) -> Harness:
+    """R is chosen; what passes compute while it could go is counted. S must be at least R."""
+    view = _observe(config)
+    harness, settings, now = view.harness, view.settings, view.harness.dut.now
+    inside, (within, stalled) = harness.inside, _memory_accepts(view)
+    harness.assume("now counts every cycle", harness.first | (now == harness.past(now) + 1))
+    longest = (1 << len(settings.starvation)) - 1
+    harness.assume("now is far from its end", now <= NEVER - longest)  # else a deadline would be of the past
+    burst = Signal(8, init=regs.RESET[regs.ARBITER]["burst"])  # the largest one that was ever set
+    with harness.m.If(settings.burst > burst):
+        harness.m.d.sync += burst.eq(settings.burst)
+    at_most = Mux(settings.mca, Mux(burst == 0, 1, burst), 1)
+    patient = ~settings.mca | (settings.starvation >= within)
+    goes, comm_goes = view.granted("compute"), view.granted("comm")
+    passed = view.count("comm_passed", comm_goes, goes | ~view.candidate("compute") | ~patient)
+    harness.claim("compute lets the lines of one burst pass at most", passed <= at_most)
+    harness.cover("two lines of a burst pass compute", settings.mca & goes & (passed == 2) & (within == 2))
+    reverse = view.count("compute_passed", goes, comm_goes | ~view.candidate("comm") | settings.mca, width=2)
+    harness.claim("communication lets one line of compute pass at most in round-robin", reverse <= 1)
+    harness.cover("one line of compute passes communication", ~settings.mca & comm_goes & (reverse == 1))
+    for kind, other in (("read", "write"), ("write", "read")):
+        over = view.grant[f"compute_{kind}"] | ~view.offers[f"compute_{kind}"]
+        first = view.count(f"compute_{other}_first", view.grant[f"compute_{other}"], over, width=2)
+        harness.claim(f"a {kind} lets one {other} of its stream pass at most", first <= 1)
+        last = inside["arbiter.compute_last_kind"] == (other == "write")
+        harness.claim(f"a {kind} that let one {other} pass is next", (first == 0) | last)
+    # What makes it inductive.
+    left, running, over = inside["arbiter.burst"], inside["arbiter.waiting"], inside["arbiter.overdue"]
+    deadline, wait_limit = inside["arbiter.deadline"], view.wait_limit  # the wait began at deadline - patience
+    begun, mca = passed != 0, settings.mca
+    harness.claim("a burst is no longer than it was set", left <= Mux(burst == 0, 0, burst - 1))
+    harness.claim("what has passed and what may pass are one burst", ~begun | ~mca | (passed + left <= at_most))
+    harness.claim("only the memory has held compute back since", ~begun | ~mca | view.harness.dut.dram.valid)
+    short = now + wait_limit <= deadline + stalled
+    harness.claim("that is too short for the limit", ~(begun & mca & running) | short)
+    harness.claim("the stopwatch did not begin in the future", ~running | (deadline < now + wait_limit))
+    harness.claim("what is over took S cycles", ~over | (running & (now > deadline)))
+    of_comm = inside["arbiter.last_stream"]
+    harness.claim("after a line of communication it is compute's turn", ~begun | mca | of_comm)
+    harness.claim("after a line of compute it is communication's turn", (reverse == 0) | ~of_comm)
+    return harness
+
+
+_SIZES = {
+    "1 range": preset("small", ranges=1, token_queue=2),
+    "2 ranges, performed": preset("small", count_on="performed"),
+}
+
+PROOFS = (
+    Proof(
+        name="slice.keeps-to-limit",
+        invariants=(6,),
+        says="Communication passes compute, or its threshold, only when it has waited for the starvation limit, and by "
+        "the burst that follows; else compute goes first. No turn is left out.",
+        harness=_limits,
+        sizes=_SIZES,
+        method="induction",
+        depth=1,
+        cover_depth=10,
+    ),
+    Proof(
+        name="slice.serves-communication",
+        invariants=(6,),
+        says="If the memory accepts within R cycles, eligible communication goes at most S + R cycles later (S: the "
+        "starvation limit, at least 1), and each of its two heads at most 2 x (S + R) later; any S and R.",
+        harness=_comm_waits,
+        sizes=_SIZES,
+        method="induction",
+        depth=1,
+        cover_depth=14,
+    ),
+    Proof(
+        name="slice.serves-compute",
+        invariants=(6,),
+        says="In round-robin mode each stream lets one line of the other pass at most. In T3-MCA mode compute lets the "
+        "lines of one burst pass at most (at least 1), if the starvation limit is R cycles or longer; with a shorter "
+        "one communication may pass whenever the memory accepts.",
+        harness=_compute_waits,
+        sizes=_SIZES,
+        method="induction",
+        depth=1,
+        cover_depth=14,
+    ),
+)

@@ -1,0 +1,110 @@
+"""The occupancy monitor chooses, once per arm, the threshold of the use that it measured."""
+
+from typing import Any
+
+from amaranth.hdl import Mux, Signal, Value
+from amaranth.lib import data
+from t3hdl.common.broadcast import control_written
+from t3hdl.config import NO_LIMIT, T3Config, preset
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import TIME_BITS
+from t3hdl.slice.arbiter import MonitorState, OccupancyMonitor
+
+from ...prover.harness import Harness
+from ...prover.proof import Proof
+
+_SETTLES = 4
+"""Cycles from the end of the first stage to the first slice's count, less one."""
+
+
+def _chooses(config: T3Config) -> Harness:
+    """The model knows when the first stage began and ended; it accumulates the counts in turn, and then divides."""
+    part = OccupancyMonitor(config=config)
+    harness = Harness(part)
+    m, slices = harness.m, config.slices
+    write, control = part.config, data.View(regs.Control, part.config.data[: regs.Control.size])
+    action = control_written(part.config_valid, write)
+    thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
+    with m.If(part.config_valid & (write.address == regs.THRESHOLDS)):
+        m.d.sync += thresholds.eq(write.data)
+
+    last = _SETTLES + slices + 1
+    measuring, after = Signal(), Signal(range(last + 2))  # after: cycles since the first stage, 0 before it is over
+    begin, cycles, grants = Signal(TIME_BITS), Signal(TIME_BITS), Signal(24 + slices.bit_length())
+    over = measuring & (part.tile_done_valid | part.comm_seen)
+    turn = (after > _SETTLES) & (after < last)
+    with m.If(over):
+        m.d.sync += [measuring.eq(0), after.eq(1), cycles.eq(part.now - begin)]
+    with m.Elif((after != 0) & (after <= last)):
+        m.d.sync += [after.eq(after + 1), grants.eq(Mux(turn, grants + part.served, grants))]
+    with m.If(action & (control.arm | control.disarm)):
+        m.d.sync += [measuring.eq(control.arm & ~control.disarm), after.eq(0), begin.eq(part.now), grants.eq(0)]
+
+    busy, quarter = 2 * grants, cycles * slices  # a grant is two cycles of the data bus; in quarters: 4 * busy
+    choice, chosen = Signal(7), after > last
+    expected = Mux(
+        4 * busy < quarter,
+        thresholds.under_25,
+        Mux(
+            4 * busy < 2 * quarter,
+            thresholds.under_50,
+            Mux(4 * busy < 3 * quarter, thresholds.under_75, thresholds.above),
+        ),
+    )
+    with m.If(after == last):
+        m.d.sync += choice.eq(expected)
+    harness.claim("it measures from arm to the first tile or communication", part.measure == measuring)
+    harness.claim("it asks each slice in turn", ~turn | (part.select == after - _SETTLES - 1))
+    harness.claim("it has chosen 6 + slices cycles later, once per arm", part.chosen == chosen)
+    harness.claim("it chose by the rule; no limit before", part.threshold == Mux(chosen, choice, NO_LIMIT))
+    harness.cover("it chooses for a use under 75 %", chosen & (choice == thresholds.under_75) & (choice == 1))
+    harness.cover("it chooses for a use above", chosen & (grants != 0) & (choice == thresholds.above) & (choice == 126))
+    model = {"measuring": measuring, "after": after, "begin": begin, "cycles": cycles, "grants": grants}
+    _claim_inside(harness, {**model, "thresholds": thresholds}, slices)
+    return harness
+
+
+def _claim_inside(harness: Harness, model: dict[str, Any], slices: int) -> None:
+    """What makes it inductive: where the part's state machine is while the model counts."""
+    inside, after, measuring = harness.inside, model["after"], model["measuring"]
+    state, settle, select = inside["state"], inside["settle"], inside["select"]
+    last = _SETTLES + slices + 1
+    phase = Mux(
+        after == 0,
+        Mux(measuring, MonitorState.MEASURE, MonitorState.OFF),
+        Mux(
+            after <= _SETTLES,
+            MonitorState.SETTLE,
+            Mux(after < last, MonitorState.SCAN, Mux(after == last, MonitorState.DECIDE, MonitorState.DONE)),
+        ),
+    )
+    harness.claim("its state follows the cycles", Value.cast(state) == phase)
+    harness.claim("it measures before that", ~measuring | (after == 0))
+    harness.claim("it settles for 4 cycles", (after == 0) | (after > _SETTLES) | (settle == after - 1))
+    harness.claim("it begins with slice 0", (after > _SETTLES) | ((after == 0) & ~measuring) | (select == 0))
+    harness.claim("its sum is the model's", inside["total"] == model["grants"])
+    harness.claim("its first stage began then", ~measuring | (inside["start"] == model["begin"]))
+    harness.claim("its first stage lasted as long", (after == 0) | (inside["elapsed"] == model["cycles"]))
+    full = model["cycles"] * slices
+    harness.claim("it knows all cycles two cycles later", (after < 2) | (inside["all_cycles"] == full))
+    harness.claim("and three times them a cycle after that", (after < 3) | (inside["three_times"] == 3 * full))
+    harness.claim("its limits are those written", inside["thresholds"] == Value.cast(model["thresholds"]))
+
+
+PROOFS = (
+    Proof(
+        name="monitor.chooses",
+        invariants=(),
+        says="Once per arm, 6 + slices cycles after the first tile or communication, the threshold becomes the one "
+        "that belongs to the use of the data bus until then; before, there is no limit.",
+        harness=_chooses,
+        sizes={
+            "1 slice": preset("small", slices=1, node_inputs=1),
+            "4 slices": preset("small"),
+            "8 slices": preset("small", slices=8),
+        },
+        method="induction",
+        depth=1,
+        cover_depth=16,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Tracker: tables, events, chunk counters, maintenance."""

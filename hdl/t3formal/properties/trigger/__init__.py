@@ -1,0 +1,1 @@
+"""Trigger: block table, ready lists, commands."""

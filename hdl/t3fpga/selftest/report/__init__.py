@@ -1,0 +1,1 @@
+"""What a board tells its user: UART report, failures, the button."""

@@ -1,0 +1,1 @@
+"""Self-tests of a tracker without a unit, for small boards."""

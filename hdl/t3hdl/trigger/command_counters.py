@@ -1,0 +1,53 @@
+"""How many commands left, how long they waited, how many blocks were ready at most."""
+
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from ..config import T3Config
+from ..interface.layouts import TIME_BITS
+
+
+class CommandCounters(wiring.Component):
+    """Counters of the trigger.
+
+    Parameters
+    ----------
+    config : gives ``contexts``.
+
+    Members
+    -------
+    now : In : time in cycles.
+    issue, transfer : In(1) : pulses; the command register is written; the command leaves.
+    ready : In(13).array(contexts) : blocks that wait.
+    triggers : Out(32) : commands that left, modulo.
+    command_stall : Out(48) : cycles that commands waited, modulo.
+    peak_ready : Out(13) : most blocks that waited at the same time.
+    busy : Out(1) : ``peak_ready`` will grow.
+
+    Latency: 1. Throughput: one command per cycle. Reset: 0.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        super().__init__({
+            "now": In(TIME_BITS), "issue": In(1), "transfer": In(1), "ready": In(13).array(config.contexts),
+            "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13), "busy": Out(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """``first``: the cycle in which the command could leave at the earliest."""
+        m = Module()
+        first, total = Signal(TIME_BITS), Signal(13)
+        m.d.comb += [total.eq(sum(self.ready)), self.busy.eq(total > self.peak_ready)]
+        with m.If(self.busy):
+            m.d.sync += self.peak_ready.eq(total)
+        with m.If(self.issue):
+            m.d.sync += first.eq(self.now + 1)
+        with m.If(self.transfer):
+            m.d.sync += [
+                self.triggers.eq(self.triggers + 1),
+                self.command_stall.eq(self.command_stall + self.now - first),
+            ]
+        return m

@@ -1,1 +1,0 @@
-"""Writers of the generated pages in docs/."""

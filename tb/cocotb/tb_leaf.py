@@ -1,0 +1,21 @@
+"""Testbench of t3_leaf: the first level of the token network."""
+
+from typing import Any
+
+import cocotb
+from t3hdl.config import T3Config
+
+from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.token_node_bins import RARE, node_bins
+from tb.coverage_bins import CoverageBins
+
+
+def bins(config: T3Config) -> CoverageBins:
+    """What can happen in the first level of the token network."""
+    return node_bins(config.node_inputs, 1)
+
+
+@cocotb.test()
+async def traffic(dut: Any) -> None:
+    """Random tokens of few tiles."""
+    await random_traffic(dut, bins, RARE)

@@ -1,0 +1,89 @@
+"""Testbench of t3_slice: two streams into one channel, tracking, refusal, arbitration, tokens."""
+
+from typing import Any
+
+import cocotb
+from t3hdl.config import NO_LIMIT, T3Config
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op
+
+from tb.cocotb.part_bench import random_traffic
+from tb.coverage_bins import LONG, MEDIUM, CoverageBins, Cycles, after, config_bins, control, field_of, register
+from tb.words import Trace
+
+ARBITER_RESET = 127 << regs.Arbiter["threshold"].offset
+COMM = 1
+RARE = dict.fromkeys((
+    "communication held by the threshold", "starvation burst", "updates merged in a token",
+    "token waits, reads pass", "two violations at once", "abort with a token waiting", "token: back to back",
+    "token: back-pressure",
+), MEDIUM) | {"disarm with a token waiting": LONG}  # fmt: skip
+"""Cycles from which these bins are expected (see tb/coverage_bins.py)."""
+
+
+def granted(trace: Trace, stream: int) -> Cycles:
+    """Whether a request of this stream came to the output register in the cycle before."""
+    fresh = trace.is_set("dram.valid") & after(~trace.is_set("dram.valid") | trace.moved("dram"))
+    return fresh & (trace.get("dram.payload", "stream") == stream)
+
+
+def arbiter(trace: Trace, field: str) -> Cycles:
+    """A field of the arbiter register."""
+    return field_of(regs.Arbiter, field, register(trace, regs.ARBITER, ARBITER_RESET))
+
+
+def above_threshold(trace: Trace) -> Cycles:
+    """Whether the DRAM queue is at or above the limit of communication, in mca mode."""
+    fixed = arbiter(trace, "fixed") != 0
+    limit = fixed * arbiter(trace, "threshold") + ~fixed * trace.get("threshold")
+    level = trace.get("occupancy") + trace.get("dram.valid")
+    return (arbiter(trace, "mca") != 0) & (limit != NO_LIMIT) & (level >= limit)
+
+
+def starving(trace: Trace) -> Cycles:
+    """Whether communication was let through above the threshold."""
+    return granted(trace, COMM) & after(above_threshold(trace))
+
+
+def tracked(trace: Trace, stream: int) -> Cycles:
+    """Whether a tracked access of this stream leaves for memory."""
+    payload = trace.get("dram.payload", "stream"), trace.is_set("dram.payload", "tagged")
+    return trace.moved("dram") & (payload[0] == stream) & payload[1]
+
+
+def bins(config: T3Config) -> CoverageBins:
+    """What can happen in a slice."""
+    return {
+        **config_bins(("arm", "disarm", "abort")),
+        "local update": lambda t: tracked(t, 0),
+        "remote update": lambda t: tracked(t, COMM),
+        "tagged store outside every range": lambda t: (
+            t.moved("dram") & ~t.is_set("dram.payload", "tagged") & (t.get("dram.payload", "op") == Op.STORE)
+        ),
+        "both streams blocked": lambda t: ~t.is_set("compute_write.ready") & ~t.is_set("comm_write.ready"),
+        "communication held by the threshold": lambda t: (
+            above_threshold(t) & ~t.is_set("comm_write.ready") & ~t.is_set("dram.valid")
+        ),
+        "starvation": starving,
+        "starvation burst": lambda t: starving(t) & after(starving(t)),
+        "round-robin in turns": lambda t: after(arbiter(t, "mca") == 0) & granted(t, COMM) & after(granted(t, 0)),
+        "updates merged in a token": lambda t: t.moved("token") & (t.get("token.payload", "n") > 1),
+        "token waits, reads pass": lambda t: (
+            t.is_set("token.valid")
+            & ~t.is_set("token.ready")
+            & t.moved("dram")
+            & (t.get("dram.payload", "op") == Op.READ)
+        ),
+        "context violation of compute": lambda t: t.is_set("compute_refused_valid"),
+        "context violation of communication": lambda t: t.is_set("comm_refused_valid"),
+        "two violations at once": lambda t: t.is_set("compute_refused_valid") & t.is_set("comm_refused_valid"),
+        "abort with a token waiting": lambda t: control(t, "abort") & t.is_set("token.valid"),
+        "disarm with a token waiting": lambda t: control(t, "disarm") & t.is_set("token.valid"),
+        "grant is measured": lambda t: t.is_set("measure") & (granted(t, 0) | granted(t, COMM)),
+    }
+
+
+@cocotb.test()
+async def traffic(dut: Any) -> None:
+    """Random requests of both streams into a DRAM queue that fills and drains."""
+    await random_traffic(dut, bins, RARE)

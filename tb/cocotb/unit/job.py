@@ -1,0 +1,266 @@
+"""A small ring-like job of one context: chunks of an output, the updates that they await, the blocks that must follow.
+
+The job is its own scoreboard: it tracks the lines of every block in memory, so a command that comes early, twice,
+not at all, or with a wrong field is found.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from t3hdl.config import T3Config
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
+from t3hdl.interface.words import pack
+
+from tb.cocotb.unit.machine import Fields, Sent
+
+ROWS = 3
+LINES = {(bottom, right, wf): 3 - bottom - right + wf for bottom in (0, 1) for right in (0, 1) for wf in (0, 1)}
+"""Lines of a tile by (last tile row, last tile column, wavefront); the same for every job."""
+TILE_LINES = max(LINES.values())
+Block = tuple[int, int, int]
+"""Descriptor, first tile row, first tile column."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Tile columns [col0, col1) of an output, and what is to happen with them."""
+
+    descriptor: int
+    col0: int
+    col1: int
+    kind: ChunkKind
+    addends: int
+    row_shift: int
+    peer: int
+
+    @property
+    def blocks(self) -> list[Block]:
+        """A block is 1 << row_shift tile rows high and one tile column wide."""
+        return [
+            (self.descriptor, row, col)
+            for row in range(0, ROWS, 1 << self.row_shift)
+            for col in range(self.col0, self.col1)
+        ]
+
+    @property
+    def tracked(self) -> bool:
+        """Whether updates of this chunk are counted here."""
+        return self.kind in (ChunkKind.DMA, ChunkKind.LOCAL)
+
+
+class Job:
+    """One armed output of context ``context`` with descriptors [first, first + count)."""
+
+    def __init__(self, config: T3Config, context: int, number: int, rng: random.Random) -> None:
+        self._config, self._rng = config, rng
+        self.context, self.epoch = context, number % 4
+        self.first = context * (config.descriptors // config.contexts)
+        self.count = rng.randint(1, config.descriptors // config.contexts)
+        self.base = (context + 1) << 24 | rng.getrandbits(8) << 8
+        self.peer_base = rng.getrandbits(38)
+        self.op, self.dtype = rng.choice((Op.ADD, Op.MIN, Op.MAX)), rng.randrange(4)
+        self.chunks: list[Chunk] = []
+        column = 0
+        for descriptor in range(self.first, self.first + self.count):
+            width = rng.randint(1, 2)
+            kind = rng.choice((ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.LOCAL, ChunkKind.REMOTE))
+            row_shift = rng.randint(1 if width == 2 else 0, 2) if config.blocks >= 4 else 2
+            self.chunks.append(
+                Chunk(descriptor, column, column + width, kind, rng.randint(1, 3), row_shift, rng.getrandbits(8))
+            )
+            column += width
+        self.columns = column
+        self.aborted = False
+        self.arrived: Counter[Block] = Counter()
+        self.fired: set[Block] = set()
+        self.kinds: Counter[str] = Counter()
+
+    # What is written to the unit
+
+    def writes(self) -> list[tuple[int, int]]:
+        """Range and descriptors, as register writes."""
+        place = regs.RANGE + self.context * regs.RANGE_STRIDE
+        attributes = pack(
+            regs.RangeAttributes, valid=1, context=self.context, epoch=self.epoch, op=self.op, dtype=self.dtype
+        )
+        writes = [(place, self.base), (place + 8, self.base + self.lines), (place + 16, attributes)]
+        for chunk in self.chunks:
+            for word, value in enumerate(self._descriptor(chunk)):
+                writes.append((regs.DESCRIPTOR + chunk.descriptor * regs.DESCRIPTOR_STRIDE + 8 * word, value))
+        return writes
+
+    def _descriptor(self, chunk: Chunk) -> list[int]:
+        last_row, last_col = (ROWS - 1) >> chunk.row_shift, chunk.col1 - chunk.col0 - 1
+        tiles = {
+            "tiles_inner": self._tiles(chunk, 0, chunk.col0),
+            "tiles_bottom": self._tiles(chunk, last_row << chunk.row_shift, chunk.col0),
+            "tiles_right": self._tiles(chunk, 0, chunk.col1 - 1),
+            "tiles_corner": self._tiles(chunk, last_row << chunk.row_shift, chunk.col1 - 1),
+        }
+        expected = sum(self.expected_updates(block) for block in chunk.blocks)
+        values = (
+            {"row0": 0, "row1": ROWS, "col0": chunk.col0, "col1": chunk.col1, "kind": chunk.kind, "op": self.op,
+             "peer": chunk.peer},
+            {"expected": expected, "addends": chunk.addends, "context": self.context, "epoch": self.epoch,
+             "dtype": self.dtype},
+            {"base": self.base, "pitch": self.columns},
+            {"peer_base": self.peer_base, "row_shift": chunk.row_shift, "col_shift": 0,
+             "row_blocks_log": last_row.bit_length()},
+            tiles,
+            {"last_block_row": last_row, "last_block_col": last_col},
+        )  # fmt: skip
+        return [pack(layout, **fields) for layout, fields in zip(regs.DESCRIPTOR_LAYOUTS, values, strict=True)]
+
+    # Its geometry
+
+    @property
+    def lines(self) -> int:
+        """Lines of the output buffer."""
+        return ROWS * self.columns * 2 * TILE_LINES * INTERLEAVE_LINES
+
+    def tile_lines(self, row: int, col: int, wf: int) -> range:
+        """The lines of a wavefront tile, each in another channel than the one before."""
+        first = self.base + ((row * self.columns + col) * 2 + wf) * TILE_LINES * INTERLEAVE_LINES
+        lines = LINES[int(row == ROWS - 1), int(col == self.columns - 1), wf]
+        return range(first, first + lines * INTERLEAVE_LINES, INTERLEAVE_LINES)
+
+    def _rows(self, chunk: Chunk, row: int) -> range:
+        return range(row, min(ROWS, row + (1 << chunk.row_shift)))
+
+    def _tiles(self, chunk: Chunk, row: int, col: int) -> int:
+        """Wavefront tiles with lines in the block from this tile."""
+        return sum(bool(self.tile_lines(r, col, wf)) for r in self._rows(chunk, row) for wf in (0, 1))
+
+    def chunk_at(self, col: int) -> Chunk:
+        """The chunk of a tile column."""
+        return next(chunk for chunk in self.chunks if chunk.col0 <= col < chunk.col1)
+
+    def block_at(self, row: int, col: int) -> Block:
+        """The block of a tile."""
+        chunk = self.chunk_at(col)
+        return chunk.descriptor, row >> chunk.row_shift << chunk.row_shift, col
+
+    def expected_updates(self, block: Block) -> int:
+        """Updates that a block awaits in all."""
+        _, row, col = block
+        chunk = self.chunk_at(col)
+        return chunk.addends * sum(len(self.tile_lines(r, col, wf)) for r in self._rows(chunk, row) for wf in (0, 1))
+
+    # Its traffic
+
+    def updates(self, chunk: Chunk) -> list[Sent]:
+        """Every update of a chunk, local and incoming ones mixed, in random order or tile by tile."""
+        sent = [
+            self._update(chunk, line, (row, col, wf), addend)
+            for row in range(ROWS)
+            for col in range(chunk.col0, chunk.col1)
+            for wf in (0, 1)
+            for line in self.tile_lines(row, col, wf)
+            for addend in range(chunk.addends)
+        ]
+        if self._rng.random() < 0.7:
+            self._rng.shuffle(sent)
+        return sent
+
+    def _update(self, chunk: Chunk, line: int, tile: tuple[int, int, int], addend: int) -> Sent:
+        port, op = ("compute_write", Op.STORE) if addend == 0 else ("comm_write", Op.ADD)
+        fields = self.fields(line, tile, op)
+        block = self.block_at(tile[0], tile[1])
+
+        def expect(where: str, request: Fields) -> None:
+            assert where == "dram", f"an update of the context itself came back: {request}"
+            if not (self.aborted and not request["tagged"]):
+                stream = int(port == "comm_write")
+                wanted = {**fields, "op": self.op if op == Op.STORE else op, "dtype": self.dtype, "stream": stream}
+                assert request == wanted, f"update {fields} went to memory as {request}"
+                self.arrived[block] += 1
+
+        return self._sent(port, fields, expect)
+
+    def store(self, chunk: Chunk) -> Sent:
+        """A store row at the egress, of a random tile of the chunk."""
+        tile = self._rng.randrange(ROWS), self._rng.randrange(chunk.col0, chunk.col1), self._rng.randrange(2)
+        line = self.base + self._rng.randrange(self.lines)
+        fields = self.fields(line, tile, Op.STORE)
+        remote = chunk.kind == ChunkKind.REMOTE
+        wanted = {
+            "line": line - self.base + self.peer_base if remote else line,
+            "matched": 1,
+            "remote": int(remote),
+            "descriptor": chunk.descriptor,
+            "op": self.op if remote else Op.STORE,
+            "peer": chunk.peer if remote else 0,
+        }
+
+        def expect(where: str, route: Fields) -> None:
+            wanted["line"] &= (1 << 39) - 1
+            assert self.aborted or route == wanted, f"store {fields} was routed to {route}, not {wanted}"
+
+        word = pack(MemoryRequest, **fields)
+        return Sent(f"store.{self._rng.randrange(self._config.egress_ports)}", word, self.context, expect)
+
+    def foreign_write(self) -> Sent:
+        """A write into this context's range by another one, which must be refused."""
+        line = self.base + self._rng.randrange(self.lines)
+        fields = self.fields(line, (0, 0, 0), self._rng.choice((Op.STORE, Op.ADD, Op.READ_CLEAR)))
+        fields["context"] = (self.context + 1) % 16
+        port = self._rng.choice(("compute_write", "comm_write"))
+
+        def expect(where: str, request: Fields) -> None:
+            if not self.aborted:
+                wanted = {**fields, "stream": int(port == "comm_write")}
+                assert (where, request) == ("refused", wanted), f"{fields} came out at {where} as {request}"
+
+        return self._sent(port, fields, expect)
+
+    def read(self) -> Sent:
+        """A read, which is never tracked."""
+        port = self._rng.choice(("compute_read", "comm_read"))
+        fields = self.fields(self.base + self._rng.randrange(self.lines), (0, 0, 0), Op.READ)
+
+        def expect(where: str, request: Fields) -> None:
+            wanted = {**fields, "tagged": 0, "stream": int(port == "comm_read")}
+            assert (where, request) == ("dram", wanted), f"{fields} came out at {where} as {request}"
+
+        return self._sent(port, fields, expect)
+
+    def fields(self, line: int, tile: tuple[int, int, int], op: int) -> Fields:
+        """A tagged request for a tile."""
+        row, col, wf = tile
+        return {
+            "line": line, "op": int(op), "dtype": 0, "stream": 0, "context": self.context,
+            "source": self._rng.getrandbits(8), "tagged": 1, "wf": wf, "right": int(col == self.columns - 1),
+            "bottom": int(row == ROWS - 1), "row": row, "col": col, "tag": self._rng.getrandbits(32),
+        }  # fmt: skip
+
+    def _sent(self, port: str, fields: Fields, expect: Callable[[str, Fields], None]) -> Sent:
+        channel = int(channel_of(fields["line"], self._config.slices))
+        return Sent(f"{port}.{channel}", pack(MemoryRequest, **fields), self.context, expect)
+
+    # Its commands
+
+    def see(self, command: Fields) -> None:
+        """A command of this context has been taken. Raises AssertionError if it should not have been."""
+        chunk = self.chunk_at(command["col"])
+        block = command["descriptor"], command["row"], command["col"]
+        assert chunk.kind == ChunkKind.DMA and block in chunk.blocks, f"no such block: {command}"
+        assert block not in self.fired, f"block {block} fired twice"
+        expected_updates = chunk.blocks if command["by_chunk"] else [block]
+        for one in expected_updates:
+            assert self.arrived[one] == self.expected_updates(one), f"{block} fired before all updates of {one}"
+        wanted = {
+            "descriptor": chunk.descriptor, "context": self.context, "epoch": self.epoch, "peer": chunk.peer,
+            "op": self.op, "dtype": self.dtype, "by_chunk": command["by_chunk"], "row": block[1], "col": block[2],
+            "rows": len(self._rows(chunk, block[1])), "cols": 1, "pitch": self.columns, "base": self.base,
+            "peer_base": self.peer_base, "reserved": 0, "reserved2": 0, "reserved3": 0,
+        }  # fmt: skip
+        assert command == wanted, f"command {command}, not {wanted}"
+        self.fired.add(block)
+        self.kinds["chunk" if command["by_chunk"] else "tiles"] += 1
+
+    def missing(self) -> set[Block]:
+        """The blocks that must still become commands."""
+        return {block for c in self.chunks if c.kind == ChunkKind.DMA for block in c.blocks} - self.fired

@@ -1,0 +1,141 @@
+// Example of one memory channel around the T3 hardware: buffers for write data before the slice, a
+// DRAM queue and a small memory behind it, and one NMC unit at the memory. Accesses are served in the order in which
+// the slice gives them, so accesses to one line are never reordered. One request every two cycles, as a burst takes.
+
+module channel (
+    input          clk,
+    input          rst,
+    // GPU stores and incoming updates: bits 87:0 of a MemoryRequest, and their line of data
+    input          store_valid,
+    output         store_ready,
+    input  [87:0]  store_item,
+    input  [255:0] store_data,
+    input          update_valid,
+    output         update_ready,
+    input  [87:0]  update_item,
+    input  [255:0] update_data,
+    // to the slice: the same with a tag, which names the place of the data
+    output         compute_write_valid,
+    input          compute_write_ready,
+    output [119:0] compute_write,
+    output         comm_write_valid,
+    input          comm_write_ready,
+    output [119:0] comm_write,
+    // from the slice
+    input          dram_valid,
+    output         dram_ready,
+    input  [119:0] dram,
+    output [6:0]   occupancy,
+    input          compute_refused_valid,
+    input  [119:0] compute_refused,
+    input          comm_refused_valid,
+    input  [119:0] comm_refused,
+    // answers to reads, in the order in which the slice let them through
+    output         answer_valid,
+    output [255:0] answer,
+    // exceptions of the NMC unit in this cycle
+    output [4:0]   flags
+);
+    localparam READ = 3'd0;
+
+    // Write data, eight places for each of the two write ports: tag = {port, place}. A place is taken in turn, and free
+    // again when its write is done, or is refused.
+    reg [255:0] data [0:15];
+    reg [15:0]  busy;
+    reg [2:0]   store_place, update_place;
+
+    wire [3:0] store_tag = {1'b0, store_place};
+    wire [3:0] update_tag = {1'b1, update_place};
+    assign compute_write_valid = store_valid && !busy[store_tag];
+    assign compute_write = {28'b0, store_tag, store_item};
+    assign store_ready = compute_write_ready && !busy[store_tag];
+    assign comm_write_valid = update_valid && !busy[update_tag];
+    assign comm_write = {28'b0, update_tag, update_item};
+    assign update_ready = comm_write_ready && !busy[update_tag];
+
+    // The DRAM queue: eight entries.
+    reg [119:0] queue [0:7];
+    reg [2:0]   first, last;
+    reg [3:0]   count;
+    reg         pace;
+    wire [119:0] head = queue[first];
+    wire        request_valid = count != 0 && pace;
+    wire        request_ready;
+    wire        pop = request_valid && request_ready;
+    wire        push = dram_valid && dram_ready;
+    assign dram_ready = count != 8;
+    assign occupancy = {3'b0, count};
+
+    // NmcRequest: line, op, dtype, reserved, mask, tag, data. Bit 31 of the tag: the requester wants an answer.
+    wire         read = head[41:39] == READ;
+    wire [31:0]  tag = {read, 27'b0, head[91:88]};
+    wire [383:0] request = {data[head[91:88]], tag, 32'hffffffff, 20'b0, head[43:42], head[41:39], head[38:0]};
+
+    wire         memory_read, memory_write, done_valid;
+    wire [38:0]  read_line, write_line;
+    wire [255:0] write_data, done_data;
+    wire [31:0]  write_mask, done_tag;
+    wire [4:0]   done_flags;
+    reg  [255:0] read_data;
+
+    t3_nmc nmc (
+        .clk(clk), .rst(rst),
+        .request__valid(request_valid), .request__ready(request_ready), .request__payload(request),
+        .read_valid(memory_read), .read_line(read_line), .read_data(read_data),
+        .write_valid(memory_write), .write_line(write_line), .write_data(write_data), .write_mask(write_mask),
+        .done_valid(done_valid), .done_tag(done_tag), .done_data(done_data), .done_flags(done_flags),
+        .idle(), .wake_at()
+    );
+
+    assign answer_valid = done_valid && done_tag[31];
+    assign answer = done_data;
+    assign flags = done_valid ? done_flags : 5'b0;
+
+    // 64 lines: lines of 256 bytes stay together, four channels take turns.
+    reg [255:0] memory [0:63];
+    wire [5:0]  read_place = {read_line[7:5], read_line[2:0]};
+    wire [5:0]  write_place = {write_line[7:5], write_line[2:0]};
+    integer     line, lane;
+    initial for (line = 0; line < 64; line = line + 1) memory[line] = {8{32'hdead0000 + line}};
+
+    always @(posedge clk) begin
+        if (memory_read) read_data <= memory[read_place];
+        if (memory_write)
+            for (lane = 0; lane < 32; lane = lane + 1)
+                if (write_mask[lane]) memory[write_place][8 * lane +: 8] <= write_data[8 * lane +: 8];
+    end
+
+    always @(posedge clk) begin
+        if (store_valid && store_ready) begin
+            data[store_tag] <= store_data;
+            busy[store_tag] <= 1'b1;
+            store_place <= store_place + 3'd1;
+        end
+        if (update_valid && update_ready) begin
+            data[update_tag] <= update_data;
+            busy[update_tag] <= 1'b1;
+            update_place <= update_place + 3'd1;
+        end
+        if (done_valid && !done_tag[31]) busy[done_tag[3:0]] <= 1'b0;
+        if (compute_refused_valid) busy[compute_refused[91:88]] <= 1'b0;
+        if (comm_refused_valid) busy[comm_refused[91:88]] <= 1'b0;
+
+        if (push) begin
+            queue[last] <= dram;
+            last <= last + 3'd1;
+        end
+        if (pop) first <= first + 3'd1;
+        count <= count + {3'b0, push} - {3'b0, pop};
+        pace <= !pop;
+
+        if (rst) begin
+            busy <= 16'b0;
+            store_place <= 3'd0;
+            update_place <= 3'd0;
+            first <= 3'd0;
+            last <= 3'd0;
+            count <= 4'd0;
+            pace <= 1'b0;
+        end
+    end
+endmodule

@@ -1,0 +1,179 @@
+"""Mutation of the hardware: ``python -m tb.mutation.campaign --help``, or ``make mutants``.
+
+For each part: mutants of its netlist, the part's unit bench on each of them, a search for a proof that those that the
+bench does not notice are no mistakes at all, and the proofs on the rest. Prints a table, writes everything as JSON.
+"""
+
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import click
+from rich.console import Console
+from t3formal.prover.catalogue import all_proofs
+from t3formal.prover.equivalence import Comparison
+from t3formal.prover.mutant_proofs import noticed
+from t3formal.prover.mutation import Netlist
+from t3hdl.config import preset
+from t3hdl.export.verilog import PARTS
+from t3sim.common.output import write_atomically
+from t3sim.run.result import json_text
+
+from tb.mutation.outcomes import MutantOutcome, explain, known, record, table
+
+SHARES = {
+    "trigger": 15, "tracker": 13, "slice": 11, "registers": 11, "matcher": 9, "nmc": 8, "alu": 8, "axi": 7, "leaf": 6,
+    "root": 6, "monitor": 6,
+}  # fmt: skip
+"""Parts, and how many mutants of a hundred each gets: more where there is more control logic. The clock crossing has
+two clocks, which neither benches nor proofs of mutants know; ``core`` and ``unit`` are made of the parts."""
+CHANGES: dict[str, Any] = {
+    "descriptors": 4,
+    "chunk_window": 2,
+    "event_queue": 3,
+    "token_queue": 3,
+    "tile_count_bits": 4,
+    "chunk_count_bits": 8,
+}
+SIZE = preset("small", **CHANGES)
+"""As small as `small` can be made without losing logic: proofs look at each mutant again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CampaignSettings:
+    """What is done with each part; ``limit_s`` : seconds for each question to ABC, ``proofs`` : an option."""
+
+    seed: int
+    limit_s: int
+    proofs: str
+
+
+class Trial:
+    """The mutants of one part, and their ``outcomes`` by number."""
+
+    def __init__(self, component: str, count: int, plan: CampaignSettings) -> None:
+        self._plan, self._config = plan, SIZE
+        self._netlist = Netlist(component, self._config)
+        self._mutants = self._netlist.choose(count, plan.seed)
+        self.outcomes = {
+            m.number: MutantOutcome(component=component, number=m.number, command=str(m), wire=m.wire)
+            for m in self._mutants
+        }
+
+    def bench(self) -> None:
+        """The unit bench on each mutant. Raises RuntimeError if it finds a mistake where there is none."""
+        from tb.mutation.benches import MutatedPart, bench_of, found_by_bench  # it takes seconds to import
+
+        component, seed = self._netlist.component, self._plan.seed
+        part = MutatedPart(self._netlist, self._mutants, self._config)
+        with bench_of(component, self._config) as bench:
+            if healthy := found_by_bench(bench, part, 0, seed):
+                raise RuntimeError(f"the bench of {component} finds a mistake where there is none: {healthy}")
+            for number, fate in self.outcomes.items():
+                fate.bench = found_by_bench(bench, part, number, seed)
+
+    def compare(self) -> None:
+        """Looks for a proof that what the bench does not notice cannot be noticed."""
+        left = [fate for fate in self.outcomes.values() if not fate.bench and fate.equivalence in ("", "unknown")]
+        if not left:
+            return
+        with TemporaryDirectory(prefix="t3-mutants-") as folder:
+            miter = Comparison(self._netlist, self._mutants, Path(folder))
+            for fate in left:
+                fate.equivalence = miter.compare(fate.number, limit_s=self._plan.limit_s)
+
+    def _is_open(self, fate: MutantOutcome) -> bool:
+        """Whether the next proof looks at a mutant."""
+        seen = bool(fate.proofs) if self._plan.proofs == "all" else bool(fate.bench or fate.proofs)
+        return not seen and not fate.equivalent
+
+    def prove(self) -> None:
+        """Each proof of the part, or of a block, on the mutants that no proof before it has noticed, and no bench."""
+        outcomes, component = self.outcomes, self._netlist.component
+        for fate in outcomes.values():
+            fate.proofs, fate.unproven = [], []
+        for proof in all_proofs():
+            if proof.component in PARTS and (self._plan.proofs == "blocks" or proof.component != component):
+                continue
+            left = tuple(mutant for mutant in self._mutants if self._is_open(outcomes[mutant.number]))
+            if not left:
+                return
+            for number, outcome in noticed(proof, self._config, self._netlist, left, limit_s=self._plan.limit_s):
+                if outcome is not None:
+                    (outcomes[number].proofs if outcome == "violated" else outcomes[number].unproven).append(proof.name)
+
+
+def examine(component: str, count: int, plan: CampaignSettings, before: list[MutantOutcome]) -> list[MutantOutcome]:
+    """The fates of ``count`` mutants of a part; if ``before`` has the same ones, the bench is not asked again."""
+    trial = Trial(component, count, plan)
+    if [fate.command for fate in before] == [fate.command for fate in trial.outcomes.values()]:
+        trial.outcomes = {fate.number: fate for fate in before}
+    else:
+        trial.bench()
+    trial.compare()
+    explain(trial.outcomes.values())
+    if plan.proofs != "none":
+        trial.prove()
+    return list(trial.outcomes.values())
+
+
+@click.command(help="Mutants of the parts' netlists against unit benches and proofs.")
+@click.argument("components", nargs=-1, type=click.Choice(list(SHARES)))
+@click.option("--mutants", default=340, show_default=True, type=click.IntRange(20), help="In all parts together.")
+@click.option("--seed", default=1, show_default=True, type=click.IntRange(1))
+@click.option("--limit", "limit_s", default=5, show_default=True, type=click.IntRange(1), help="Seconds per question.")
+@click.option(
+    "--proofs",
+    default="rest",
+    show_default=True,
+    type=click.Choice(("none", "blocks", "rest", "all")),
+    help="Those of blocks, or of parts too, look at what benches do not notice; all: at every mutant, for hours.",
+)
+@click.option(
+    "--workers", default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores", type=click.IntRange(1)
+)
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File for the result, as JSON. Of mutants that it has already, only what is open is asked again.",
+)
+def main(
+    components: tuple[str, ...], mutants: int, seed: int, limit_s: int, proofs: str, workers: int, out: Path | None
+) -> None:
+    """Examine, report."""
+    plan, started, console = (
+        CampaignSettings(seed=seed, limit_s=limit_s, proofs=proofs),
+        time.monotonic(),
+        Console(stderr=True),
+    )
+    try:
+        before = known(out)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+    todo = [name for name in SHARES if name in components or not components]
+    outcomes = [fate for name, part in before.items() if name not in todo for fate in part]
+    explain(outcomes)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        running = {
+            pool.submit(examine, name, mutants * SHARES[name] // 100, plan, before.get(name, [])): name for name in todo
+        }
+        for done, future in enumerate(as_completed(running), 1):
+            outcomes += future.result()
+            found = record(outcomes, changes=CHANGES, seed=seed, limit_s=limit_s, proofs=proofs)
+            console.print(f"{done} of {len(todo)} parts after {time.monotonic() - started:.0f} s: {running[future]}")
+            if out is not None:
+                write_atomically(out, json_text(found))
+    Console().print(table(found["components"]))
+    for fate in outcomes:
+        if not fate.killed and not fate.equivalent:
+            Console().print(f"survives: {fate.component}: {fate.command} ({fate.equivalence})", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Random inputs for the Tracker."""
+
+import random
+
+from t3hdl.config import T3Config
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import ChunkDone, ConfigWrite, SlotLoad, Token
+from t3hdl.interface.words import pack
+
+from tb.lockstep import Lockstep
+from tb.stimulus.base import TILES, Stimulus
+
+SIDE = range(SlotLoad["row0"].width)
+"""Bits of a tile's row or column."""
+
+
+class Tracker(Stimulus):
+    """Tokens and chunks with small thresholds: tiles complete, entries run out, counts pass their limits.
+
+    From plan to plan, tiles are few or many, and may lie apart so far that all share one row of the table. In a flood
+    nearly every token completes a tile in a chunk that lasts, so that the banks wait for their event queues.
+    """
+
+    row = col = 0
+    row_stride = col_stride = 1
+    tiles = TILES
+    flood = False
+
+    def plan(self) -> None:
+        self.tiles = self.rng.choice((1, 2, TILES))
+        self.row_stride = self.rng.choice((1, 1 << self.config.row_index_bits))
+        self.col_stride = self.rng.choice((1, 1 << self.config.column_index_bits))
+        self.row, self.col = (
+            self.rng.randrange(0, (1 << len(SIDE)) - TILES * stride, TILES * stride)
+            for stride in (self.row_stride, self.col_stride)
+        )
+        ones = self.chance(0.4)  # a line completes a tile
+        self.flood = ones and self.chance(0.5)
+        for edge in range(4):
+            for wf in range(self.config.wavefronts):
+                lines = 1 if ones else self.rng.choice((0, 1, 2, 3, 4, 6, (1 << self.config.tile_count_bits) - 1))
+                self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), lines))
+
+    def configure(self) -> None:
+        """Banks that press back are rare and soon free again: often the moment for an abort."""
+        if self.windows and not self.writes and self.applies_back_pressure() and self.chance(0.03):
+            self.abort()
+        super().configure()
+
+    def rate(self, name: str) -> float:
+        """In a flood, mostly as many tokens as the banks take."""
+        return max(super().rate(name), 0.9) if self.flood else super().rate(name)
+
+    def applies_back_pressure(self) -> bool:
+        """Whether a bank takes no token in this cycle, although an abort could be ordered."""
+        ready = [self.bench.get(f"token.{bank}.ready") for bank in range(self.config.tracker_banks)]
+        return bool(self.bench.get("init_done")) and not all(ready) and not self.bench.get("maintenance")
+
+    def token(self, bank: int) -> int:
+        rng = self.rng
+        if self.flood and self.windows and self.chance(0.95):
+            row, col = self.place(bank, jittered=False)
+            wf, context = rng.randrange(self.config.wavefronts), rng.choice(list(self.windows))
+            return pack(Token, context=context, row=row, col=col, wf=wf, n=1)
+        row, col = self.place(bank, jittered=True)
+        return pack(
+            Token,
+            context=self.context(),
+            epoch=int(self.chance(0.05)),
+            row=row,
+            col=col,
+            wf=self.near(rng.randrange(min(16, self.config.wavefronts + 1)), range(4), far=0.03),
+            right=self.chance(0.1),
+            bottom=self.chance(0.1),
+            n=rng.choice((1, 1, 1, 1, 1, 2, 2, 3, 3, 1023)),
+        )
+
+    def place(self, bank: int, *, jittered: bool) -> tuple[int, int]:
+        """Row and column of one of the tiles, or near it, that belongs to this bank."""
+        mask, above = self.config.tracker_banks - 1, range(self.config.bank_bits, Token["row"].width)
+        row, col = (
+            first + self.rng.randrange(self.tiles) * stride
+            for first, stride in ((self.row, self.row_stride), (self.col, self.col_stride))
+        )
+        if jittered:
+            row, col = self.jittered(row, above), self.jittered(col, above)
+        return row, (col & ~mask) | (row & mask) ^ bank
+
+    def load(self) -> int:
+        rng = self.rng
+        floods = self.flood and self.chance(0.9)
+        row0, row1, col0, col1 = self.rectangle() if self.chance(0.5) and not floods else (0, TILES, 0, TILES)
+        sides = {
+            "row0": self.row + row0 * self.row_stride,
+            "row1": self.row + row1 * self.row_stride,
+            "col0": self.col + col0 * self.col_stride,
+            "col1": self.col + col1 * self.col_stride,
+        }
+        return pack(
+            SlotLoad,
+            **{name: self.near(side, SIDE, far=0.03) for name, side in sides.items()},
+            addends=1 if floods else rng.choice((1, 1, 2, 255)),
+            slot=rng.randrange(min(64, self.config.chunk_window + 1)),
+            valid=self.chance(0.9),
+            expected=250 if floods else rng.choice((1, 5, 20, 60)),
+            context=self.load_context(),
+            epoch=int(self.chance(0.05)),
+            descriptor=rng.randrange(self.config.descriptors),
+        )
+
+    def load_context(self) -> int:
+        """The context of a chunk; beside an arm or abort often the one that it names."""
+        if self.sweeps():
+            return self.sent[1] >> regs.Control["context"].offset & 15 if self.chance(0.5) else self.context()
+        return self.context()
+
+    def sweeps(self) -> bool:
+        """Whether an arm or abort is in this cycle."""
+        return bool(self.sent and self.sent[0] == regs.CONTROL and self.sent[1] & pack(regs.Control, arm=1, abort=1))
+
+    def drive_part(self) -> None:
+        for bank in range(self.config.tracker_banks):
+            self.offer(f"token.{bank}", lambda bank=bank: self.token(bank))
+        loads = self.armed and self.chance(0.5 if self.sweeps() else 0.1 * self.activity)
+        self.pulse("load", self.load() if loads else None)
+
+
+class TrackerOverflows(Stimulus):
+    """Chunks side by side, all in one row of each bank's table: few tiles find an entry, the others' lines overflow.
+
+    Every chunk gets exactly its lines, then its slot is loaded again. A disarm clears the marks now and then.
+    """
+
+    def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
+        super().__init__(bench, config, rng)
+        self._slots = min(config.event_queue + 1, config.chunk_window)
+        self._wavefronts = min(2, config.wavefronts)
+        self._columns = max(2, 8 // config.tracker_banks)
+        self._period = 100 * config.tracker_banks + 100
+        tiles = config.tracker_banks * self._columns * self._wavefronts
+        self._threshold = min(12, (1 << config.tile_count_bits) - 1, ((1 << config.chunk_count_bits) - 1) // tiles)
+        self._expected = tiles * self._threshold
+        self._loads = self._epoch = 0
+        self._free: list[int] = []
+        self._left: dict[int, list[list[list[int]]]] = {}  # of a slot, per bank: column, wavefront, lines to come
+        for edge in range(4):
+            for wf in range(self._wavefronts):
+                self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), self._threshold))
+
+    def configure(self) -> None:
+        """The profile, then a disarm in every period."""
+        self.activity = 1.0
+        if self.bench.cycle % self._period == 0:
+            self.control(disarm=1)
+            self._free, self._left = list(range(self._slots)), {}
+            self._epoch = (self._epoch + 1) & 3  # what is still offered is of no chunk then
+        write = self.writes.popleft() if self.writes else None
+        self.pulse("config", pack(ConfigWrite, address=write[0], data=write[1]) if write else None)
+
+    def drive_part(self) -> None:
+        if self.bench.get("chunk_done_valid"):
+            self._free.append(self.bench.get("chunk_done") >> ChunkDone["slot"].offset & 63)
+        loads = self._free and not self.bench.driven("config_valid") and self.bench.get("init_done")
+        self.pulse("load", self._load(self._free.pop(0)) if loads else None)
+        for bank in range(self.config.tracker_banks):
+            if any(banks[bank] for banks in self._left.values()):
+                self.offer(f"token.{bank}", lambda bank=bank: self._token(bank))
+            elif self.was_taken(f"token.{bank}"):
+                self.bench.set(f"token.{bank}.valid", 0)
+
+    def rate(self, name: str) -> float:
+        """Mostly as many tokens as the banks take."""
+        return max(super().rate(name), 0.7)
+
+    def _load(self, slot: int) -> int:
+        row, banks, self._loads = slot << self.config.row_index_bits, range(self.config.tracker_banks), self._loads + 1
+        self._left[slot] = [
+            [[c, wf, self._threshold] for c in range(self._columns) for wf in range(self._wavefronts)] for _ in banks
+        ]
+        return pack(
+            SlotLoad,
+            row0=row, row1=row + 1, col1=4095, addends=1, slot=slot, valid=1, expected=self._expected,
+            epoch=self._epoch, descriptor=self._loads % self.config.descriptors,
+        )  # fmt: skip
+
+    def _token(self, bank: int) -> int:
+        """Some lines of one of the first tiles of a chunk: sometimes all that it lacks."""
+        slot = self.rng.choice([slot for slot, banks in self._left.items() if banks[bank]])
+        tiles = self._left[slot][bank]
+        tile = self.rng.choice(tiles[:3])
+        n = min(tile[2], self.rng.choice((1, 1, 2, 3, tile[2])))
+        tile[2] -= n
+        if not tile[2]:
+            tiles.remove(tile)
+        row, col = slot << self.config.row_index_bits, tile[0] << self.config.column_index_bits | bank
+        return pack(Token, epoch=self._epoch, row=row, col=col, wf=tile[1], n=n)

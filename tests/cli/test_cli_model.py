@@ -1,0 +1,65 @@
+"""``t3 model`` with toy GEMMs in place of the sublayers."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+from t3sim.cli import main as cli
+from t3sim.cli import model as cli_model
+from t3sim.study.operators import layer_operators, model_operators
+
+from tests.support.toy_evaluation import toy_suite
+
+
+@pytest.fixture(scope="module")
+def patched():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli_model, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
+        yield
+
+
+def t3(*arguments: str):
+    return CliRunner(env={"OMP_NUM_THREADS": "1"}).invoke(cli.main, ["model", *arguments])
+
+
+@pytest.mark.parametrize(("phase", "sublayers"), [("prompt", 2), pytest.param("training", 4, marks=pytest.mark.long)])
+def test_every_operator_and_policy_has_a_row_and_shares_sum_to_all(patched, phase, sublayers):
+    result = t3("--phase", phase)
+    assert result.exit_code == 0, result.output
+    rows = [line.split() for line in result.stdout.splitlines()]
+    operators = [*layer_operators("t-nlg", 8, phase), *model_operators("t-nlg", 8, phase)]
+    names = {operator.name for operator in operators if operator.sublayer is None}
+    found = {row[0]: row for row in rows if row and row[0] in names}
+    assert found.keys() == names
+    simulated = [row for row in rows if row[:1] == ["sublayer"]]
+    assert len(simulated) == sublayers
+    shares = sum(float(row[-1]) for row in [*found.values(), *simulated])
+    assert shares == pytest.approx(100, abs=0.05 * (len(found) + len(simulated)))
+    speedups = {row[0]: float(row[-1]) for row in rows if row and row[0] in ("sequential", "t3", "t3-mca")}
+    assert speedups.keys() == {"sequential", "t3", "t3-mca"}
+    assert speedups["sequential"] == 1
+    assert re.search(r"gives at most 1\.\d{3}x", result.stdout.replace("\n", " "))
+
+
+def test_the_optimizer_is_a_row_if_asked_for(patched):
+    assert "optimizer" not in t3().stdout
+    assert re.search(r"^optimizer +1 ", t3("--optimizer").stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model", "t-nlgg"], "did you mean 't-nlg'?"),
+        (["--tp", "65"], "tp must be in 2 to 64 GPUs, not 65"),
+        (["--phase", "decode"], "phase must be one of prompt, training, not 'decode'"),
+        (["--attention", "flash"], "attention must be one of unfused, fused, not 'flash'"),
+        (["--phase", "prompt", "--optimizer"], "--optimizer belongs to --phase training, not to 'prompt'"),
+        (["--hardware", "fpga"], "hardware must be one of rtl, golden, not 'fpga'"),
+    ],
+)
+def test_errors_are_one_message_before_anything_runs(patched, monkeypatch, arguments, message):
+    monkeypatch.setattr(cli_model, "run_all", None)
+    result = t3(*arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr

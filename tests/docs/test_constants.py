@@ -1,0 +1,131 @@
+"""No constant hides, and none knows the answer: sources for all, and no way from a name into a simulation."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import t3sim
+from t3sim.inputs.machine.files import load_machine, preset_names
+from t3sim.inputs.machine.sections import SECTIONS
+from t3sim.inputs.workload import INNER_MULTIPLE, Workload, custom_workload, model_workload
+from t3sim.run import plan
+from t3sim.run.plan import RunPlan
+from t3sim.run.request import RunRequest
+
+from docs.pages import constants
+
+SIM = Path(t3sim.__file__).parent
+SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
+COMMANDS = {"cli/main.py", "cli/model.py", "cli/reproduce.py", "cli/sweep.py"}
+"""Files of the command line, where people name a model."""
+NAMERS = COMMANDS | {
+    "cli/tables.py",
+    "inputs/workload.py",
+    "run/policies.py",
+    "run/result.py",
+    "run/timeline.py",
+}
+"""Files (beside study/ and pages/) that may know a workload's name: they make workloads, or name them for people."""
+OF_THE_SHAPE = {
+    "m", "n", "k", "rows", "cols", "pitch", "slack", "slabs", "last_slab_clocks", "tiles", "gpus", "jobs",
+    "tile_rows", "tile_cols", "wavefront_rows", "tile_lines", "slab_clocks",
+    "a_base", "b_base", "a_pitch", "b_pitch", "out_base", "temp_base", "own_lines", "own_bytes", "bin_cycles",
+}  # fmt: skip
+"""What the engine's constants take from sizes: the shape, the tile that a rule chooses for it, addresses, counts."""
+OF_THE_RING = {"gpus", "jobs", "own_lines", "bin_cycles"}
+"""Those that differ with the number of GPUs alone: the ring's length, this GPU's share, the timeline's resolution."""
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_constant_of_a_preset_is_listed_with_its_source(name):
+    machine = load_machine(name)
+    listed = constants.settings(machine)
+    fields = {f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields}
+    assert {".".join(key.split(".")[:2]) for key in listed} | {"hardware.overrides"} == fields
+    for key in listed:
+        assert SOURCE.fullmatch(machine.sources[key]), f"{name}: {key} has no proper source: {machine.sources[key]!r}"
+
+
+def modules() -> Iterator[tuple[str, ast.Module]]:
+    """Every source of the simulator below sim/t3sim that is not a report."""
+    for path in sorted(SIM.rglob("*.py")):
+        if "study" not in path.parts:
+            yield path.relative_to(SIM).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_nothing_that_simulates_reads_the_names_of_model_and_sublayer():
+    readers = {
+        name
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Attribute) and node.attr in ("model", "sublayer", "layers", "hidden"))
+        or (isinstance(node, ast.Constant) and node.value in ("model", "sublayer"))
+    }
+    assert readers <= NAMERS
+
+
+def test_nothing_that_simulates_knows_the_table_of_models():
+    table = {"MODELS", "INNER_MULTIPLE", "model_workload", "Model", "named_model"}
+    importers = {
+        name
+        for name, tree in modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & table
+    }
+    assert importers <= COMMANDS
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "inputs/machine/files.py",
+        "inputs/machine/sections.py",
+        "dram/hbm.py",
+        "dram/timing.py",
+        "hardware/backends.py",
+    ],
+)
+def test_machines_know_no_workload(name):
+    tree = dict(modules())[name]
+    imported = {
+        word
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for word in (node.module or "", *(alias.name for alias in node.names))
+    }
+    assert not {word for word in imported if "workload" in word or "request" in word}
+
+
+def record(workload: Workload, policy: str, machine: str = "paper") -> dict[str, int]:
+    """The engine's constants of the GPU with the largest inner dimension."""
+    request = RunRequest(workload=workload, machine=load_machine(machine), policy=policy)
+    return plan.constants(RunPlan(request), 0)
+
+
+@pytest.mark.parametrize("policy", ["sequential", "t3", "t3-mca"])
+@pytest.mark.parametrize("sublayer", INNER_MULTIPLE)
+def test_a_name_changes_no_constant(policy, sublayer):
+    named = model_workload("t-nlg", sublayer, 8)
+    nameless = custom_workload(named.m, named.n, named.k, named.tp)
+    renamed = Workload(model="gpt-3", sublayer="op", tp=named.tp, m=named.m, n=named.n, k=named.k)
+    assert record(named, policy) == record(nameless, policy) == record(renamed, policy)
+
+
+def differing(records: list[dict[str, int]]) -> set[str]:
+    return {key for key in records[0] if len({record[key] for record in records}) > 1}
+
+
+@pytest.mark.parametrize("policy", ["sequential", "t3", "t3-mca"])
+def test_only_what_sizes_determine_differs_between_workloads(policy):
+    pairs = [("mega-gpt-2", 8), ("mega-gpt-2", 16), ("t-nlg", 8), ("t-nlg", 16), ("gpt-3", 32), ("mt-nlg", 32)]
+    records = [record(model_workload(model, sub, tp), policy) for model, tp in pairs for sub in INNER_MULTIPLE]
+    assert differing(records) <= OF_THE_SHAPE
+
+
+@pytest.mark.parametrize("policy", ["sequential", "t3", "t3-mca"])
+def test_only_the_ring_differs_between_degrees_of_parallelism(policy):
+    """The same GEMM on every GPU, in rings of other lengths."""
+    records = [record(custom_workload(8192, 4096, 2128 * tp, tp), policy) for tp in (2, 8, 16, 64)]
+    assert differing(records) <= OF_THE_RING

@@ -1,0 +1,41 @@
+"""The page on mutation is made of results that are complete, good and explained."""
+
+import json
+
+import pytest
+from t3hdl.export.verilog import PARTS
+
+from docs.pages import mutation as mutation_page
+from tb.mutation.campaign import SHARES
+from tb.mutation.outcomes import EXPLANATIONS, MutantOutcome, known, record
+
+RESULTS = json.loads(mutation_page.RESULTS.read_text(encoding="utf-8"))
+PARAMETERS = {name: RESULTS[name] for name in ("changes", "seed", "limit_s", "proofs")}
+
+
+@pytest.fixture(scope="module")
+def fates() -> list[MutantOutcome]:
+    return [fate for part in known(mutation_page.RESULTS).values() for fate in part]
+
+
+def test_every_part_has_mutants_and_there_are_enough(fates):
+    assert {fate.component for fate in fates} == set(SHARES) <= set(PARTS)
+    assert len({(fate.component, fate.command) for fate in fates}) == len(fates) >= 300
+    assert all(RESULTS["components"][part]["mutants"] >= 15 for part in SHARES)
+
+
+def test_the_counts_are_those_of_the_mutants(fates):
+    assert record(fates, **PARAMETERS) == RESULTS
+
+
+def test_of_a_hundred_mistakes_95_are_noticed_and_the_rest_is_explained():
+    assert RESULTS["components"]["all"]["rate"] >= 0.95
+    rows = mutation_page.unnoticed(RESULTS)
+    assert not [row["command"] for row in rows if not row["explanation"]], "tb/mutation/explanations.json"
+
+
+def test_every_explanation_is_of_a_mutant_that_nothing_notices():
+    texts = json.loads(EXPLANATIONS.read_text(encoding="utf-8"))
+    rows = {f"{row['component']}: {row['command']}": row for row in mutation_page.unnoticed(RESULTS)}
+    assert texts["equivalent"] | texts["survives"] == {key: row["explanation"] for key, row in rows.items()}
+    assert texts["equivalent"].keys() == {key for key, row in rows.items() if row["harmless"]}

@@ -1,0 +1,163 @@
+"""The validation page: what it measures is right, what is cheap to measure is up to date, and results are embedded."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from t3sim.inputs.machine.files import load_machine
+
+from docs.pages import validation
+from docs.pages.__main__ import main as pages
+from docs.pages.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
+from docs.pages.reproduced import reproduced_section
+from docs.pages.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
+
+PAGE = validation.PAGE.read_text(encoding="utf-8")
+
+
+def sections() -> dict[str, str]:
+    return dict(part.split("\n\n", 1) for part in PAGE.split("\n## ")[1:])
+
+
+def test_the_page_has_every_section_in_order():
+    titles = list(sections())
+    assert set(titles) == {*validation.SECTIONS, validation.PUBLISHED}
+    assert titles[-1] == "What was not validated"
+
+
+@pytest.mark.parametrize("title", validation.CHEAP)
+def test_what_needs_no_simulation_is_up_to_date(title):
+    text = sections()[title].rstrip("\n")
+    assert text == validation.SECTIONS[title]().rstrip("\n"), "old page: run python -m docs.pages validation"
+
+
+def test_the_published_results_are_those_that_are_kept():
+    files = validation.kept(validation.KEPT), validation.kept(validation.KEPT_SENSITIVITY)
+    assert sections()[validation.PUBLISHED].rstrip("\n") == reproduced_section(*files, validation.PAGE.parent).rstrip(
+        "\n"
+    )
+
+
+def test_every_closed_form_of_the_page_holds():
+    rows = [line for line in sections()["Closed forms of the traffic"].splitlines() if "`" in line and line[0] == "|"]
+    assert len(rows) == 25
+    assert all(row.endswith("| 0 |") for row in rows)
+
+
+@pytest.mark.long
+def test_closed_forms_hold_now():
+    wrong = [row for row in closed_form_rows() if row.measured != row.expected]
+    assert not wrong
+
+
+# The ring
+
+
+def test_astra_sim_s_published_number_comes_out_exactly():
+    assert ASTRA_REGRESSION.all_reduce_ns == ASTRA_REGRESSION_NS == 117_780
+
+
+def test_astra_sim_s_model_is_the_plain_ring_without_its_extras():
+    model = AstraRing(size_bytes=8 << 30, npus=8, gb_s=1e9 / 2**30, latency_ns=500, splits=1,
+                      local_memory_gb_s=1e30, endpoint_delay_ns=0)  # fmt: skip
+    plain = pass_ns(gpus=8, chunk_bytes=1 << 30, gb_s=1, latency_ns=500)
+    assert model.memory_ns == model.endpoint_ns == 0
+    assert model.all_reduce_ns == 2 * plain
+
+
+@pytest.mark.parametrize(("change", "extra"), [({"latency_ns": 900}, 400), ({"gb_s": 5.0}, 49)])
+def test_one_packet_takes_what_link_and_latency_add(change, extra):
+    """272 bytes with the header: 54 ns instead of 5 at a tenth of the rate."""
+    assert ring_pass(2, 1, **change).all_gather_ns - ring_pass(2, 1).all_gather_ns == pytest.approx(extra, abs=1)
+
+
+def test_packets_follow_each_other_at_the_link_s_rate():
+    few, many = ring_pass(2, 64), ring_pass(2, 512)
+    assert many.all_gather_ns - few.all_gather_ns == pytest.approx(448 * 272 / 50, abs=20)
+
+
+def test_a_step_takes_the_link_s_time_and_a_fixed_rest():
+    path = path_ns(load_machine("paper", LINK_SETTINGS))
+    for gpus, rows in ((2, 256), (4, 64), (4, 256)):
+        assert 0.6 * path < ring_pass(gpus, rows).rest_per_step_ns < 1.4 * path
+
+
+# Published results
+
+
+def figure(**values) -> dict:
+    return {
+        "name": "a", "table": "t", "title": "A", "unit": "x", "published": 1.3, "low": 1.27, "high": 1.33,
+        "band": "target", "measured": 1.31, "verdict": "inside", "note": "", "source": "s",
+    } | values  # fmt: skip
+
+
+def run(mirror: bool, total: float) -> dict:
+    work = {"model": "t-nlg", "sublayer": "fc2", "tp": 8}
+    result = {"workload": work, "policy": "t3", "mirror": mirror, "time_ns": {"total": total}}
+    return {"variant": "base", "speedup": None, "result": result}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    record = {
+        "opent3": "0.1.0",
+        "machine": "paper",
+        "settings": {"link.gb_s": 75},
+        "hardware": "golden",
+        "failures": [],
+        "runs": [run(False, 200_000.0), run(True, 190_000.0)],
+        "figures": [
+            figure(),
+            figure(title="B", unit="%", measured=-20.0, low=None, high=-19.0, verdict="outside", note="the cause"),
+            figure(title="C", measured=None, verdict="not run"),
+        ],
+    }
+    (tmp_path / "reproduce.json").write_text(json.dumps(record))
+    (tmp_path / "speedups.png").touch()
+    return tmp_path
+
+
+def test_results_are_put_beside_the_published_ones_with_causes_and_charts(folder):
+    text = reproduced_section(folder, None, folder.parent)
+    assert "| A | 1.30x | 1.31x | 1.27x to 1.33x | yes |" in text
+    assert "| B | 1.3 % | -20.0 % | at most -19.0 % | **no** |" in text
+    assert "- B: the cause" in text
+    assert "| C |" not in text
+    assert "`link.gb_s=75`" in text
+    assert "| t-nlg fc2 TP 8 | t3 | 200.0 | 190.0 | -5.00% |" in text
+    assert f"[speedups]({folder.name}/speedups.png)" in text
+
+
+def test_assumptions_are_listed_with_what_they_move(folder):
+    def variant(name: str, mca: float, change: float) -> dict:
+        means = {"speedups": {"t3": 1.2, "t3-mca": mca}, "gemm_reads": 1.5, "data_movement": 0.78}
+        return {"name": name, "why": "reason", "geomeans": means, "changes": {"t3-mca": change}}
+
+    path = folder / "sensitivity.json"
+    path.write_text(json.dumps({"variants": [variant("base", 1.3, 0), variant("slow", 1.17, -10)], "failures": []}))
+    text = reproduced_section(folder, path, folder.parent)
+    assert "| slow | reason | 1.200x (+0.0 %) | 1.170x (-10.0 %) | 1.50x (+0.0 %) | 0.78 (+0.0 %) |" in text
+
+
+def test_without_results_the_section_says_how_to_get_them():
+    assert "t3 reproduce -o" in reproduced_section(None, None, Path())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read"),
+        ("{", "is not JSON"),
+        ("[]", "has no figures, runs, failures"),
+        ("{}", "has no figures"),
+    ],
+)
+def test_files_that_are_not_of_reproduce_are_refused_in_one_line(monkeypatch, folder, content, message):
+    path = folder / "reproduce.json"
+    path.unlink() if content is None else path.write_text(content)
+    monkeypatch.setattr(validation, "KEPT", folder)
+    result = CliRunner().invoke(pages, ["validation"])
+    assert result.exit_code == 1
+    assert message in result.stderr and result.stderr.count("\n") == 1

