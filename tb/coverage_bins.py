@@ -111,11 +111,6 @@ def control(trace: Trace, action: str) -> Cycles:
     return writes(trace, regs.CONTROL) & (field_of(regs.Control, action, trace.get("config", "data")) != 0)
 
 
-def control_context(trace: Trace) -> Cycles:
-    """The context that a CONTROL write names, in the cycle of the write."""
-    return field_of(regs.Control, "context", trace.get("config", "data"))
-
-
 def register(trace: Trace, address: int, reset: int = 0) -> Cycles:
     """What the register at ``address`` of the part holds in every cycle."""
     return latest(writes(trace, address), trace.get("config", "data"), reset)

@@ -47,7 +47,10 @@ def limit_bins(config: T3Config) -> CoverageBins:
         return [trace.get(f"context.{c}", field) for c in contexts]
 
     def quota(trace: Trace, field: str) -> list[Cycles]:
-        return [field_of(regs.Quota, field, register(trace, regs.QUOTA + 8 * c, QUOTA_RESET)) for c in contexts]
+        return [
+            field_of(regs.Quota, field, register(trace, regs.QUOTA + regs.QUOTA_STRIDE * c, QUOTA_RESET))
+            for c in contexts
+        ]
 
     def unloaded(trace: Trace) -> list[Cycles]:
         """Per context, whether a descriptor waits to become live."""

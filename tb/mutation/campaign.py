@@ -74,29 +74,33 @@ class Trial:
         with bench_of(component, self._config) as bench:
             if healthy := found_by_bench(bench, part, 0, seed):
                 raise RuntimeError(f"the bench of {component} finds a mistake where there is none: {healthy}")
-            for number, fate in self.outcomes.items():
-                fate.bench = found_by_bench(bench, part, number, seed)
+            for number, outcome in self.outcomes.items():
+                outcome.bench = found_by_bench(bench, part, number, seed)
 
     def compare(self) -> None:
         """Looks for a proof that what the bench does not notice cannot be noticed."""
-        left = [fate for fate in self.outcomes.values() if not fate.bench and fate.equivalence in ("", "unknown")]
+        left = [
+            outcome
+            for outcome in self.outcomes.values()
+            if not outcome.bench and outcome.equivalence in ("", "unknown")
+        ]
         if not left:
             return
         with TemporaryDirectory(prefix="t3-mutants-") as folder:
             miter = Comparison(self._netlist, self._mutants, Path(folder))
-            for fate in left:
-                fate.equivalence = miter.compare(fate.number, limit_s=self._plan.limit_s)
+            for outcome in left:
+                outcome.equivalence = miter.compare(outcome.number, limit_s=self._plan.limit_s)
 
-    def _is_open(self, fate: MutantOutcome) -> bool:
+    def _is_open(self, outcome: MutantOutcome) -> bool:
         """Whether the next proof looks at a mutant."""
-        seen = bool(fate.proofs) if self._plan.proofs == "all" else bool(fate.bench or fate.proofs)
-        return not seen and not fate.equivalent
+        seen = bool(outcome.proofs) if self._plan.proofs == "all" else bool(outcome.bench or outcome.proofs)
+        return not seen and not outcome.equivalent
 
     def prove(self) -> None:
         """Each proof of the part, or of a block, on the mutants that no proof before it has noticed, and no bench."""
         outcomes, component = self.outcomes, self._netlist.component
-        for fate in outcomes.values():
-            fate.proofs, fate.unproven = [], []
+        for outcome in outcomes.values():
+            outcome.proofs, outcome.unproven = [], []
         for proof in all_proofs():
             if proof.component in PARTS and (self._plan.proofs == "blocks" or proof.component != component):
                 continue
@@ -109,10 +113,10 @@ class Trial:
 
 
 def examine(component: str, count: int, plan: CampaignSettings, before: list[MutantOutcome]) -> list[MutantOutcome]:
-    """The fates of ``count`` mutants of a part; if ``before`` has the same ones, the bench is not asked again."""
+    """The outcomes of ``count`` mutants of a part; if ``before`` has the same ones, the bench is not asked again."""
     trial = Trial(component, count, plan)
-    if [fate.command for fate in before] == [fate.command for fate in trial.outcomes.values()]:
-        trial.outcomes = {fate.number: fate for fate in before}
+    if [outcome.command for outcome in before] == [outcome.command for outcome in trial.outcomes.values()]:
+        trial.outcomes = {outcome.number: outcome for outcome in before}
     else:
         trial.bench()
     trial.compare()
@@ -157,7 +161,7 @@ def main(
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     todo = [name for name in SHARES if name in components or not components]
-    outcomes = [fate for name, part in before.items() if name not in todo for fate in part]
+    outcomes = [outcome for name, part in before.items() if name not in todo for outcome in part]
     explain(outcomes)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         running = {
@@ -170,9 +174,9 @@ def main(
             if out is not None:
                 write_atomically(out, json_text(found))
     Console().print(table(found["components"]))
-    for fate in outcomes:
-        if not fate.killed and not fate.equivalent:
-            Console().print(f"survives: {fate.component}: {fate.command} ({fate.equivalence})", soft_wrap=True)
+    for outcome in outcomes:
+        if not outcome.killed and not outcome.equivalent:
+            Console().print(f"survives: {outcome.component}: {outcome.command} ({outcome.equivalence})", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -47,19 +47,19 @@ class MutantOutcome:
         return not self.killed and (self.equivalence.startswith("equivalent") or self.harmless)
 
 
-def summary(fates: Iterable[MutantOutcome]) -> dict[str, float]:
+def summary(outcomes: Iterable[MutantOutcome]) -> dict[str, float]:
     """Counts of these mutants; ``rate`` is that of those killed among those that are not equivalent."""
-    fates = list(fates)
-    equivalent, killed = (sum(getattr(fate, what) for fate in fates) for what in ("equivalent", "killed"))
+    outcomes = list(outcomes)
+    equivalent, killed = (sum(getattr(outcome, what) for outcome in outcomes) for what in ("equivalent", "killed"))
     return {
-        "mutants": len(fates),
-        "bench": sum(bool(fate.bench) for fate in fates),
-        "proofs": sum(bool(fate.proofs) for fate in fates),
-        "unproven": sum(bool(fate.unproven) and not fate.bench and not fate.proofs for fate in fates),
+        "mutants": len(outcomes),
+        "bench": sum(bool(outcome.bench) for outcome in outcomes),
+        "proofs": sum(bool(outcome.proofs) for outcome in outcomes),
+        "unproven": sum(bool(outcome.unproven) and not outcome.bench and not outcome.proofs for outcome in outcomes),
         "killed": killed,
         "equivalent": equivalent,
-        "survivors": len(fates) - killed - equivalent,
-        "rate": round(killed / max(1, len(fates) - equivalent), 4),
+        "survivors": len(outcomes) - killed - equivalent,
+        "rate": round(killed / max(1, len(outcomes) - equivalent), 4),
     }
 
 
@@ -75,18 +75,18 @@ def table(components: dict[str, dict[str, float]]) -> Table:
     return shown
 
 
-def record(fates: Iterable[MutantOutcome], **parameters: Any) -> dict[str, Any]:
+def record(outcomes: Iterable[MutantOutcome], **parameters: Any) -> dict[str, Any]:
     """Everything, for programs and for the manual; ``parameters`` say how it was found."""
     parts: dict[str, list[MutantOutcome]] = {}
-    for fate in sorted(fates, key=lambda fate: (fate.component, fate.number)):
-        parts.setdefault(fate.component, []).append(fate)
-    everything = [fate for part in parts.values() for fate in part]
+    for outcome in sorted(outcomes, key=lambda outcome: (outcome.component, outcome.number)):
+        parts.setdefault(outcome.component, []).append(outcome)
+    everything = [outcome for part in parts.values() for outcome in part]
     components = {name: summary(part) for name, part in parts.items()} | {"all": summary(everything)}
     return {
         "schema": 1,
         **parameters,
         "components": components,
-        "mutants": [asdict(fate) for fate in everything],
+        "mutants": [asdict(outcome) for outcome in everything],
     }
 
 
@@ -102,10 +102,10 @@ def known(path: Path | None) -> dict[str, list[MutantOutcome]]:
     return parts
 
 
-def explain(fates: Iterable[MutantOutcome]) -> None:
+def explain(outcomes: Iterable[MutantOutcome]) -> None:
     """Gives each mutant its explanation, if there is one."""
     texts = json.loads(EXPLANATIONS.read_text())
-    for fate in fates:
-        key = f"{fate.component}: {fate.command}"
-        fate.harmless = key in texts["equivalent"]
-        fate.explanation = texts["equivalent" if fate.harmless else "survives"].get(key, "")
+    for outcome in outcomes:
+        key = f"{outcome.component}: {outcome.command}"
+        outcome.harmless = key in texts["equivalent"]
+        outcome.explanation = texts["equivalent" if outcome.harmless else "survives"].get(key, "")

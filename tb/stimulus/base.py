@@ -11,7 +11,7 @@ from collections.abc import Callable
 from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import TIME_BITS, ConfigWrite
-from t3hdl.interface.words import pack, unpack
+from t3hdl.interface.words import WORD_BYTES, pack, unpack
 
 from tb.lockstep import Lockstep
 
@@ -212,7 +212,7 @@ class Stimulus:
                 slots=self.rng.choice((0, 1, 2, 64)),
                 credits=self.rng.choice((0, 1, 2, regs.NO_CREDIT_LIMIT)),
             )
-            self.writes.append((regs.QUOTA + 8 * self.rng.choice(contexts), quota))
+            self.writes.append((regs.QUOTA + regs.QUOTA_STRIDE * self.rng.choice(contexts), quota))
 
     def debug(self) -> None:
         """Queue a debug read of an entry, that exists or not."""
@@ -260,7 +260,7 @@ class Stimulus:
     def descriptor_writes(self, number: int, words: tuple[int, ...]) -> None:
         """The first words of one descriptor."""
         for word, value in enumerate(words):
-            self.writes.append((regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + 8 * word, value))
+            self.writes.append((regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + WORD_BYTES * word, value))
 
     def rectangle(self) -> tuple[int, int, int, int]:
         """Tiles [row0, row1) x [col0, col1), at least one."""

@@ -5,7 +5,7 @@ import random
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ContextStatus
-from t3hdl.interface.words import pack
+from t3hdl.interface.words import WORD_BYTES, pack
 
 from tb.lockstep import Lockstep
 from tb.stimulus.base import Stimulus
@@ -32,7 +32,10 @@ class Registers(Stimulus):
         super().__init__(bench, config, rng)
         self.status = [name for name in bench.inputs if not name.startswith("bus_")]
         self.contexts = [name for name in bench.inputs if name.startswith("context.")]
-        self.reads = [*_NAMED, *(regs.QUOTA + 8 * context for context in range(config.contexts))]  # at first, each once
+        self.reads = [
+            *_NAMED,
+            *(regs.QUOTA + regs.QUOTA_STRIDE * context for context in range(config.contexts)),
+        ]  # at first, each once
         self.locks_at = rng.choice((2500, 6000, 15000))  # cycle from which LOCK.configuration may be set, for good
         bench.set("init_done", 1)
 
@@ -40,12 +43,14 @@ class Registers(Stimulus):
         """A register, a neighbour of a table's entries, any word, any byte."""
         rng, config = self.rng, self.config
         tables = (
-            regs.RANGE + rng.randrange(config.ranges + 1) * regs.RANGE_STRIDE + 8 * rng.randrange(4),
-            regs.RANGE + rng.randrange(config.ranges) * regs.RANGE_STRIDE + 16,
-            regs.QUOTA + 8 * rng.randrange(config.contexts + 1),
-            regs.CONTEXT + 8 * rng.randrange(config.contexts + 1),
-            regs.PROFILE + 8 * (16 * rng.randrange(5) + rng.randrange(config.wavefronts + 1)),
-            regs.DESCRIPTOR + rng.randrange(config.descriptors + 1) * regs.DESCRIPTOR_STRIDE + 8 * rng.randrange(8),
+            regs.RANGE + rng.randrange(config.ranges + 1) * regs.RANGE_STRIDE + WORD_BYTES * rng.randrange(4),
+            regs.RANGE_ATTRIBUTES + rng.randrange(config.ranges) * regs.RANGE_STRIDE,
+            regs.QUOTA + regs.QUOTA_STRIDE * rng.randrange(config.contexts + 1),
+            regs.CONTEXT + regs.CONTEXT_STRIDE * rng.randrange(config.contexts + 1),
+            regs.PROFILE + regs.PROFILE_STRIDE * (16 * rng.randrange(5) + rng.randrange(config.wavefronts + 1)),
+            regs.DESCRIPTOR
+            + rng.randrange(config.descriptors + 1) * regs.DESCRIPTOR_STRIDE
+            + WORD_BYTES * rng.randrange(8),
         )
         if self.chance(0.08):
             return rng.choice(_EVENTS)

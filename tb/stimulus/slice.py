@@ -5,7 +5,7 @@ import random
 from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ConfigWrite, MemoryRequest, Op
-from t3hdl.interface.words import pack
+from t3hdl.interface.words import WORD_BYTES, pack
 
 from tb.lockstep import Lockstep
 from tb.stimulus.ranges import Ranges
@@ -64,7 +64,7 @@ class SliceInTurns(Slice):
         super().__init__(bench, config, rng)
         attributes = pack(regs.RangeAttributes, valid=1, epoch=self.EPOCH, op=Op.ADD)
         for word, value in enumerate((0, 1 << 38, attributes)):
-            self.writes.append((regs.RANGE + 8 * word, value))
+            self.writes.append((regs.RANGE + WORD_BYTES * word, value))
         self.cycles = sum(cycles for _, cycles in self._PHASES)
         self._drawn = 0
         self._tiles = [tiles for tiles, cycles in self._PHASES for _ in range(cycles)]

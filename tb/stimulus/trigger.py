@@ -79,7 +79,7 @@ class Trigger(Stimulus):
         if contexts:
             slots, credits = self.rng.choice((0, 1, 2, 2, 3, 64, 64)), self.rng.choice((0, 1, 1, 2, 3, 255, 255))
             quota = pack(regs.Quota, ways=self.rng.getrandbits(5), slots=slots, credits=credits)
-            self.writes.append((regs.QUOTA + 8 * self.rng.choice(contexts), quota))
+            self.writes.append((regs.QUOTA + regs.QUOTA_STRIDE * self.rng.choice(contexts), quota))
 
     def completed(self, context: int) -> bool:
         return bool(self.bench.get(f"context.{context}") >> ContextStatus["complete"].offset & 1)

@@ -38,7 +38,7 @@ QUICK = {
 }
 """Sizes and parts compared in ``make test`` (small) and ``make test-long``: tables of odd sizes, check bits."""
 
-MOST_FIRST, MAX_DESCRIPTORS = ((1 << regs.Control[field].width) - 1 for field in ("first", "descriptors"))
+MAX_FIRST, MAX_DESCRIPTORS = ((1 << regs.Control[field].width) - 1 for field in ("first", "descriptors"))
 """The highest numbers that an arm can name."""
 
 FAULTS = {"corrected", "uncorrectable", "poison_valid", "poison_slot"}
@@ -97,8 +97,8 @@ def test_a_window_of_descriptors_ends_at_the_last_one():
     bench = Lockstep({"rtl": rtl.part_type, "golden": golden.parts[name]}, title="ends of windows")
     bench.set("init_done", 1)
     good = set()
-    for end in range(1, MOST_FIRST + MAX_DESCRIPTORS + 1):
-        first = min(end - 1, MOST_FIRST)
+    for end in range(1, MAX_FIRST + MAX_DESCRIPTORS + 1):
+        first = min(end - 1, MAX_FIRST)
         arm = pack(regs.Control, arm=1, first=first, descriptors=end - first)
         for port, value in {"valid": 1, "write": 1, "address": regs.CONTROL, "data": arm}.items():
             bench.set(f"bus_{port}", value)

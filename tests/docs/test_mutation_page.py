@@ -14,18 +14,18 @@ PARAMETERS = {name: RESULTS[name] for name in ("changes", "seed", "limit_s", "pr
 
 
 @pytest.fixture(scope="module")
-def fates() -> list[MutantOutcome]:
-    return [fate for part in known(mutation_page.RESULTS).values() for fate in part]
+def outcomes() -> list[MutantOutcome]:
+    return [outcome for part in known(mutation_page.RESULTS).values() for outcome in part]
 
 
-def test_every_part_has_mutants_and_there_are_enough(fates):
-    assert {fate.component for fate in fates} == set(SHARES) <= set(PARTS)
-    assert len({(fate.component, fate.command) for fate in fates}) == len(fates) >= 300
+def test_every_part_has_mutants_and_there_are_enough(outcomes):
+    assert {outcome.component for outcome in outcomes} == set(SHARES) <= set(PARTS)
+    assert len({(outcome.component, outcome.command) for outcome in outcomes}) == len(outcomes) >= 300
     assert all(RESULTS["components"][part]["mutants"] >= 15 for part in SHARES)
 
 
-def test_the_counts_are_those_of_the_mutants(fates):
-    assert record(fates, **PARAMETERS) == RESULTS
+def test_the_counts_are_those_of_the_mutants(outcomes):
+    assert record(outcomes, **PARAMETERS) == RESULTS
 
 
 def test_of_a_hundred_mistakes_95_are_noticed_and_the_rest_is_explained():

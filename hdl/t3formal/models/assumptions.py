@@ -217,7 +217,7 @@ ASSUMPTIONS: dict[str, Obligation] = {
         says="an event that waits is taken in one of as many cycles as there are banks",
         claims=(
             ("blocks.turns", "one of the requests is granted, if there is one"),
-            ("blocks.turns", "nobody waits for more grants than there are others"),
+            ("blocks.turns", "no request waits for more grants than there are other requesters"),
         ),
     ),
 }

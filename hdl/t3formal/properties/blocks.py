@@ -1,4 +1,4 @@
-"""Queues, memories, code words, kept registers and turns: what every part is made of does what the parts rely on."""
+"""Queues, memories, code words, protected registers, turns: the blocks of every part do what the parts rely on."""
 
 from functools import partial
 from typing import Any
@@ -113,7 +113,7 @@ def _damaged(_: T3Config, *, width: int, every_word: bool) -> Harness:
         harness.drive(word.word, 0)
     two = flips[0].any() & flips[1].any() & (flips[0] != flips[1])
     one = flips[0].any() ^ flips[1].any()
-    harness.claim("up to one wrong bit is put right", two | (word.decoded == word.word))
+    harness.claim("up to one wrong bit is corrected", two | (word.decoded == word.word))
     harness.claim("one wrong bit is reported", word.corrected == one)
     harness.claim("two wrong bits are found", word.uncorrectable == two)
     harness.cover("the last check bit is wrong", word.corrected & flips[0][-1] & one)
@@ -131,8 +131,8 @@ def _undamaged(_: T3Config, *, width: int) -> Harness:
     return harness
 
 
-class _Kept(wiring.Component):
-    """A kept register that is written now and then."""
+class _Register(wiring.Component):
+    """A protected register that is written now and then."""
 
     def __init__(self, *, protect: bool) -> None:
         super().__init__({"write": In(1), "data": In(4), "value": Out(4), "corrected": Out(1), "uncorrectable": Out(1)})
@@ -141,7 +141,7 @@ class _Kept(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """The register; beside it nothing."""
         m = Module()
-        register = protected_register(m, 4, name="register", protect=self._protect, init=_KEPT_INIT)
+        register = protected_register(m, 4, name="register", protect=self._protect, init=_REGISTER_INIT)
         with m.If(self.write):
             m.d.comb += register.following.eq(self.data)
         m.d.comb += [
@@ -152,14 +152,14 @@ class _Kept(wiring.Component):
         return m
 
 
-_KEPT_INIT = 9
+_REGISTER_INIT = 9
 
 
-def _kept(config: T3Config) -> Harness:
+def _register(config: T3Config) -> Harness:
     """The model is the number that was written last."""
-    register = _Kept(protect=config.protect)
+    register = _Register(protect=config.protect)
     harness = Harness(register)
-    model = Signal(4, init=_KEPT_INIT)
+    model = Signal(4, init=_REGISTER_INIT)
     with harness.m.If(register.write):
         harness.m.d.sync += model.eq(register.data)
     harness.claim("it holds what was written last", register.value == model)
@@ -174,7 +174,7 @@ class _Upset(wiring.Component):
     def __init__(self) -> None:
         super().__init__({
             "write": In(1), "data": In(4), "upset": In(1), "place": In(2),
-            "value": Out(4, init=_KEPT_INIT), "sound": Out(1),
+            "value": Out(4, init=_REGISTER_INIT), "sound": Out(1),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
@@ -219,7 +219,7 @@ def _turns(_: T3Config) -> Harness:
             & (turns.grant.any() == requests.any())
         ),
     )
-    harness.claim("nobody waits for more grants than there are others", waited < requesters)
+    harness.claim("no request waits for more grants than there are other requesters", waited < requesters)
     harness.cover("one has waited for all others", waited == requesters - 1)
     return harness
 
@@ -282,10 +282,10 @@ PROOFS = (
         depth=2,
     ),
     Proof(
-        name="blocks.kept-register",
+        name="blocks.protected-register",
         invariants=(3,),
         says="A long-lived register holds what was written last, and after reset its initial value.",
-        harness=_kept,
+        harness=_register,
         sizes=_BOTH,
         depth=6,
     ),
@@ -300,7 +300,8 @@ PROOFS = (
     Proof(
         name="blocks.turns",
         invariants=(2,),
-        says="Round-robin grants one of the requests, and nobody waits for more grants than there are others.",
+        says="Round-robin grants one of the requests, and no request waits for more grants than there are other "
+        "requesters.",
         harness=_turns,
         sizes={"5 requesters": _PLAIN},
         depth=8,

@@ -22,7 +22,7 @@ from t3sim.run.result import Result
 from .evaluation import Evaluation, geomean
 from .experiment import Experiment
 from .store import Store
-from .suite import BASELINE, OVERLAPPED, Point, Suite
+from .suite import BASELINE, Point, Suite
 
 BASE = "base"
 """Name of the machine without a change."""
@@ -165,9 +165,6 @@ def _changes(base: Geomeans, new: Geomeans) -> dict[str, float]:
         if before is not None and after is not None:
             found[name] = 100 * (after / before - 1)
     return found
-
-
-SENSITIVITY_POLICIES: tuple[Policy, ...] = ("ideal-overlap", *OVERLAPPED)
 
 
 @lru_cache

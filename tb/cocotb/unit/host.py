@@ -81,7 +81,7 @@ class Host:
 
     async def context(self, number: int) -> Fields:
         """CONTEXT of a context."""
-        return unpack(ContextStatus, await self.bus.read(regs.CONTEXT + 8 * number))
+        return unpack(ContextStatus, await self.bus.read(regs.CONTEXT + regs.CONTEXT_STRIDE * number))
 
     async def control(self, **fields: int) -> None:
         """A CONTROL write, repeated while maintenance or a quiesce refuses it."""
@@ -111,7 +111,7 @@ class Host:
             await self.bus.write(address, value)
         credits = self._rng.choice((1, 2, regs.NO_CREDIT_LIMIT))
         quota = pack(regs.Quota, ways=self._rng.choice((1, 16)), slots=self._rng.choice((1, 2, 64)), credits=credits)
-        await self.bus.write(regs.QUOTA + 8 * job.context, quota)
+        await self.bus.write(regs.QUOTA + regs.QUOTA_STRIDE * job.context, quota)
         await self.control(arm=1, context=job.context, first=job.first, descriptors=job.count)
         await self._probe(job)
 
@@ -120,7 +120,7 @@ class Host:
         if self._rng.random() < 0.5 or not any(chunk.tracked for chunk in job.chunks):
             return
         await self.bus.refused(regs.RANGE + job.context * regs.RANGE_STRIDE, 0)
-        await self.bus.refused(regs.QUOTA + 8 * job.context, 0)
+        await self.bus.refused(regs.QUOTA + regs.QUOTA_STRIDE * job.context, 0)
         await self.bus.refused(regs.DESCRIPTOR + job.first * regs.DESCRIPTOR_STRIDE, 0)
         await self.bus.refused(regs.PROFILE, 1)
         await self.bus.refused(regs.CONTROL, pack(regs.Control, arm=1, context=job.context, descriptors=1))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
-from t3hdl.interface.words import pack
+from t3hdl.interface.words import WORD_BYTES, pack
 
 from tb.cocotb.unit.machine import Fields, Sent
 
@@ -89,7 +89,7 @@ class Job:
         writes = [(place, self.base), (place + 8, self.base + self.lines), (place + 16, attributes)]
         for chunk in self.chunks:
             for word, value in enumerate(self._descriptor(chunk)):
-                writes.append((regs.DESCRIPTOR + chunk.descriptor * regs.DESCRIPTOR_STRIDE + 8 * word, value))
+                writes.append((regs.DESCRIPTOR + chunk.descriptor * regs.DESCRIPTOR_STRIDE + WORD_BYTES * word, value))
         return writes
 
     def _descriptor(self, chunk: Chunk) -> list[int]:

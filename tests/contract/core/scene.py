@@ -13,7 +13,7 @@ from t3hdl.export.verilog import write_verilog
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op, channel_of
 from t3hdl.interface.signatures import core_signature
-from t3hdl.interface.words import word_map
+from t3hdl.interface.words import WORD_BYTES, word_map
 from t3sim.hardware.rtl import build
 from t3sim.hardware.rtl.backend import CompiledPart
 
@@ -76,8 +76,8 @@ def programme() -> list[tuple[int, int]]:
     attributes = {"valid": 1, "context": CONTEXT, "epoch": EPOCH, "op": Op.ADD, "dtype": Dtype.FP16}
     writes = [
         (regs.RANGE, BASE),
-        (regs.RANGE + 8, BASE + ROWS * COLS * WAVEFRONTS * TILE_LINES),
-        (regs.RANGE + 16, regs.RangeAttributes.const(attributes).as_bits()),
+        (regs.RANGE_LIMIT, BASE + ROWS * COLS * WAVEFRONTS * TILE_LINES),
+        (regs.RANGE_ATTRIBUTES, regs.RangeAttributes.const(attributes).as_bits()),
     ]
     writes += [
         (regs.PROFILE + 8 * (bottom * 32 + right * 16 + wf), lines) for (bottom, right, wf), lines in PROFILE.items()
@@ -94,7 +94,7 @@ def programme() -> list[tuple[int, int]]:
             {"last_block_row": 1, "last_block_col": col1 - col0 - 1},
         )  # fmt: skip
         for word, (layout, values) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, words, strict=True)):
-            address = regs.DESCRIPTOR + chunk * regs.DESCRIPTOR_STRIDE + 8 * word
+            address = regs.DESCRIPTOR + chunk * regs.DESCRIPTOR_STRIDE + WORD_BYTES * word
             writes.append((address, layout.const(values).as_bits()))
     return writes
 

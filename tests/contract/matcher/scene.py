@@ -5,6 +5,7 @@ from typing import Any
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Op
+from t3hdl.interface.words import WORD_BYTES
 
 from tests.contract.bench import bench_of
 
@@ -51,7 +52,7 @@ class Matcher:
     @staticmethod
     def word(number: int, word: int) -> int:
         """The address of a word of a descriptor."""
-        return regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + 8 * word
+        return regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + WORD_BYTES * word
 
     def arm(self, descriptors: int = 8, *, first: int = 0, context: int = JOB) -> None:
         """Opens the window of a context."""

@@ -9,9 +9,7 @@ from t3hdl.config import preset
 from t3hdl.interface.layouts import Dtype, Op
 from t3hdl.nmc.alu import NmcAlu
 
-from tb.alu.line_reference import NAMES, Request, combine, random_line, random_mask
-
-ALL_DTYPES = tuple(NAMES.values())
+from tb.alu.line_reference import Request, combine, random_line, random_mask
 
 
 def lines(requests: list[tuple[Request, int] | None], config) -> list[tuple[int, int]]:

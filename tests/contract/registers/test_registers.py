@@ -122,7 +122,11 @@ def test_other_sizes(backend, config):
     check_addresses(part, config, [*low, *some])
     last = config.contexts - 1
     attributes = regs.RANGE + (config.ranges - 1) * regs.RANGE_STRIDE + 16
-    owned = (attributes, regs.QUOTA + 8 * last, regs.DESCRIPTOR + (config.descriptors - 1) * regs.DESCRIPTOR_STRIDE)
+    owned = (
+        attributes,
+        regs.QUOTA + regs.QUOTA_STRIDE * last,
+        regs.DESCRIPTOR + (config.descriptors - 1) * regs.DESCRIPTOR_STRIDE,
+    )
     assert part.writes(attributes, word(regs.RangeAttributes, valid=1, context=last))
     for context in range(config.contexts, 16):
         assert not part.controls(arm=1, context=context, descriptors=1)
@@ -180,7 +184,7 @@ def test_threshold_shows_whether_it_was_chosen(backend):
 def test_named_bits_are_kept_and_the_pulse_has_the_data_as_written(backend):
     part = Registers(backend)
     bits = {regs.ARBITER: 33, regs.THRESHOLDS: 32, regs.WATCHDOG: 32, regs.IRQ_ENABLE: 8} | {
-        regs.QUOTA + 8 * c: 20 for c in range(2)
+        regs.QUOTA + regs.QUOTA_STRIDE * c: 20 for c in range(2)
     }
     for value in (ALL_ONES, PATTERN, 0):
         for address in bits:

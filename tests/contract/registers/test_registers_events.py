@@ -109,10 +109,16 @@ def test_a_disarm_keeps_configuration_events_and_flags(backend):
     part = Registers(backend, nmc_flags=1, corrected=1)
     part.bench.step()
     part.show(nmc_flags=0)
-    values = {regs.ARBITER: 5, regs.THRESHOLDS: 9, regs.WATCHDOG: 6, regs.QUOTA + 8: 7, regs.IRQ_ENABLE: 255}
+    values = {
+        regs.ARBITER: 5,
+        regs.THRESHOLDS: 9,
+        regs.WATCHDOG: 6,
+        regs.QUOTA + regs.QUOTA_STRIDE: 7,
+        regs.IRQ_ENABLE: 255,
+    }
     for address, value in values.items():
         assert part.writes(address, value)
-    assert part.writes(regs.RANGE + 16, word(regs.RangeAttributes, valid=1, context=1))
+    assert part.writes(regs.RANGE_ATTRIBUTES, word(regs.RangeAttributes, valid=1, context=1))
     assert part.controls(disarm=1)
     assert {address: part.read(address) for address in values} == values
     assert (part.read(regs.NMC_FLAGS), part.interrupts()) == (1, {"corrected"})

@@ -2,10 +2,11 @@
 
 import pytest
 from t3hdl.interface import register_map as regs
+from t3hdl.interface.words import WORD_BYTES
 
 from tests.contract.registers.scene import ALL_ONES, ARMED, COMPLETE, Registers, word
 
-ATTRIBUTES = regs.RANGE + 16
+ATTRIBUTES = regs.RANGE_ATTRIBUTES
 LOCKABLE = (
     regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR,
 )  # fmt: skip
@@ -94,7 +95,7 @@ def test_descriptors_of_active_windows_are_locked(backend):
     assert part.arm(1, 2, 3)
     for number in range(8):
         for place in (0, regs.DESCRIPTOR_WORDS - 1):
-            address = regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + 8 * place
+            address = regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + WORD_BYTES * place
             assert part.writes(address, number) == (number not in (2, 3, 4))
     part.show(context_1=COMPLETE)
     assert part.writes(regs.DESCRIPTOR + 3 * regs.DESCRIPTOR_STRIDE)
@@ -113,7 +114,7 @@ def test_ranges_quotas_and_profile_of_active_contexts_are_locked(backend):
         assert part.writes(address)
     assert not part.locked_write()
     last = regs.PROFILE + 8 * (3 * 16 + 1)
-    locked = [regs.RANGE, regs.RANGE + 8, ATTRIBUTES, regs.QUOTA + 8, regs.PROFILE, last]
+    locked = [regs.RANGE, regs.RANGE_LIMIT, ATTRIBUTES, regs.QUOTA + regs.QUOTA_STRIDE, regs.PROFILE, last]
     for address in locked:
         assert not part.writes(address)
         assert part.interrupts() == {"locked_write"}
@@ -149,7 +150,12 @@ def test_lock_of_the_configuration(backend):
     part = Registers(backend)
     assert part.writes(regs.LOCK, word(regs.Lock, configuration=1))
     assert part.writes(regs.LOCK, 0) and part.read(regs.LOCK) == 1
-    for address in (*LOCKABLE, ATTRIBUTES + regs.RANGE_STRIDE, regs.QUOTA + 8, regs.DESCRIPTOR + 7 * 64 + 40):
+    for address in (
+        *LOCKABLE,
+        ATTRIBUTES + regs.RANGE_STRIDE,
+        regs.QUOTA + regs.QUOTA_STRIDE,
+        regs.DESCRIPTOR_LAST + 7 * regs.DESCRIPTOR_STRIDE,
+    ):
         assert part.controls(disarm=1) and not part.locked_write()
         assert not part.writes(address) and part.locked_write()
     for address in (regs.IRQ_ENABLE, regs.IRQ_STATUS, regs.NMC_FLAGS, regs.DEBUG_SELECT, regs.CONTROL):

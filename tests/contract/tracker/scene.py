@@ -59,7 +59,7 @@ class Scene(Bench):
         self.write(regs.PROFILE + 8 * (bottom * 32 + right * 16 + wf), lines)
 
     def quota(self, context: int, ways: int) -> None:
-        self.write(regs.QUOTA + 8 * context, {"ways": ways, "slots": 64, "credits": 255}, regs.Quota)
+        self.write(regs.QUOTA + regs.QUOTA_STRIDE * context, {"ways": ways, "slots": 64, "credits": 255}, regs.Quota)
 
     def load(self, **fields: int) -> None:
         """Makes a chunk live: :func:`chunk`."""

@@ -7,6 +7,7 @@ from typing import Any
 from t3hdl.config import preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, ContextStatus
+from t3hdl.interface.words import WORD_BYTES
 
 from tests.contract.backends import open_part
 from tests.contract.bench import Bench
@@ -140,7 +141,7 @@ class Scene(Bench):
         for number, chunk in enumerate(chunks, first):
             values = chunk.fields(number) | changes
             for word, layout in enumerate(regs.DESCRIPTOR_LAYOUTS):
-                address = regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + 8 * word
+                address = regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE + WORD_BYTES * word
                 self.write(address, {name: values[name] for name, _ in layout}, layout)
 
     def arm(self, descriptors: int, *, first: int = 0, context: int = 0) -> int:
@@ -160,7 +161,7 @@ class Scene(Bench):
 
     def quota(self, context: int, *, slots: int = 64, credits: int = regs.NO_CREDIT_LIMIT) -> None:
         """Writes the quota of a context."""
-        self.write(regs.QUOTA + 8 * context, {"slots": slots, "credits": credits}, regs.Quota)
+        self.write(regs.QUOTA + regs.QUOTA_STRIDE * context, {"slots": slots, "credits": credits}, regs.Quota)
 
     def patience(self, cycles: int) -> None:
         """Writes WATCHDOG."""

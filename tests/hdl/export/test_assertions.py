@@ -74,7 +74,7 @@ def configure(traffic: Traffic, **arbiter: int) -> None:
     quota = {"ways": 16, "slots": 64, "credits": 2}
     settings_and_quota = (
         (regs.ARBITER, regs.Arbiter.const(settings).as_bits()),
-        (regs.QUOTA + 8 * CONTEXT, regs.Quota.const(quota).as_bits()),
+        (regs.QUOTA + regs.QUOTA_STRIDE * CONTEXT, regs.Quota.const(quota).as_bits()),
     )
     for address, data in (*programme(), *settings_and_quota):
         assert traffic.write(address, data) == 0
@@ -145,7 +145,7 @@ def test_rough_run(traffic, capfd):
         elif number == 1:
             assert control(traffic, abort=1, context=CONTEXT) == 0
             traffic.drain(300)
-            assert traffic.write(regs.RANGE + 16, programme()[2][1]) == 0
+            assert traffic.write(regs.RANGE_ATTRIBUTES, programme()[2][1]) == 0
             arm(traffic)
         else:
             assert control(traffic, disarm=1) == 0

@@ -37,8 +37,8 @@ def test_range_and_profile():
     program.map_output()
     writes = dict(program.writes)
     assert len(writes) == len(program.writes) == 3 + 4 * GRID.wavefronts
-    assert (writes[regs.RANGE], writes[regs.RANGE + 8]) == (BASE, BASE + 200 * 9)
-    assert unpack(regs.RangeAttributes, writes[regs.RANGE + 16]) == {
+    assert (writes[regs.RANGE], writes[regs.RANGE_LIMIT]) == (BASE, BASE + 200 * 9)
+    assert unpack(regs.RangeAttributes, writes[regs.RANGE_ATTRIBUTES]) == {
         "valid": 1,
         "context": 0,
         "epoch": 0,

@@ -172,12 +172,12 @@ def _with(bench: Bench, address: int, value: int) -> tuple[Outcome, frozenset[st
 
 
 def test_a_dma_command_that_leaves_the_buffer_is_refused_and_named(benches: dict[bool, Bench]) -> None:
-    outcome, named = _with(benches[PROTECTED], regs.DESCRIPTOR + regs.DESCRIPTOR_STRIDE + 24, 1 << 30)
+    outcome, named = _with(benches[PROTECTED], regs.DESCRIPTOR_TARGET + regs.DESCRIPTOR_STRIDE, 1 << 30)
     assert (outcome, "dma address" in named) == (Outcome.DETECTED, True)
 
 
 def test_a_register_may_be_written_with_its_highest_bit(benches: dict[bool, Bench]) -> None:
-    top = regs.DESCRIPTOR + regs.DESCRIPTOR_STRIDE + 32
+    top = regs.DESCRIPTOR_TILES + regs.DESCRIPTOR_STRIDE
     assert _with(benches[PROTECTED], top, 1 << 63)[0] is Outcome.DETECTED
 
 

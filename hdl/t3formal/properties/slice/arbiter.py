@@ -17,7 +17,6 @@ from ...prover.proof import Proof
 
 _WAIT_BITS = 20
 """Width of counters of cycles: more than the largest bound needs."""
-_STREAMS = ("compute", "comm")
 
 
 @dataclass(frozen=True)
