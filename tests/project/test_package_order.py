@@ -22,7 +22,7 @@ SOURCES = ("hdl", "sim", "tb", "tests", "docs")
 
 def imported(path: Path) -> Iterator[str]:
     """Modules that a file imports, absolute, as deep as they are named."""
-    package = path.relative_to(ROOT.parent if path.is_relative_to(ROOT) else REPOSITORY).parts[:-1]
+    package = path.relative_to(ROOT.parent if path.is_relative_to(ROOT.parent) else REPOSITORY).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -47,6 +47,13 @@ def test_a_package_imports_only_those_before_it(room):
         if name.startswith("t3sim.") and name.split(".")[1] in later
     ]
     assert found == []
+
+
+def test_the_python_api_knows_nothing_of_the_command_line():
+    api = REPOSITORY / "sim" / "opent3"
+    files = list(api.glob("*.py"))
+    found = [name for path in files for name in imported(path) if name.startswith("t3sim.cli")]
+    assert files and found == []
 
 
 GENERATORS = {"hardware/rtl", "validation", "faults", "cli"}

@@ -1,7 +1,8 @@
 """``t3 reproduce`` and ``t3 sweep``: many runs, in worker processes, and what they show together."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,23 +23,32 @@ if TYPE_CHECKING:
     from t3sim.study.evaluation import Evaluation
     from t3sim.study.experiment import Experiment
     from t3sim.study.reproduction import Reproduction
+    from t3sim.study.runner import Status
     from t3sim.study.store import Store
 
 
-def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
-    """Runs what is missing, with progress on stderr. Raises Failure and Interrupted; finished runs are kept."""
-    from t3sim.study.runner import RunsFailedError, run_missing
-    from t3sim.study.store import Store
+@contextmanager
+def kept_runs(label: str) -> "Iterator[Callable[[Status], None]]":
+    """Shows on stderr how far many runs are. Raises Failure and Interrupted; finished runs are kept."""
+    from t3sim.study.runner import RunsFailedError
 
-    store = Store()
-    console = Console(stderr=True)
     try:
-        with runs_progress(console, label) as show:
-            run_missing(experiments, store, jobs, show)
+        with runs_progress(Console(stderr=True), label) as show:
+            yield show
     except RunsFailedError as error:
         raise Failure(str(error)) from error
     except KeyboardInterrupt as error:
         raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
+
+
+def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
+    """Runs what is missing, as :func:`kept_runs` does."""
+    from t3sim.study.runner import run_missing
+    from t3sim.study.store import Store
+
+    store = Store()
+    with kept_runs(label) as show:
+        run_missing(experiments, store, jobs, show)
     return store
 
 

@@ -5,15 +5,13 @@ from typing import Any
 
 import click
 
-from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs.machine.files import parse_settings, preset_names
 from t3sim.inputs.workload import MODELS
 from t3sim.run.request import BACKENDS, POLICIES, Backend
-from t3sim.run.result import json_text
-from t3sim.study.suite import Suite, sweep_points
+from t3sim.study.suite import sweep_points
 
 from .errors import OUT_FOLDER, Mismatch
-from .reproduce import jobs_option, run_all, say_where, wide_console
+from .reproduce import jobs_option, kept_runs, say_where, wide_console
 
 
 def _names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -47,25 +45,26 @@ def sweep(
     Either --vary, for every combination of values, or --assumptions, for the named changes of the machine's
     assumptions. Finished runs are kept, as with reproduce.
     """
-    from t3sim.study.sweep import Sweep, chosen_assumptions, product_of, sweep_record
-    from t3sim.study.sweep_output import draw_sensitivity, draw_sweep, sweep_table
+    import opent3
+
+    from t3sim.study.sweep import axes_of, chosen_assumptions, product_of
+    from t3sim.study.sweep_output import sweep_table
 
     if bool(vary) == (assumptions or bool(variants)):
         raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
-    work = Sweep(
-        suite=Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=True),
-        variants=product_of(vary) if vary else chosen_assumptions(variants),
-        points=sweep_points(models, degrees, sublayers),
-        policies=policies,
-    )
-    name, draw = ("sweep", draw_sweep) if vary else ("sensitivity", draw_sensitivity)
-    with output_folder(out) as folder:
-        store = run_all(work.experiments(), jobs, "sweep")
-        record = sweep_record(work, store)
-        if folder is not None:
-            write_atomically(folder / f"{name}.json", json_text(record.model_dump(by_alias=True)))
-            draw(record, folder / name)
-    wide_console().print(sweep_table(record))
+    with kept_runs("sweep") as show:
+        result = opent3.sweep(
+            product_of(axes_of(vary)) if vary else chosen_assumptions(variants),
+            sweep_points(models, degrees, sublayers),
+            policies,
+            machine=machine,
+            settings=parse_settings(settings),
+            hardware=hardware,
+            jobs=jobs,
+            on_status=show,
+            out=out,
+        )
+    wide_console().print(sweep_table(result.record))
     say_where(out)
-    if record.failures:
-        raise Mismatch("; ".join(record.failures))
+    if result.failures:
+        raise Mismatch("; ".join(result.failures))

@@ -11,7 +11,6 @@ from t3sim.common.output import write_atomically
 from .ideal import COMPUTED, ideal_overlap
 from .request import Policy, Progress, RunRequest, RunResult
 from .result import Result, json_text, write_result
-from .timeline import draw_comparison, draw_timeline
 
 Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
 """From a label to a context that shows the progress of the run with that label."""
@@ -60,6 +59,8 @@ def speedups(results: Sequence[Result]) -> list[float | None]:
 
 def write_run(request: RunRequest, result: RunResult, folder: Path) -> None:
     """Writes ``result.json``, ``config.toml``, ``timing.json``, and ``timeline.png`` if there is a timeline."""
+    from .timeline import draw_timeline  # here and below, because it takes seconds to import
+
     record = result.record
     write_result(record, folder / "result.json")
     header = (
@@ -74,6 +75,8 @@ def write_run(request: RunRequest, result: RunResult, folder: Path) -> None:
 
 def write_comparison(request: RunRequest, results: dict[Policy, RunResult], folder: Path) -> None:
     """Writes ``compare.json``, ``comparison.png``, and a folder for each policy."""
+    from .timeline import draw_comparison
+
     for policy, result in results.items():
         (folder / policy).mkdir()
         write_run(request, result, folder / policy)

@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.common.units import BYTES, RATES, TIMES, Unit, unit_of, with_unit
 
@@ -27,7 +28,6 @@ COLOURS = {
 }
 GEMM, REDUCE_SCATTER, ALL_GATHER = COLOURS["gemm_read"], COLOURS["rs_read"], COLOURS["ag_read"]
 EXPOSED = "#CC79A7"
-LINE_BYTES = 32
 MAX_BINS = 400
 """Bins in a picture; more would show single bursts instead of bandwidth, so they are summed."""
 

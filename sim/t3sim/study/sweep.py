@@ -3,7 +3,7 @@
 import itertools
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -183,26 +183,38 @@ def chosen_assumptions(names: Sequence[str]) -> dict[str, Variant]:
     return {BASE: Variant()} | {name: known[name] for name in names or known}
 
 
-def product_of(texts: Sequence[str]) -> dict[str, Variant]:
-    """Every combination of ``key=value,value`` settings, the last key changing fastest.
+Axes = Mapping[str, Sequence[tuple[str, Any]]]
+"""Machine key -> what it takes, each value with its name."""
+
+
+def axes_of(texts: Iterable[str]) -> Axes:
+    """The axes that a command line gives as ``key=value,value``.
 
     Values are items of a TOML array, such as ``75,150`` or ``[[64, 64]],[[128, 64]]``, or bare words. Raises
-    ValueError for a text of another form, a repeated key or value, or more than MAX_COMBINATIONS.
+    ValueError for a text of another form, or a repeated key or value.
     """
     axes: dict[str, list[tuple[str, Any]]] = {}
     for text in texts:
         key, _, values = text.partition("=")
+        key = key.strip()
         if key in axes:
             raise ValueError(f"--vary must name each key once, not {key} again")
         names = _texts(values)
         if not names or not all(names) or len(set(names)) != len(names):
             raise ValueError(f"--vary must have the form section.key=value,value with different values, not {text!r}")
-        axes[key] = [(f"{key}={name}", parse_setting(f"{key}={name}")) for name in names]
-    combinations = list(itertools.product(*axes.values()))
+        axes[key] = [(name, parse_setting(f"{key}={name}")[1]) for name in names]
+    return axes
+
+
+def product_of(axes: Axes) -> dict[str, Variant]:
+    """Every combination of values, the last key changing fastest. Raises ValueError for more than MAX_COMBINATIONS."""
+    combinations = list(itertools.product(*([(key, *item) for item in values] for key, values in axes.items())))
     if len(combinations) > MAX_COMBINATIONS:
         raise ValueError(f"--vary makes {len(combinations)} machines; at most {MAX_COMBINATIONS} are run at once")
     return {
-        ", ".join(name for name, _ in combination): Variant(settings=dict(setting for _, setting in combination))
+        ", ".join(f"{key}={name}" for key, name, _ in combination): Variant(
+            settings={key: value for key, _, value in combination}
+        )
         for combination in combinations
     }
 

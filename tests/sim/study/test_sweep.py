@@ -2,12 +2,12 @@
 
 import pytest
 from click.testing import CliRunner
+from opent3 import sweeps
 from t3sim.cli import main as cli
-from t3sim.cli import sweep as cli_sweep
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
 from t3sim.study.suite import Suite, sweep_points
-from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, assumptions, chosen_assumptions, product_of
+from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, assumptions, axes_of, chosen_assumptions, product_of
 
 from tests.support.toy_evaluation import toy_suite
 
@@ -16,7 +16,7 @@ TOY = ("--machine", "toy", "--models", "t-nlg", "--sublayers", "op,fc2", "--tp",
 
 @pytest.fixture
 def toys(monkeypatch):
-    monkeypatch.setattr(cli_sweep, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    monkeypatch.setattr(sweeps, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
 
 
 def t3(*arguments: str):
@@ -78,15 +78,16 @@ def test_assumptions_that_a_policy_cannot_see_cost_no_run():
 
 
 def test_values_are_read_as_on_the_command_line():
-    found = product_of(["link.gb_s=75,150.5", "dma.block=tile,chunk"])
+    found = product_of(axes_of(["link.gb_s=75,150.5", "dma.block=tile,chunk"]))
     assert list(found) == [
         "link.gb_s=75, dma.block=tile",
         "link.gb_s=75, dma.block=chunk",
         "link.gb_s=150.5, dma.block=tile",
         "link.gb_s=150.5, dma.block=chunk",
     ]
-    assert list(product_of(["gpu.tiles=[[64, 64]],[[128, 64]]"])) == ["gpu.tiles=[[64, 64]]", "gpu.tiles=[[128, 64]]"]
-    assert product_of(["hbm.refresh=true"])["hbm.refresh=true"].settings == {"hbm.refresh": True}
+    tiles = product_of(axes_of(["gpu.tiles=[[64, 64]],[[128, 64]]"]))
+    assert list(tiles) == ["gpu.tiles=[[64, 64]]", "gpu.tiles=[[128, 64]]"]
+    assert product_of(axes_of(["hbm.refresh =true"]))["hbm.refresh=true"].settings == {"hbm.refresh": True}
     assert found["link.gb_s=75, dma.block=tile"] == Variant(settings={"link.gb_s": 75, "dma.block": "tile"})
 
 

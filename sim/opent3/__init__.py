@@ -1,0 +1,51 @@
+"""OpenT3 from Python: simulate sublayers under T3, compare policies, sweep machines; results as pandas frames.
+
+>>> import opent3
+>>> work = opent3.model_workload("t-nlg", "fc2", tp=8)
+>>> both = opent3.compare(work, policies=("sequential", "t3-mca"), machine="paper", mirror=True, hardware="golden")
+>>> both.speedups["t3-mca"]  # doctest: +SKIP
+1.37
+>>> both.frame()["time_ns.total"]  # doctest: +SKIP
+
+Everything that is refused is a ValueError whose message names the option, its rule and the value.
+"""
+
+from t3sim import __version__
+from t3sim.inputs.machine.files import Machine, load_machine, preset_names
+from t3sim.inputs.workload import MODELS, Workload, custom_workload, model_workload
+from t3sim.run.request import BACKENDS, POLICIES, RunRequest, SimulationError
+from t3sim.run.result import Result, read_result
+from t3sim.study.runner import RunsFailedError
+from t3sim.study.suite import Point
+from t3sim.study.sweep import chosen_assumptions as assumptions
+
+from .runs import Comparison, Options, Run, compare, run
+from .sweeps import SweepResult, sweep, vary
+
+__all__ = [
+    "BACKENDS",
+    "MODELS",
+    "POLICIES",
+    "Comparison",
+    "Machine",
+    "Options",
+    "Point",
+    "Result",
+    "Run",
+    "RunRequest",
+    "RunsFailedError",
+    "SimulationError",
+    "SweepResult",
+    "Workload",
+    "__version__",
+    "assumptions",
+    "compare",
+    "custom_workload",
+    "load_machine",
+    "model_workload",
+    "preset_names",
+    "read_result",
+    "run",
+    "sweep",
+    "vary",
+]

@@ -1,0 +1,51 @@
+"""``opent3.sweep`` and what it is given."""
+
+import opent3
+import pytest
+from opent3 import sweeps
+
+from tests.support.toy_evaluation import toy_suite
+
+POINTS = [opent3.Point(model="t-nlg", sublayer=name, tp=8) for name in ("op", "fc2")]
+
+
+@pytest.mark.long
+def test_a_sweep_has_a_row_for_each_run(monkeypatch, tmp_path):
+    monkeypatch.setattr(sweeps, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    seen = []
+    machines = opent3.vary({"link.gb_s": [10, 20]})
+    out = tmp_path / "out"
+    result = opent3.sweep(machines, POINTS, ["t3-mca"], machine="toy", jobs=1, on_status=seen.append, out=out)
+    frame = result.frame()
+    assert list(frame["variant"]) == ["link.gb_s=10"] * 4 + ["link.gb_s=20"] * 4
+    assert list(frame["policy"]) == ["sequential", "t3-mca"] * 4
+    times = frame["time_ns.total"]
+    assert list(frame["speedup"][1::2]) == [times[i] / times[i + 1] for i in range(0, 8, 2)]
+    means = result.geomean_frame()
+    assert means["speedups.t3-mca"][0] == pytest.approx((frame["speedup"][1] * frame["speedup"][3]) ** 0.5)
+    assert seen[-1].done == seen[-1].total
+    assert result.failures == []
+    assert type(result.record).model_validate_json((out / "sweep.json").read_bytes()) == result.record
+
+
+def test_machines_are_all_combinations():
+    machines = opent3.vary({"link.gb_s": [75, 150.5], "dma.block": ["tile"], "gpu.tiles": [[[64, 64]]]})
+    assert list(machines) == [
+        "link.gb_s=75, dma.block=tile, gpu.tiles=[[64, 64]]",
+        "link.gb_s=150.5, dma.block=tile, gpu.tiles=[[64, 64]]",
+    ]
+    settings = machines["link.gb_s=75, dma.block=tile, gpu.tiles=[[64, 64]]"].settings
+    assert settings == {"link.gb_s": 75, "dma.block": "tile", "gpu.tiles": [[64, 64]]}
+
+
+def test_assumptions_begin_with_the_machine_as_it_is():
+    assert list(opent3.assumptions(["link-75"])) == ["base", "link-75"]
+    with pytest.raises(ValueError, match="must name some of"):
+        opent3.assumptions(["nothing"])
+
+
+def test_a_sweep_of_too_many_machines_or_an_illegal_value_is_refused():
+    with pytest.raises(ValueError, match="makes 300 machines; at most 256"):
+        opent3.vary({"gpu.cus": list(range(1, 301))})
+    with pytest.raises(ValueError, match=r"gpu\.cus"):
+        opent3.sweep(opent3.vary({"gpu.cus": [0]}), POINTS, machine="toy")
