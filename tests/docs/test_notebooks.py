@@ -1,0 +1,19 @@
+"""The notebooks run, and show today what is printed in them."""
+
+import pytest
+
+from docs.pages.notebooks import NOTEBOOKS, executed, stored, texts
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_shows_what_it_computes(path):
+    assert texts(executed(path)) == texts(stored(path)), "after a change: python -m docs.pages.notebooks"
+
+
+def test_there_are_notebooks_and_each_shows_a_table_and_a_picture():
+    assert len(NOTEBOOKS) >= 2
+    for path in NOTEBOOKS:
+        outputs = [output for cell in stored(path).cells for output in cell.get("outputs", [])]
+        kinds = {kind for output in outputs for kind in output.get("data", {})}
+        assert {"text/html", "image/png"} <= kinds, path
