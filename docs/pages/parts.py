@@ -47,7 +47,7 @@ Made from `hdl/t3hdl` by `python -m docs.pages parts`: signatures, docstrings, a
 each part does in which cycle is in [the contract](../hardware/rules.md); where each port goes, in
 [integration.md](../guides/integration.md).
 
-Every module also has `clk` and `rst` (synchronous, active high). Kinds of ports:
+Every part also has `clk` and `rst` (synchronous, active high). Kinds of ports:
 
 | kind | ports in Verilog | meaning |
 |---|---|---|
