@@ -16,7 +16,7 @@ SHARD ?= 1/8
 WORKERS ?= auto
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-long test-slow test-all tb fuzz mutants fpga pages lint types clean prerequisites
+.PHONY: run test test-long test-slow test-all tb fuzz mutants fpga pages site lint types clean prerequisites
 
 run: $(READY)  ## co-simulate four policies on T-NLG FC-2, TP = 8, and print the comparison
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
@@ -50,6 +50,9 @@ fpga: $(FPGA)  ## docs/results/boards-results.md: all boards, three seeds each (
 
 pages: $(READY)  ## every generated page of docs/, after a change of hardware, machine or model; some measure for minutes
 	$(BIN)/python -m docs.pages
+
+site: $(READY)  ## the manual as a site that works offline, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -37,7 +37,7 @@ What [the self-test](../guides/boards.md) came to on each board. `make fpga` bui
 *Fmax* is nextpnr's, from the slow corner of its timing model, for seeds {seeds}, and the target is for their median.
 What a build uses is that of its fastest seed. `SelfTest` is a whole unit, `TrackerTest` is [tracker and trigger
 alone](../guides/boards.md#tracker-and-trigger-alone), `TrackerOnlyTest` [the tracker
-alone](../guides/boards.md#the-tracker-alone). Records: [docs/results/fpga](fpga).
+alone](../guides/boards.md#the-tracker-alone). Records: `docs/results/fpga`.
 """
 
 AREA_TEXT = (

@@ -9,6 +9,7 @@ import pytest
 from docs.pages import DOCS
 from docs.pages.__main__ import PAGES
 
+LIST = re.compile(r"([-*]|\d+\.) ")
 MEASURED = ("area", "validation")
 """Pages that take minutes: tests/hdl/export/test_products.py and tests/docs/test_validation.py hold them."""
 
@@ -39,3 +40,17 @@ def test_every_link_leads_somewhere(page):
         assert linked.exists(), f"{page}: {target}"
         if anchor and linked.suffix == ".md":
             assert anchor in anchors(linked.read_text(encoding="utf-8")), f"{page}: {target}"
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_every_markdown_reads_lists_and_tables_alike(page):
+    """Some need a blank line before a list or a table, and take two powers of two in a paragraph for bold text."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for paragraph in re.split(r"\n\s*\n", text):
+        first, *rest = paragraph.strip("\n").splitlines() or [""]
+        if not LIST.match(first) and not first.startswith((" ", "#")):
+            assert not [line for line in rest if LIST.match(line)], f"a blank line before a list: {paragraph}"
+        if not first.startswith("|"):
+            assert not [line for line in rest if line.startswith("|")], f"a blank line before a table: {paragraph}"
+            plain = re.sub(r"`[^`]*`", "", paragraph)
+            assert not re.search(r"\w\*\*\w", plain), f"write 2^n: {paragraph}"
