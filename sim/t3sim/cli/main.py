@@ -24,6 +24,7 @@ from t3sim.run.result import Result, json_text
 
 from .console import plain_console, progress, step_progress
 from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .explain import explain
 from .faults import faults
 from .fpga import fpga
 from .model import model
@@ -246,6 +247,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     say_where(out)
 
 
+main.add_command(explain)
 main.add_command(faults)
 main.add_command(fpga)
 main.add_command(model)
