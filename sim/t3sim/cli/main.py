@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from t3sim.run.result import Result, json_text
 
 from .console import plain_console, progress, step_progress
 from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .explain import explain
 from .faults import faults
 from .fpga import fpga
 from .model import model
@@ -30,6 +32,7 @@ from .prove import prove
 from .reproduce import reproduce, say_where
 from .sweep import sweep
 from .tables import bench_tables, result_table, tiling_text
+from .trace import check_traceable, say_trace, trace_option, trace_output
 from .validate import validate
 
 
@@ -126,42 +129,50 @@ def _workload(options: dict[str, Any]) -> Workload:
 
 @main.command()
 @_simulation_options
+@trace_option
 @click.option("--policy", default="t3-mca", help=f"Policy: {', '.join(POLICIES)}.")
-def run(policy: Policy, **options: Any) -> None:
+def run(policy: Policy, trace: Path | None, **options: Any) -> None:
     """Co-simulate one policy on one sublayer."""
     from t3sim.run import policies as runs  # here and below, because it takes seconds to import
 
-    request = _request(policy, options)
-    with output_folder(options["out"]) as folder:
+    request = replace(_request(policy, options), events=trace is not None)
+    if trace is not None:
+        check_traceable([policy])
+    with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
         result = runs.run(request, _watch)
         if folder is not None:
             runs.write_run(request, result, folder)
-    _show(request, [result.record], options["out"])
+        write_trace({policy: result})
+    _show(request, [result.record], options["out"], trace)
 
 
 @main.command()
 @_simulation_options
+@trace_option
 @click.option("--policies", default=",".join(COMPARED), help=f"Of {', '.join(POLICIES)}; separated by commas.")
-def compare(policies: str, **options: Any) -> None:
+def compare(policies: str, trace: Path | None, **options: Any) -> None:
     """Co-simulate several policies on one sublayer and put them side by side."""
     from t3sim.run import policies as runs
 
     chosen: list[Any] = policies.split(",")
     if len(set(chosen)) != len(chosen):
         raise ValueError(f"--policies must name each policy once, not {policies!r}")
-    requests = [_request(policy, options) for policy in chosen]
-    with output_folder(options["out"]) as folder:
+    requests = [replace(_request(policy, options), events=trace is not None) for policy in chosen]
+    if trace is not None:
+        check_traceable(chosen)
+    with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
         results = runs.run_policies(requests[0], chosen, _watch)
         if folder is not None:
             runs.write_comparison(requests[0], results, folder)
-    _show(requests[0], [result.record for result in results.values()], options["out"])
+        write_trace(results)
+    _show(requests[0], [result.record for result in results.values()], options["out"], trace)
 
 
 def _watch(label: str) -> Any:
     return progress(Console(stderr=True), label)
 
 
-def _show(request: RunRequest, records: list[Result], out: Path | None) -> None:
+def _show(request: RunRequest, records: list[Result], out: Path | None, trace: Path | None) -> None:
     """Prints the table; then fails (exit code 1) if a result does not add up."""
     from t3sim.run import policies as runs
 
@@ -171,6 +182,7 @@ def _show(request: RunRequest, records: list[Result], out: Path | None) -> None:
     console.print(tiling_text(records[0].gemm))
     console.print(result_table(records, runs.speedups(records)))
     say_where(out)
+    say_trace(trace)
     wrong = [text for record in records for text in runs.failures(record)]
     if wrong:
         raise Mismatch("; ".join(wrong))
@@ -235,6 +247,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     say_where(out)
 
 
+main.add_command(explain)
 main.add_command(faults)
 main.add_command(fpga)
 main.add_command(model)

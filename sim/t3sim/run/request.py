@@ -13,6 +13,7 @@ from t3sim.inputs.machine.files import Machine
 from t3sim.inputs.tiling import Tiling, choose_tiling
 from t3sim.inputs.workload import Workload
 
+from .events import RunEvents
 from .result import Result, WallSeconds
 
 Policy = Literal[
@@ -55,7 +56,7 @@ class SimulationError(Exception):
 @dataclass(frozen=True, kw_only=True)
 class RunRequest:
     """One simulation. ``data_lines``: lines that carry data, None for the engine's choice (all, or a seeded sample);
-    more than the output has mean all.
+    more than the output has mean all. ``events``: also keep what happened when, for a trace; the record is the same.
 
     Raises ValueError if a choice is unknown, a number is out of range, or workload and machine do not fit together.
     """
@@ -68,6 +69,7 @@ class RunRequest:
     threads: int = 1
     seed: int = 0
     data_lines: int | None = None
+    events: bool = False
 
     def __post_init__(self) -> None:
         for name, value, known in (("policy", self.policy, POLICIES), ("hardware", self.hardware, BACKENDS)):
@@ -151,9 +153,11 @@ class Timeline:
 class RunResult:
     """A finished simulation: the record that ``result.json`` holds, its timeline, and real time.
 
-    An ideal policy is computed, not simulated, and has no timeline.
+    An ideal policy is computed, not simulated, and has no timeline. ``events`` are there if the request asked for them
+    and the policy was simulated.
     """
 
     record: Result
     timeline: Timeline | None
     wall: WallSeconds
+    events: RunEvents | None = None

@@ -18,6 +18,7 @@ from .identities import UnitCounters, identities, read_units
 from .observe import contention, timeline
 from .plan import RunPlan
 from .provenance import Provenance
+from .recorder import Recorder
 from .request import CAUSES, Progress, RunRequest, RunResult
 from .result import (
     BlocksRecord,
@@ -56,10 +57,12 @@ def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None
         built = time.perf_counter()
         system, partials = _set_up(plan, hardware)
         system.program()
-        _run(system, request.threads, on_progress, built)
+        recorder = Recorder(system) if request.events else None
+        _run(system, request.threads, on_progress, built, recorder)
         wall = WallSeconds(build=built - begin, simulate=time.perf_counter() - built)
         record = _record(system, hardware, partials)
-        return RunResult(record=record, timeline=timeline(system), wall=wall)
+        events = recorder.events() if recorder is not None else None
+        return RunResult(record=record, timeline=timeline(system), wall=wall, events=events)
     finally:
         hardware.close()
 
@@ -75,10 +78,18 @@ def _set_up(plan: RunPlan, hardware: LoadedHardware) -> tuple[System, list[NDArr
     return System(plan, hardware, gpus), partials
 
 
-def _run(system: System, threads: int, on_progress: Callable[[Progress], None] | None, start: float) -> None:
+def _run(
+    system: System,
+    threads: int,
+    on_progress: Callable[[Progress], None] | None,
+    start: float,
+    recorder: Recorder | None,
+) -> None:
     plan = system.plan
     reported = 0.0
     for cycle in system.run(threads):
+        if recorder is not None:
+            recorder.observe(cycle)
         now = time.perf_counter()
         if on_progress is not None and now - reported > REPORT_SECONDS:
             reported = now

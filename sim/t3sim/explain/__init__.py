@@ -1,0 +1,1 @@
+"""What limited a run, in sentences made from its record (docs/guides/explain.md)."""

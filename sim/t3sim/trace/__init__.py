@@ -1,0 +1,1 @@
+"""Traces of runs for Perfetto (docs/guides/traces.md)."""
