@@ -10,9 +10,10 @@ from t3sim.inputs.machine.files import parse_settings, preset_names
 from t3sim.inputs.workload import MODELS
 from t3sim.run.request import BACKENDS, POLICIES, Backend
 from t3sim.run.result import json_text
-from t3sim.study.suite import Suite, sweep_points
+from t3sim.study.suite import Suite, own_points, sweep_points
 
-from .errors import OUT_FOLDER, Mismatch
+from .errors import OUT_FOLDER, Mismatch, is_given, refuse_given
+from .own_model import model_of, own_model_options, phase_option, print_assumptions
 from .reproduce import jobs_option, run_all, say_where, wide_console
 
 
@@ -29,7 +30,14 @@ def _names(context: click.Context, parameter: click.Parameter, text: str) -> tup
 @click.option("--assumptions", is_flag=True, help="Change the machine's assumptions one at a time.")
 @click.option("--variants", default="", callback=_names, help="Only these assumptions, separated by commas.")
 @click.option("--models", default="mega-gpt-2,t-nlg", callback=_names, help=f"Some of {', '.join(MODELS)}.")
-@click.option("--sublayers", default="op,fc2,fc1,ip", callback=_names, help="Sublayers, separated by commas.")
+@own_model_options
+@phase_option
+@click.option(
+    "--sublayers",
+    default="op,fc2,fc1,ip",
+    callback=_names,
+    help="Sublayers, separated by commas; with --hf by default all that it has.",
+)
 @click.option("--tp", "degrees", default="8,16", callback=_names, help="Tensor-parallel degrees.")
 @click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=_names, help=f"Some of {', '.join(POLICIES)}.")
 @click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
@@ -40,7 +48,7 @@ def _names(context: click.Context, parameter: click.Parameter, text: str) -> tup
 def sweep(
     vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
     sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Backend, machine: str,
-    settings: tuple[str, ...], jobs: int, out: Path | None,
+    settings: tuple[str, ...], jobs: int, out: Path | None, **tokens: Any,
 ) -> None:  # fmt: skip
     """Run the same sublayers on many machines, one GPU of every ring mirrored, and compare the speedups.
 
@@ -52,10 +60,16 @@ def sweep(
 
     if bool(vary) == (assumptions or bool(variants)):
         raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
+    own = model_of(tokens)
+    if own is None:
+        points = sweep_points(models, degrees, sublayers)
+    else:
+        refuse_given(("models",), "--hf names the model itself")
+        points = own_points(own, degrees, sublayers if is_given("sublayers") else None)
     work = Sweep(
-        suite=Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=True),
+        suite=Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=True, own=own),
         variants=product_of(vary) if vary else chosen_assumptions(variants),
-        points=sweep_points(models, degrees, sublayers),
+        points=points,
         policies=policies,
     )
     name, draw = ("sweep", draw_sweep) if vary else ("sensitivity", draw_sensitivity)
@@ -65,7 +79,11 @@ def sweep(
         if folder is not None:
             write_atomically(folder / f"{name}.json", json_text(record.model_dump(by_alias=True)))
             draw(record, folder / name)
-    wide_console().print(sweep_table(record))
+    console = wide_console()
+    for degree in sorted({point.tp for point in points}):
+        print_assumptions(console, own, degree, None)
+    print_assumptions(console, None, 0, work.suite.machine_of("base"))
+    console.print(sweep_table(record))
     say_where(out)
     if record.failures:
         raise Mismatch("; ".join(record.failures))

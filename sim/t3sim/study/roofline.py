@@ -15,7 +15,7 @@ from t3sim.dram.timing import HbmParameters
 from t3sim.inputs.machine.files import Machine
 from t3sim.inputs.tiling import best_tiling
 
-from .operators import Gemm, Operator
+from .layer.work import Gemm, Operator
 
 READ_TRACE = "stream_read"
 """Reference trace with the access pattern of a GEMM, which mostly reads: a stream of reads."""
@@ -47,8 +47,12 @@ class OperatorTime:
 def operator_time(operator: Operator, machine: Machine, count: int = 1) -> OperatorTime:
     """The roofline of ``operator`` on one GPU of ``machine``."""
     compute = sum(gemm_ns(gemm, machine) for gemm in operator.gemms)
-    trace = READ_TRACE if operator.kind == "gemm" else MIXED_TRACE
-    memory = operator.bytes / (peak_gb_s(machine) * achieved_fraction(machine, trace))
+    reads = operator.kind == "gemm" or operator.beside is not None
+    rate = peak_gb_s(machine) * achieved_fraction(machine, READ_TRACE if reads else MIXED_TRACE)
+    memory = operator.bytes / rate
+    if beside := operator.beside:
+        alone = beside.bytes / rate
+        memory = max(0.0, alone + memory - max(alone, gemm_ns(beside, machine)))
     return OperatorTime(operator=operator, count=count, compute_ns=compute, memory_ns=memory)
 
 

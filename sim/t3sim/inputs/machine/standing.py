@@ -1,0 +1,33 @@
+"""What a machine's results have been held against, by the marks of its sources.
+
+A source that begins with ``[S]`` is a public specification of a product. No result of T3 was published for such a
+machine, so a simulation of it is a forecast that nothing confirms, also in a user's file that has it as its base.
+"""
+
+from .sections import Machine
+
+SPECIFICATION = "[S]"
+"""Begins the source of a value from a product's specification."""
+_TOY = "[A] toy"
+
+
+def is_unvalidated(machine: Machine) -> bool:
+    """Whether a value is from a product's specification."""
+    return any(source.startswith(SPECIFICATION) for source in machine.sources.values())
+
+
+def standing(machine: Machine) -> str:
+    """In a few words: ``unvalidated``, ``toy``, or what it was held against."""
+    if is_unvalidated(machine):
+        return "unvalidated"
+    if any(source.startswith(_TOY) for source in machine.sources.values()):
+        return "toy"
+    return "T3 paper" if machine.sources["gpu.cus"].startswith("[P]") else "unvalidated"
+
+
+def caution(machine: Machine) -> list[str]:
+    """What a reader of the machine's results must know; nothing for the paper's machine and the toy."""
+    if not is_unvalidated(machine):
+        return []
+    text = "has a product's public figures on the paper's models, and no published result to hold it against"
+    return [f"unvalidated machine: {machine.name} {text}"]
