@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import t3sim
+from t3sim.inputs.machine.describe import settings
 from t3sim.inputs.machine.files import load_machine, preset_names
 from t3sim.inputs.machine.sections import SECTIONS
 from t3sim.inputs.workload import INNER_MULTIPLE, Workload, custom_workload, model_workload
@@ -14,10 +15,8 @@ from t3sim.run import plan
 from t3sim.run.plan import RunPlan
 from t3sim.run.request import RunRequest
 
-from docs.pages import constants
-
 SIM = Path(t3sim.__file__).parent
-SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
+SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 COMMANDS = {"cli/main.py", "cli/model.py", "cli/own_model.py", "cli/reproduce.py", "cli/sweep.py"}
 """Files of the command line, where people name a model."""
 NAMERS = COMMANDS | {
@@ -43,7 +42,7 @@ OF_THE_RING = {"gpus", "jobs", "own_lines", "bin_cycles"}
 @pytest.mark.parametrize("name", preset_names())
 def test_every_constant_of_a_preset_is_listed_with_its_source(name):
     machine = load_machine(name)
-    listed = constants.settings(machine)
+    listed = settings(machine)
     fields = {f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields}
     assert {".".join(key.split(".")[:2]) for key in listed} | {"hardware.overrides"} == fields
     for key in listed:

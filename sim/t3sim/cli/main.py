@@ -27,6 +27,7 @@ from .console import plain_console, progress, step_progress
 from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
 from .faults import faults
 from .fpga import fpga
+from .machine import machine
 from .model import model
 from .own_model import model_of, own_model_options, phase_option, print_assumptions
 from .prove import prove
@@ -255,6 +256,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
 
 main.add_command(faults)
 main.add_command(fpga)
+main.add_command(machine)
 main.add_command(model)
 main.add_command(prove)
 main.add_command(reproduce)

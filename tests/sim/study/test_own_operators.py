@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.standing import bandwidth_gb_s
 from t3sim.inputs.transformer.blocks import Experts, LatentAttention
 from t3sim.inputs.transformer.config_file import own_model
 from t3sim.inputs.transformer.sublayers import sublayer_runs, sublayer_workload
@@ -11,7 +12,7 @@ from t3sim.run.result import TimeNs
 from t3sim.study.end_to_end import model_time
 from t3sim.study.layer.work import ATTENTIONS, Gemm, Operator
 from t3sim.study.operators import counted_operators, layer_operators, model_operators, optimizer_operator
-from t3sim.study.roofline import READ_TRACE, achieved_fraction, gemm_ns, operator_time, peak_gb_s
+from t3sim.study.roofline import READ_TRACE, achieved_fraction, gemm_ns, operator_time
 
 from tests.support.model_configs import CONFIGS, write_config
 
@@ -140,7 +141,7 @@ def test_experts_of_one_layer_run_together(tmp_path: Path):
 
 def test_the_gemm_hides_weights_that_are_read_beside_it():
     machine = load_machine("paper")
-    rate = peak_gb_s(machine) * achieved_fraction(machine, READ_TRACE)
+    rate = bandwidth_gb_s(machine) * achieved_fraction(machine, READ_TRACE)
     deep, flat = Gemm(m=8192, n=4096, k=3584), Gemm(m=16, n=4096, k=3584)
     few = operator_time(Operator(name="weights", bytes=10**6, beside=deep), machine)
     assert (few.ns, few.compute_ns) == (0, 0)

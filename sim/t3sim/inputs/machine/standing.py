@@ -1,8 +1,10 @@
-"""What a machine's results have been held against, by the marks of its sources.
+"""What kind of machine it is: its peak rates, and what its results have been held against, by the marks of its sources.
 
 A source that begins with ``[S]`` is a public specification of a product. No result of T3 was published for such a
 machine, so a simulation of it is a forecast that nothing confirms, also in a user's file that has it as its base.
 """
+
+from t3hdl.interface.layouts import LINE_BYTES
 
 from .sections import Machine
 
@@ -23,6 +25,18 @@ def standing(machine: Machine) -> str:
     if any(source.startswith(_TOY) for source in machine.sources.values()):
         return "toy"
     return "T3 paper" if machine.sources["gpu.cus"].startswith("[P]") else "unvalidated"
+
+
+def matrix_tflop_s(machine: Machine) -> float:
+    """Peak rate of all matrix units."""
+    gpu = machine.gpu
+    return gpu.cus * gpu.clock_mhz * gpu.flop_per_clock_per_cu / 1e6
+
+
+def bandwidth_gb_s(machine: Machine) -> float:
+    """Peak bandwidth of all data buses: a line takes nBL clocks."""
+    hbm = machine.hbm
+    return hbm.channels * LINE_BYTES / hbm.nBL * hbm.clock_mhz / 1000
 
 
 def caution(machine: Machine) -> list[str]:
