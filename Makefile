@@ -53,6 +53,7 @@ pages: $(READY)  ## every generated page of docs/, after a change of hardware, m
 
 site: $(READY)  ## the manual as a site that works offline, in build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open build/site/index.html"
 
 lint: $(READY)  ## style and format
 	$(BIN)/ruff check $(SOURCES)

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from t3sim.inputs.machine.describe import settings
 from t3sim.inputs.machine.files import load_machine, preset_names
-from t3sim.inputs.machine.sections import SECTIONS, Machine, unit_of
+from t3sim.inputs.machine.sections import Machine, unit_of
 
 from docs.pages import REFERENCE
 from docs.pages.markdown import table
@@ -17,9 +18,10 @@ _HEAD = """\
 
 Every number of every machine preset, with its source, as `python -m docs.pages constants` writes it from
 `sim/t3sim/inputs/machine/presets`. [P]: the T3 paper says so. [D]: derived, and reproduces a published figure. [A]:
-this project's assumption, with its reason. What a key means is on [its page](machine.md). None depends on a
-model, a sublayer or a degree of tensor parallelism: a machine is loaded before, and without, a workload, and
-`tests/docs/test_constants.py` shows that nothing that simulates reads the names of model and sublayer.
+this project's assumption, with its reason. [S]: a public specification of a product; a machine with such values is
+unvalidated. What a key means is on [its page](machine.md). None depends on a model, a sublayer or a degree of tensor
+parallelism: a machine is loaded before, and without, a workload, and `tests/docs/test_constants.py` shows that nothing
+that simulates reads the names of model and sublayer.
 """
 
 
@@ -31,19 +33,6 @@ def page() -> str:
         if name != BASE:
             parts += [f"## {name}\n\nAs `{BASE}` but for:\n", _table(load_machine(name), settings(base))]
     return "\n".join(parts)
-
-
-def settings(machine: Machine) -> dict[str, Any]:
-    """``section.key`` -> value, for all settings; overrides of the hardware one by one."""
-    found: dict[str, Any] = {}
-    for section, model in SECTIONS.items():
-        for key in model.model_fields:
-            value = getattr(getattr(machine, section), key)
-            if isinstance(value, dict):
-                found |= {f"{section}.{key}.{inner}": item for inner, item in value.items()}
-            else:
-                found[f"{section}.{key}"] = value
-    return found
 
 
 def _table(machine: Machine, known: dict[str, Any]) -> str:

@@ -12,11 +12,13 @@ Everything that is refused is a ValueError whose message names the option, its r
 
 from t3sim import __version__
 from t3sim.inputs.machine.files import Machine, load_machine, preset_names
+from t3sim.inputs.transformer.config_file import own_model
+from t3sim.inputs.transformer.sublayers import sublayer_workload
 from t3sim.inputs.workload import MODELS, Workload, custom_workload, model_workload
 from t3sim.run.request import BACKENDS, POLICIES, RunRequest, SimulationError
 from t3sim.run.result import Result, read_result
 from t3sim.study.runner import RunsFailedError
-from t3sim.study.suite import Point
+from t3sim.study.suite import Point, own_points
 from t3sim.study.sweep import chosen_assumptions as assumptions
 
 from .runs import Comparison, Options, Run, compare, run
@@ -43,9 +45,12 @@ __all__ = [
     "custom_workload",
     "load_machine",
     "model_workload",
+    "own_model",
+    "own_points",
     "preset_names",
     "read_result",
     "run",
+    "sublayer_workload",
     "sweep",
     "vary",
 ]

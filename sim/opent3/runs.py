@@ -28,7 +28,7 @@ class Options(TypedDict, total=False):
     changed, such as ``{"link.gb_s": 300}``. ``hardware``: the T3 hardware as compiled Verilog ("rtl", the default) or
     as its cycle-exact model ("golden"). ``mirror``: simulate one GPU and reflect its traffic (False). ``threads``: all
     usable cores; results do not depend on it. ``seed``: of data and samples (0). ``data_lines``: lines of 32 bytes
-    that carry data (all, or a sample if the output is large).
+    that carry data (all, or a sample if the output is large). ``events``: keep what a trace shows (False).
     """
 
     machine: str | Path | Machine
@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     threads: int
     seed: int
     data_lines: int | None
+    events: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +152,7 @@ def request_of(
     mirror: bool = False,
     seed: int = 0,
     data_lines: int | None = None,
+    events: bool = False,
 ) -> RunRequest:
     """What is to be simulated, checked (see :class:`Options`). Raises ValueError if a choice is unknown or things do
     not fit together."""
@@ -167,6 +169,7 @@ def request_of(
         threads=usable_cores() if threads is None else threads,
         seed=seed,
         data_lines=data_lines,
+        events=events,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t3sim.common.output import output_folder, write_atomically
+from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.request import Backend, Policy
 from t3sim.run.result import json_text
 from t3sim.study.runner import Status, run_missing
@@ -84,6 +85,7 @@ def sweep(
     points: Sequence[Point],
     policies: Sequence[Policy] = ("ideal-overlap", "t3", "t3-mca"),
     *,
+    own: SizedModel | None = None,
     machine: str = "paper",
     settings: Mapping[str, object] | None = None,
     hardware: Backend = "golden",
@@ -94,13 +96,14 @@ def sweep(
 ) -> SweepResult:
     """Simulates ``policies`` at ``points`` on every variant of a machine, one GPU of every ring mirrored.
 
+    ``own``: the model whose sublayers the points name, if it is none of the paper's (:func:`own_points`).
     ``variants``: of :func:`vary`, or of :func:`assumptions`, which changes the machine's assumptions one at a time.
     ``jobs``: runs at a time, by default one for each usable core; results do not depend on it. Finished runs are kept
     in the cache and are not repeated. Whether ``out`` can be written is checked before the first run.
 
     Raises ValueError for what cannot be simulated or written, RunsFailedError if some runs did not finish.
     """
-    suite = Suite(machine=machine, settings=dict(settings or {}), hardware=hardware, quick=True, seed=seed)
+    suite = Suite(machine=machine, settings=dict(settings or {}), hardware=hardware, quick=True, seed=seed, own=own)
     work = Sweep(suite=suite, variants=variants, points=tuple(points), policies=tuple(policies))
     with output_folder(None if out is None else Path(out)) as folder:
         store = Store()

@@ -191,7 +191,7 @@ def test_progress_goes_to_stderr(engine):
             ("--hardware-preset", "huge"),
             "hardware preset must be one of paper, paper-fit, small, fpga, fpga-all, fpga-hx8k, fpga-up5k, not 'huge'",
         ),
-        (("--machine", "papre"), "machine must be one of paper, paper-samsung, toy"),
+        (("--machine", "papre"), "machine must be one of a100-like, b200-like"),
         (("--set", "gpu.cuss=3"), "did you mean 'cus'?"),
         (("--set", "gpu.cus"), "section.key=value"),
         (("--threads", "0"), "threads must be at least 1, not 0"),

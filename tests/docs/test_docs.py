@@ -10,7 +10,8 @@ from t3sim.inputs.machine.sections import SECTIONS, unit_of
 from t3sim.inputs.workload import MODELS
 from t3sim.run.result import Result
 from t3sim.study.charts import CHARTS
-from t3sim.study.operators import ATTENTIONS, PHASES, layer_operators, model_operators, optimizer_operator
+from t3sim.study.layer.work import ATTENTIONS
+from t3sim.study.operators import PHASES, layer_operators, model_operators, optimizer_operator
 from t3sim.study.reproduction import FigureRecord, ModelRecord, Reproduction, RunRecord
 from t3sim.study.suite import TABLES
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant

@@ -38,11 +38,14 @@ OUT_FOLDER = _OutFolder(path_type=Path)
 """Type of the option ``--out``."""
 
 
+def is_given(name: str) -> bool:
+    """Whether the option of the command was given, and has not its default value."""
+    return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+
+
 def refuse_given(names: Iterable[str], why: str) -> None:
     """Refuses (ValueError) options of the command that were given although they would have no effect."""
-    context = click.get_current_context()
-    options = {item.name: item.opts[0] for item in context.command.params}
-    default = click.core.ParameterSource.DEFAULT
-    given = [options[name] for name in names if context.get_parameter_source(name) is not default]
+    options = {item.name: item.opts[0] for item in click.get_current_context().command.params}
+    given = [options[name] for name in names if is_given(name)]
     if given:
         raise ValueError(f"{why}: leave out {', '.join(given)}")

@@ -18,6 +18,8 @@ from t3sim.common.cache import BuildError
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import one_line
 from t3sim.inputs.machine.files import hardware_with, load_machine, parse_settings, preset_names
+from t3sim.inputs.transformer.sublayers import sublayer_workload
+from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
 from t3sim.run.request import BACKENDS, COMPARED, POLICIES, Policy, RunRequest, SimulationError
 from t3sim.run.result import Result, json_text
@@ -27,7 +29,9 @@ from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
 from .explain import explain
 from .faults import faults
 from .fpga import fpga
+from .machine import machine
 from .model import model
+from .own_model import model_of, own_model_options, phase_option, print_assumptions
 from .prove import prove
 from .reproduce import reproduce, say_where
 from .sweep import sweep
@@ -74,7 +78,9 @@ def _simulation_options(command: Callable) -> Callable:
     """The options that `run` and `compare` share."""
     options = (
         click.option("--model", help=f"Model: {', '.join(MODELS)}. [default: t-nlg]"),
-        click.option("--sublayer", help=f"Sublayer: {', '.join(INNER_MULTIPLE)}. [default: fc2]"),
+        click.option("--sublayer", help=f"Sublayer: {', '.join(INNER_MULTIPLE)}; or one of --hf. [default: fc2]"),
+        own_model_options,
+        phase_option,
         click.option("--tp", type=int, default=8,
                      help=f"Tensor-parallel GPUs, 2 to {MAX_TP}; machine toy has T3 hardware for 8."),
         click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
@@ -115,8 +121,20 @@ def _request(policy: Policy, options: dict[str, Any]) -> RunRequest:
     )
 
 
+def _own(options: dict[str, Any]) -> SizedModel | None:
+    """The model of --hf, read once."""
+    if "own" not in options:
+        options["own"] = model_of(options)
+    return options["own"]
+
+
 def _workload(options: dict[str, Any]) -> Workload:
     sizes = {name: options[name] for name in ("m", "n", "k")}
+    own = _own(options)
+    if own is not None:
+        if options["model"] or any(size is not None for size in sizes.values()):
+            raise ValueError("give one of --hf, --model, or --m, --n and --k")
+        return sublayer_workload(own, options["sublayer"], options["tp"])
     if all(size is None for size in sizes.values()):
         return model_workload(options["model"] or "t-nlg", options["sublayer"] or "fc2", options["tp"])
     missing = [f"--{name}" for name, size in sizes.items() if size is None]
@@ -143,7 +161,7 @@ def run(policy: Policy, trace: Path | None, **options: Any) -> None:
         if folder is not None:
             runs.write_run(request, result, folder)
         write_trace({policy: result})
-    _show(request, [result.record], options["out"], trace)
+    _show(request, [result.record], options, trace)
 
 
 @main.command()
@@ -165,23 +183,24 @@ def compare(policies: str, trace: Path | None, **options: Any) -> None:
         if folder is not None:
             runs.write_comparison(requests[0], results, folder)
         write_trace(results)
-    _show(requests[0], [result.record for result in results.values()], options["out"], trace)
+    _show(requests[0], [result.record for result in results.values()], options, trace)
 
 
 def _watch(label: str) -> Any:
     return progress(Console(stderr=True), label)
 
 
-def _show(request: RunRequest, records: list[Result], out: Path | None, trace: Path | None) -> None:
+def _show(request: RunRequest, records: list[Result], options: dict[str, Any], trace: Path | None) -> None:
     """Prints the table; then fails (exit code 1) if a result does not add up."""
     from t3sim.run import policies as runs
 
     console = plain_console()
     machine, config = request.machine, request.machine.hardware.preset
     console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
+    print_assumptions(console, _own(options), request.workload.tp, request.machine)
     console.print(tiling_text(records[0].gemm))
     console.print(result_table(records, runs.speedups(records)))
-    say_where(out)
+    say_where(options["out"])
     say_trace(trace)
     wrong = [text for record in records for text in runs.failures(record)]
     if wrong:
@@ -205,7 +224,7 @@ def bench(quick: bool, **options: Any) -> None:
     if options["mirror"] is None:
         options["mirror"] = True
     if quick:
-        refuse_given((*QUICK, "model", "sublayer"), "--quick chooses machine and GEMM itself")
+        refuse_given((*QUICK, "model", "sublayer", "hf"), "--quick chooses machine and GEMM itself")
         options |= QUICK
     refuse_given(("threads",), "bench measures on one thread")
     request = _request("t3-mca", options)
@@ -250,6 +269,7 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
 main.add_command(explain)
 main.add_command(faults)
 main.add_command(fpga)
+main.add_command(machine)
 main.add_command(model)
 main.add_command(prove)
 main.add_command(reproduce)

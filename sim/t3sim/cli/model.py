@@ -1,22 +1,33 @@
 """``t3 model``: where the time of a whole model goes, and how much of it an overlap can hide."""
 
+from typing import Any
+
 import click
 
 from t3sim.inputs.machine.files import parse_settings, preset_names
+from t3sim.inputs.transformer.notes import size_text
+from t3sim.inputs.transformer.sublayers import sublayer_runs
+from t3sim.inputs.transformer.transformer import Phase
 from t3sim.inputs.workload import MAX_TP, MODELS, named_model
 from t3sim.run.request import BACKENDS, Backend
 from t3sim.study.end_to_end import SUBLAYERS
-from t3sim.study.operators import ATTENTIONS, PHASES, Attention, Phase, layer_operators
+from t3sim.study.layer.work import ATTENTIONS, AttentionKernels
+from t3sim.study.operators import PHASES, layer_operators
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point, Suite
 
 from .errors import Mismatch
+from .own_model import model_of, own_model_options, print_assumptions
 from .reproduce import jobs_option, run_all, wide_console
+
+DEFAULT = "t-nlg"
+"""Model without ``--model`` and ``--hf``."""
 
 
 @click.command()
-@click.option("--model", default="t-nlg", help=f"Model: {', '.join(MODELS)}.")
-@click.option("--tp", type=int, help=f"Tensor-parallel GPUs, 2 to {MAX_TP}.  [default: the paper's lowest]")
-@click.option("--phase", default="training", help=f"What runs: {' or '.join(PHASES)}.")
+@click.option("--model", help=f"Model: {', '.join(MODELS)}.  [default: {DEFAULT}]")
+@own_model_options
+@click.option("--tp", type=int, help=f"Tensor-parallel GPUs, 2 to {MAX_TP}.  [default: the paper's lowest; --hf: 8]")
+@click.option("--phase", default="training", help=f"What runs: {' or '.join(PHASES)}; with --hf also decode.")
 @click.option("--attention", default="unfused", help=f"Attention: {' or '.join(ATTENTIONS)}.")
 @click.option("--optimizer", is_flag=True, help="Add one Adam step to the training phase.")
 @click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
@@ -24,19 +35,24 @@ from .reproduce import jobs_option, run_all, wide_console
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 @jobs_option
 def model(
-    model: str, tp: int | None, phase: Phase, attention: Attention, optimizer: bool, hardware: Backend, machine: str,
-    settings: tuple[str, ...], jobs: int,
+    model: str | None, tp: int | None, phase: Phase, attention: AttentionKernels, optimizer: bool, hardware: Backend,
+    machine: str, settings: tuple[str, ...], jobs: int, **tokens: Any,
 ) -> None:  # fmt: skip
     """Show where the time of a whole model goes: simulated all-reduced sublayers, everything else by a roofline.
 
     One GPU of the ring is simulated. Finished runs are kept, as with reproduce.
     """
-    degree = named_model(model).tp[0] if tp is None else tp
-    layer_operators(model, degree, phase, attention)  # refuses what cannot be before anything runs
+    own = model_of({**tokens, "phase": phase}, phase_is_own=False)
+    if own is not None and model is not None:
+        raise ValueError("give either --hf or --model, not both")
+    name = own.name if own is not None else model or DEFAULT
+    degree = tp if tp is not None else 8 if own is not None else named_model(name).tp[0]
+    layer_operators(own or name, degree, phase, attention)  # refuses what cannot be before anything runs
     if optimizer and phase != "training":
         raise ValueError(f"--optimizer belongs to --phase training, not to {phase!r}")
-    suite = Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=True)
-    points = [Point(model=model, sublayer=sublayer, tp=degree) for sublayer in SUBLAYERS[phase]]
+    suite = Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=True, own=own)
+    sublayers = SUBLAYERS[phase] if own is None else tuple(sublayer_runs(own, degree))
+    points = [Point(model=name, sublayer=sublayer, tp=degree) for sublayer in sublayers]
     wanted = [(point, policy) for point in points for policy in (BASELINE, *OVERLAPPED)]
     store = run_all([suite.experiment(point, policy) for point, policy in wanted], jobs, "model")
 
@@ -45,9 +61,12 @@ def model(
     from t3sim.study.model_tables import amdahl_text, operator_table, policy_table
 
     evaluation = Evaluation(suite, store)
-    time = evaluation.model_time(model, degree, phase, attention, optimizer=optimizer)
+    time = evaluation.model_time(name, degree, phase, attention, optimizer=optimizer)
     console = wide_console()
-    console.print(f"{model}, TP {degree}, {phase}, {attention} attention, on machine {machine}", highlight=False)
+    console.print(f"{name}, TP {degree}, {phase}, {attention} attention, on machine {machine}", highlight=False)
+    if own is not None:
+        console.print(size_text(own))
+    print_assumptions(console, own, degree, suite.machine_of("base"))
     for part in (operator_table(time), policy_table(time), amdahl_text(time)):
         console.print()
         console.print(part, highlight=False)

@@ -12,6 +12,7 @@ from rich.console import Console
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import one_line
 from t3sim.inputs.machine.files import parse_settings, preset_names
+from t3sim.inputs.machine.standing import caution
 from t3sim.run.request import BACKENDS, Backend
 from t3sim.run.result import json_text
 from t3sim.study.suite import QUICK_TABLES, TABLES, Suite
@@ -110,6 +111,8 @@ def _print(evaluation: "Evaluation", record: "Reproduction", tables: Sequence[st
     from t3sim.study.tables import TABLE_MAKERS, figures_table
 
     console = wide_console()
+    for text in caution(evaluation.suite.machine_of("base")):
+        console.print(text)
     for name in tables:
         if name in TABLE_MAKERS:
             console.print(TABLE_MAKERS[name](evaluation), end="\n\n")

@@ -5,12 +5,13 @@ from typing import Any
 
 import click
 
-from t3sim.inputs.machine.files import parse_settings, preset_names
+from t3sim.inputs.machine.files import load_machine, parse_settings, preset_names
 from t3sim.inputs.workload import MODELS
 from t3sim.run.request import BACKENDS, POLICIES, Backend
-from t3sim.study.suite import sweep_points
+from t3sim.study.suite import own_points, sweep_points
 
-from .errors import OUT_FOLDER, Mismatch
+from .errors import OUT_FOLDER, Mismatch, is_given, refuse_given
+from .own_model import model_of, own_model_options, phase_option, print_assumptions
 from .reproduce import jobs_option, kept_runs, say_where, wide_console
 
 
@@ -27,7 +28,14 @@ def _names(context: click.Context, parameter: click.Parameter, text: str) -> tup
 @click.option("--assumptions", is_flag=True, help="Change the machine's assumptions one at a time.")
 @click.option("--variants", default="", callback=_names, help="Only these assumptions, separated by commas.")
 @click.option("--models", default="mega-gpt-2,t-nlg", callback=_names, help=f"Some of {', '.join(MODELS)}.")
-@click.option("--sublayers", default="op,fc2,fc1,ip", callback=_names, help="Sublayers, separated by commas.")
+@own_model_options
+@phase_option
+@click.option(
+    "--sublayers",
+    default="op,fc2,fc1,ip",
+    callback=_names,
+    help="Sublayers, separated by commas; with --hf by default all that it has.",
+)
 @click.option("--tp", "degrees", default="8,16", callback=_names, help="Tensor-parallel degrees.")
 @click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=_names, help=f"Some of {', '.join(POLICIES)}.")
 @click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
@@ -38,7 +46,7 @@ def _names(context: click.Context, parameter: click.Parameter, text: str) -> tup
 def sweep(
     vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
     sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Backend, machine: str,
-    settings: tuple[str, ...], jobs: int, out: Path | None,
+    settings: tuple[str, ...], jobs: int, out: Path | None, **tokens: Any,
 ) -> None:  # fmt: skip
     """Run the same sublayers on many machines, one GPU of every ring mirrored, and compare the speedups.
 
@@ -52,19 +60,31 @@ def sweep(
 
     if bool(vary) == (assumptions or bool(variants)):
         raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
+    own = model_of(tokens)
+    if own is None:
+        points = sweep_points(models, degrees, sublayers)
+    else:
+        refuse_given(("models",), "--hf names the model itself")
+        points = own_points(own, degrees, sublayers if is_given("sublayers") else None)
+    changes = parse_settings(settings)
     with kept_runs("sweep") as show:
         result = opent3.sweep(
             product_of(axes_of(vary)) if vary else chosen_assumptions(variants),
-            sweep_points(models, degrees, sublayers),
+            points,
             policies,
+            own=own,
             machine=machine,
-            settings=parse_settings(settings),
+            settings=changes,
             hardware=hardware,
             jobs=jobs,
             on_status=show,
             out=out,
         )
-    wide_console().print(sweep_table(result.record))
+    console = wide_console()
+    for degree in sorted({point.tp for point in points}):
+        print_assumptions(console, own, degree, None)
+    print_assumptions(console, None, 0, load_machine(machine, changes))
+    console.print(sweep_table(result.record))
     say_where(out)
     if result.failures:
         raise Mismatch("; ".join(result.failures))

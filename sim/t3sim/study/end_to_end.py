@@ -14,14 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from t3sim.inputs.machine.files import Machine
-from t3sim.inputs.workload import check_name, named_model
+from t3sim.inputs.transformer.sublayers import sublayer_runs
+from t3sim.inputs.transformer.transformer import Phase
+from t3sim.inputs.workload import check_name
 from t3sim.run.result import TimeNs
 
-from .operators import ATTENTIONS, PHASES, Attention, Phase, layer_operators, model_operators, optimizer_operator
+from .layer.work import ATTENTIONS, AttentionKernels
+from .operators import Named, counted_operators, model_operators, optimizer_operator, sized_model
 from .roofline import OperatorTime, operator_time
 
 SUBLAYERS: Mapping[Phase, tuple[str, ...]] = {"prompt": ("op", "fc2"), "training": ("op", "fc2", "fc1", "ip")}
-"""Phase -> the all-reduced sublayers of a layer that must be simulated."""
+"""Phase -> the all-reduced sublayers of a layer of the paper's models that must be simulated."""
 BASELINE = "sequential"
 """The policy that speedups are over."""
 
@@ -31,14 +34,14 @@ class ModelTime:
     """Where the time of one iteration or prompt goes, in ns, on one GPU of a tensor-parallel group.
 
     ``operators``: those not simulated, with their rooflines and how often they run; ``sublayers``: policy -> sublayer
-    -> simulated times of one run; each sublayer runs ``layers`` times.
+    -> simulated times of one run; ``runs``: sublayer -> how often it runs.
     """
 
     model: str
     tp: int
     phase: Phase
-    attention: Attention
-    layers: int
+    attention: AttentionKernels
+    runs: Mapping[str, int]
     operators: tuple[OperatorTime, ...]
     sublayers: Mapping[str, Mapping[str, TimeNs]]
 
@@ -49,7 +52,7 @@ class ModelTime:
 
     def sublayer_ns(self, policy: str) -> float:
         """Time in the all-reduced sublayers. KeyError for a policy that was not given, here and below."""
-        return self.layers * sum(time.total for time in self.sublayers[policy].values())
+        return sum(self.runs[name] * time.total for name, time in self.sublayers[policy].items())
 
     def total_ns(self, policy: str) -> float:
         """Time of the model."""
@@ -61,7 +64,7 @@ class ModelTime:
 
     def clearing_ns(self, policy: str) -> float:
         """Time of clearing the tracked outputs if the driver does it; outside the total, as in a run's record."""
-        return self.layers * sum(time.init_write or 0 for time in self.sublayers[policy].values())
+        return sum(self.runs[name] * (time.init_write or 0) for name, time in self.sublayers[policy].items())
 
     @property
     def sublayer_share(self) -> float:
@@ -72,16 +75,16 @@ class ModelTime:
     def communication_share(self) -> float:
         """Part of the sequential time in reduce-scatter and all-gather; up to 0.34 of training and 0.43 of the prompt
         phase in the paper, which does not say of which model."""
-        times = self.sublayers[BASELINE].values()
-        communication = self.layers * sum(time.reduce_scatter + time.all_gather for time in times)
+        times = self.sublayers[BASELINE].items()
+        communication = sum(self.runs[name] * (time.reduce_scatter + time.all_gather) for name, time in times)
         return communication / self.total_ns(BASELINE)
 
     @property
     def overlap_limit(self) -> float:
         """Speedup if every sublayer took max(GEMM, reduce-scatter) + all-gather, from the sequential run's times."""
-        times = self.sublayers[BASELINE].values()
-        best = sum(max(time.gemm, time.reduce_scatter) + time.all_gather for time in times)
-        return self.total_ns(BASELINE) / (self.other_ns + self.layers * best)
+        times = self.sublayers[BASELINE].items()
+        best = sum(self.runs[name] * (max(time.gemm, time.reduce_scatter) + time.all_gather) for name, time in times)
+        return self.total_ns(BASELINE) / (self.other_ns + best)
 
     @property
     def communication_limit(self) -> float:
@@ -91,18 +94,18 @@ class ModelTime:
     def shares(self, policy: str) -> dict[str, float]:
         """Operator or all-reduced sublayer (``sublayer op``) -> its part of the time under ``policy``. Sums to 1."""
         total = self.total_ns(policy)
-        simulated = {f"sublayer {name}": self.layers * time.total for name, time in self.sublayers[policy].items()}
+        simulated = {f"sublayer {name}": self.runs[name] * time.total for name, time in self.sublayers[policy].items()}
         computed = {time.operator.name: time.total_ns for time in self.operators}
         return {name: ns / total for name, ns in (simulated | computed).items()}
 
 
 def model_time(
-    model: str,
+    model: Named,
     tp: int,
     phase: Phase,
     sublayer_ns: Mapping[str, Mapping[str, TimeNs]],
     machine: Machine,
-    attention: Attention = "unfused",
+    attention: AttentionKernels = "unfused",
     *,
     optimizer: bool = False,
 ) -> ModelTime:
@@ -113,32 +116,32 @@ def model_time(
     time. Raises ValueError for an unknown model, phase or attention, an optimizer in the prompt phase, or a policy or
     sublayer that is missing.
     """
-    layers = named_model(model).layers
-    check_name("phase", phase, PHASES)
+    sized = sized_model(model, phase)
     check_name("attention", attention, ATTENTIONS)
     if optimizer and phase != "training":
         raise ValueError(f"an optimizer step belongs to the training phase, not to {phase!r}")
     if BASELINE not in sublayer_ns:
         raise ValueError(f"sublayer times need the policy {BASELINE!r}; given: {', '.join(sublayer_ns) or 'none'}")
-    sublayers = {policy: _needed(policy, times, phase) for policy, times in sublayer_ns.items()}
+    counted = counted_operators(model, tp, phase, attention)
+    runs = sublayer_runs(sized, tp)
+    sublayers = {policy: _needed(policy, times, phase, runs) for policy, times in sublayer_ns.items()}
     once = [*model_operators(model, tp, phase), *([optimizer_operator(model, tp)] if optimizer else [])]
-    own = [operator for operator in layer_operators(model, tp, phase, attention) if operator.sublayer is None]
     return ModelTime(
-        model=model,
+        model=sized.name,
         tp=tp,
         phase=phase,
         attention=attention,
-        layers=layers,
+        runs=runs,
         operators=(
-            *(operator_time(operator, machine, layers) for operator in own),
+            *(operator_time(item, machine, count) for item, count in counted.items() if item.sublayer is None),
             *(operator_time(operator, machine) for operator in once),
         ),
         sublayers=sublayers,
     )
 
 
-def _needed(policy: str, times: Mapping[str, TimeNs], phase: Phase) -> dict[str, TimeNs]:
-    missing = [sublayer for sublayer in SUBLAYERS[phase] if sublayer not in times]
+def _needed(policy: str, times: Mapping[str, TimeNs], phase: Phase, runs: Mapping[str, int]) -> dict[str, TimeNs]:
+    missing = [sublayer for sublayer in runs if sublayer not in times]
     if missing:
         raise ValueError(f"the {phase} phase needs times of the sublayers {', '.join(missing)} under policy {policy!r}")
-    return {sublayer: times[sublayer] for sublayer in SUBLAYERS[phase]}
+    return {sublayer: times[sublayer] for sublayer in runs}

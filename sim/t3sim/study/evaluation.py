@@ -7,12 +7,15 @@ from types import MappingProxyType
 
 import numpy as np
 
+from t3sim.inputs.transformer.sublayers import sublayer_runs
+from t3sim.inputs.transformer.transformer import Phase
 from t3sim.run.ideal import COMPUTED, ideal_overlap
 from t3sim.run.request import Policy, RunResult
 from t3sim.run.result import Result, TimeNs
 
-from .end_to_end import SUBLAYERS, ModelTime, model_time
-from .operators import Attention, Phase
+from .end_to_end import ModelTime, model_time
+from .layer.work import AttentionKernels
+from .operators import sized_model
 from .store import Outcome, Store
 from .suite import BASELINE, OVERLAPPED, TP_8_16, TP_32, Point, Suite, Variant
 
@@ -73,18 +76,19 @@ class Evaluation:
         return float(new / old)
 
     def model_time(
-        self, model: str, tp: int, phase: Phase, attention: Attention = "unfused", *, optimizer: bool = False
+        self, model: str, tp: int, phase: Phase, attention: AttentionKernels = "unfused", *, optimizer: bool = False
     ) -> ModelTime:
         """A whole model, with the simulated times of its sublayers (:func:`~t3sim.study.end_to_end.model_time`)."""
+        named = self.suite.own or model
         times: dict[str, dict[str, TimeNs]] = {
             policy: {
                 sublayer: self.record(Point(model=model, sublayer=sublayer, tp=tp), policy).time_ns
-                for sublayer in SUBLAYERS[phase]
+                for sublayer in sublayer_runs(sized_model(named, phase), tp)
             }
             for policy in (BASELINE, *OVERLAPPED)
         }
         machine = self.suite.machine_of("base")
-        return model_time(model, tp, phase, times, machine, attention, optimizer=optimizer)
+        return model_time(named, tp, phase, times, machine, attention, optimizer=optimizer)
 
 
 Measure = Callable[[Evaluation], Mapping[str, float]]

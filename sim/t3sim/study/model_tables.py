@@ -4,7 +4,7 @@ from t3sim.common.fitted_table import FittedTable
 from t3sim.common.units import BYTES, FLOP, TIMES, unit_of
 
 from .end_to_end import ModelTime
-from .operators import Operator
+from .layer.work import Operator
 from .suite import BASELINE
 
 
@@ -27,7 +27,7 @@ def operator_table(time: ModelTime) -> FittedTable:
 
     shares = time.shares(BASELINE)
     for name, one in simulated.items():
-        row(f"sublayer {name}", time.layers, None, one.total, "simulated")
+        row(f"sublayer {name}", time.runs[name], None, one.total, "simulated")
     for item in time.operators:
         limit = "matrix units" if item.compute_ns > item.memory_ns else "memory"
         row(item.operator.name, item.count, item.operator, item.ns, limit)

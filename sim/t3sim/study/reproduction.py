@@ -6,13 +6,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
+from t3sim.inputs.transformer.transformer import Phase
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.policies import failures
 from t3sim.run.request import Policy
 from t3sim.run.result import Result
 
 from .evaluation import Evaluation, measure
-from .operators import ATTENTIONS, PHASES, Attention, Phase
+from .layer.work import ATTENTIONS, AttentionKernels
+from .operators import PHASES
 from .published import Verdict, published
 from .suite import BASELINE, NEEDS, OVERLAPPED, Point, Variant
 
@@ -55,7 +57,7 @@ class ModelRecord(_Record):
     model: str
     tp: int
     phase: Phase
-    attention: Attention
+    attention: AttentionKernels
     policy: Policy
     total_ns: float
     sublayers_ns: float

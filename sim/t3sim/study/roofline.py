@@ -9,13 +9,13 @@ from functools import cache
 from importlib import resources
 
 import numpy as np
-from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.dram.timing import HbmParameters
 from t3sim.inputs.machine.files import Machine
+from t3sim.inputs.machine.standing import bandwidth_gb_s
 from t3sim.inputs.tiling import best_tiling
 
-from .operators import Gemm, Operator
+from .layer.work import Gemm, Operator
 
 READ_TRACE = "stream_read"
 """Reference trace with the access pattern of a GEMM, which mostly reads: a stream of reads."""
@@ -47,20 +47,18 @@ class OperatorTime:
 def operator_time(operator: Operator, machine: Machine, count: int = 1) -> OperatorTime:
     """The roofline of ``operator`` on one GPU of ``machine``."""
     compute = sum(gemm_ns(gemm, machine) for gemm in operator.gemms)
-    trace = READ_TRACE if operator.kind == "gemm" else MIXED_TRACE
-    memory = operator.bytes / (peak_gb_s(machine) * achieved_fraction(machine, trace))
+    reads = operator.kind == "gemm" or operator.beside is not None
+    rate = bandwidth_gb_s(machine) * achieved_fraction(machine, READ_TRACE if reads else MIXED_TRACE)
+    memory = operator.bytes / rate
+    if beside := operator.beside:
+        alone = beside.bytes / rate
+        memory = max(0.0, alone + memory - max(alone, gemm_ns(beside, machine)))
     return OperatorTime(operator=operator, count=count, compute_ns=compute, memory_ns=memory)
 
 
 def gemm_ns(gemm: Gemm, machine: Machine) -> float:
     """Matrix-unit time of ``gemm``: what the choice of its workgroup tile predicts, as for the simulated GEMM."""
     return best_tiling((gemm.m, gemm.n, gemm.k), machine, count=gemm.count).predicted_ns
-
-
-def peak_gb_s(machine: Machine) -> float:
-    """Bandwidth of all data buses: a 32-byte line takes nBL clocks."""
-    hbm = machine.hbm
-    return hbm.channels * LINE_BYTES / hbm.nBL * hbm.clock_mhz / 1000
 
 
 def achieved_fraction(machine: Machine, trace: str) -> float:

@@ -8,7 +8,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from t3sim.inputs.machine.files import Machine, load_machine
-from t3sim.inputs.workload import INNER_MULTIPLE, model_workload
+from t3sim.inputs.transformer.sublayers import sublayer_runs, sublayer_workload
+from t3sim.inputs.transformer.transformer import SizedModel
+from t3sim.inputs.workload import INNER_MULTIPLE, Workload, model_workload
 from t3sim.run.request import Backend, Policy
 
 from .experiment import TRACKED, Experiment
@@ -66,13 +68,29 @@ def sweep_points(models: Iterable[str], degrees: Iterable[str], sublayers: Itera
     """The points that a command line names. Raises ValueError for an unknown name, or a degree that is no number."""
     found = []
     for model, text, sublayer in itertools.product(models, degrees, sublayers):
-        if not text.isdecimal():
-            raise ValueError(f"--tp must be numbers of GPUs separated by commas, not {text!r}")
-        model_workload(model, sublayer, int(text))
-        found.append(Point(model=model, sublayer=sublayer, tp=int(text)))
+        model_workload(model, sublayer, _degree(text))
+        found.append(Point(model=model, sublayer=sublayer, tp=_degree(text)))
     if not found:
         raise ValueError("choose at least one model, one sublayer and one degree")
     return tuple(found)
+
+
+def own_points(model: SizedModel, degrees: Iterable[str], sublayers: Sequence[str] | None) -> tuple[Point, ...]:
+    """The points of the user's model; without ``sublayers``, all that it has. Errors as in :func:`sweep_points`."""
+    found = [
+        Point(model=model.name, sublayer=sublayer_workload(model, sublayer, tp).sublayer, tp=tp)
+        for tp in map(_degree, degrees)
+        for sublayer in (sublayer_runs(model, tp) if sublayers is None else sublayers)
+    ]
+    if not found:
+        raise ValueError("choose at least one sublayer and one degree")
+    return tuple(found)
+
+
+def _degree(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"--tp must be numbers of GPUs separated by commas, not {text!r}")
+    return int(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,13 +136,15 @@ QUICK_TABLES = tuple(name for name in TABLES if name not in ("mirror", "tp32", "
 
 @dataclass(frozen=True, kw_only=True)
 class Suite:
-    """The evaluation on one machine. ``hardware`` is what the T3 policies run on; ``quick`` mirrors everything."""
+    """The evaluation on one machine. ``hardware`` is what the T3 policies run on; ``quick`` mirrors everything;
+    ``own``: the user's model, whose sublayers the points name instead of a model of the paper's."""
 
     machine: str = "paper"
     settings: Mapping[str, Any] = field(default_factory=dict)
     hardware: Backend = "rtl"
     quick: bool = False
     seed: int = 0
+    own: SizedModel | None = None
 
     @cached_property
     def _machines(self) -> dict[Variant, Machine]:
@@ -136,11 +156,17 @@ class Suite:
             self._machines[variant] = load_machine(self.machine, {**self.settings, **SETTINGS[variant]})
         return self._machines[variant]
 
+    def workload(self, point: Point) -> Workload:
+        """The GEMM at ``point``. Raises ValueError if there is no such one."""
+        if self.own is None:
+            return model_workload(point.model, point.sublayer, point.tp)
+        return sublayer_workload(self.own, point.sublayer, point.tp)
+
     def experiment(self, point: Point, policy: Policy, variant: Variant = "base", mirror: bool = False) -> Experiment:
         """The simulation of ``policy`` at ``point``; raises ValueError for a machine that cannot hold it."""
         full = point.tp == FULL_RING_TP and variant == "base" and policy in FULL_RING and not (mirror or self.quick)
         return Experiment(
-            workload=model_workload(point.model, point.sublayer, point.tp),
+            workload=self.workload(point),
             machine=self.machine_of(variant),
             policy=policy,
             hardware=self.hardware if policy in TRACKED else "golden",

@@ -11,11 +11,13 @@ from t3sim.inputs.machine.files import Machine, load_machine, parse_setting, par
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
 from t3sim.inputs.machine.sections import SECTIONS, unit_of
 
-NUMBER_SOURCE = re.compile(r"\[[PDA]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
+NUMBER_SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 
 
 def test_preset_names():
-    assert preset_names() == ["paper", "paper-samsung", "toy"]
+    assert preset_names() == [
+        "a100-like", "b200-like", "h100-like", "h200-like", "mi300x-like", "paper", "paper-samsung", "toy",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", preset_names())
@@ -174,7 +176,9 @@ def test_bad_machine_files_are_refused(tmp_path: Path, content, message):
 
 
 def test_unknown_and_unreadable_machines_name_the_presets(tmp_path: Path):
-    with pytest.raises(ValueError, match="one of paper, paper-samsung, toy or a readable TOML file, not 'papr'"):
+    with pytest.raises(
+        ValueError, match="one of a100-like, .*, paper, paper-samsung, toy or a readable TOML file, not 'papr'"
+    ):
         load_machine("papr")
     with pytest.raises(ValueError, match="readable TOML file"):
         load_machine(tmp_path)

@@ -2,13 +2,15 @@
 
 import pytest
 from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.standing import bandwidth_gb_s
 from t3sim.inputs.workload import MODELS, model_workload
 from t3sim.run.request import RunRequest
 from t3sim.run.result import TimeNs
 from t3sim.run.simulate import simulate
 from t3sim.study.end_to_end import SUBLAYERS, model_time
-from t3sim.study.operators import Gemm, Operator, layer_operators
-from t3sim.study.roofline import MIXED_TRACE, READ_TRACE, achieved_fraction, gemm_ns, operator_time, peak_gb_s
+from t3sim.study.layer.work import Gemm, Operator
+from t3sim.study.operators import layer_operators
+from t3sim.study.roofline import MIXED_TRACE, READ_TRACE, achieved_fraction, gemm_ns, operator_time
 
 from tests.support import system_cases
 
@@ -93,7 +95,7 @@ def test_what_cannot_be_is_refused(changed, message):
 
 
 def test_a_bandwidth_operator_takes_its_bytes_at_the_bandwidth_of_the_memory_model():
-    assert peak_gb_s(PAPER) == 1024
+    assert bandwidth_gb_s(PAPER) == 1024
     # Ramulator 2.1 with refresh: 40,000 clocks of the bus in 41,888 and 52,203; the model is held to 3 % of it
     assert achieved_fraction(PAPER, READ_TRACE) == pytest.approx(40000 / 41888, rel=0.03)
     assert achieved_fraction(PAPER, MIXED_TRACE) == pytest.approx(40000 / 52203, rel=0.03)

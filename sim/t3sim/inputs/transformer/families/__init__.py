@@ -1,0 +1,1 @@
+"""Configurations of the Hugging Face format, family by family."""
