@@ -3,7 +3,6 @@
 import errno
 import os
 import signal
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -20,19 +19,23 @@ from t3sim.common.user_input import one_line
 from t3sim.inputs.machine.files import hardware_with, load_machine, parse_settings, preset_names
 from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP, MODELS, Workload, custom_workload, model_workload
 from t3sim.run.request import BACKENDS, COMPARED, POLICIES, Policy, RunRequest, SimulationError
-from t3sim.run.result import Result, json_text
+from t3sim.run.result import json_text
 
-from .console import plain_console, progress, step_progress
-from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .console import plain_console, step_progress
+from .doctor import doctor
+from .errors import OUT_FOLDER, Failure, Interrupted, refuse_given
 from .explain import explain
 from .faults import faults
 from .fpga import fpga
 from .model import model
 from .prove import prove
 from .reproduce import reproduce, say_where
+from .results import fail_if_wrong, show, watch
+from .start.completion import completion, values, values_or_files
+from .start.demo import demo
 from .sweep import sweep
-from .tables import bench_tables, result_table, tiling_text
-from .trace import check_traceable, say_trace, trace_option, trace_output
+from .tables import bench_tables
+from .trace import check_traceable, trace_option, trace_output
 from .validate import validate
 
 
@@ -73,16 +76,19 @@ def main(traceback: bool) -> None:
 def _simulation_options(command: Callable) -> Callable:
     """The options that `run` and `compare` share."""
     options = (
-        click.option("--model", help=f"Model: {', '.join(MODELS)}. [default: t-nlg]"),
-        click.option("--sublayer", help=f"Sublayer: {', '.join(INNER_MULTIPLE)}. [default: fc2]"),
+        click.option("--model", shell_complete=values(MODELS), help=f"Model: {', '.join(MODELS)}. [default: t-nlg]"),
+        click.option("--sublayer", shell_complete=values(INNER_MULTIPLE),
+                     help=f"Sublayer: {', '.join(INNER_MULTIPLE)}. [default: fc2]"),
         click.option("--tp", type=int, default=8,
                      help=f"Tensor-parallel GPUs, 2 to {MAX_TP}; machine toy has T3 hardware for 8."),
         click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
         click.option("--n", type=int, help="Columns of its output."),
         click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
-        click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file."),
+        click.option("--machine", default="paper", shell_complete=values_or_files(preset_names()),
+                     help=f"Machine: {', '.join(preset_names())}, or a TOML file."),
         click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value."),
-        click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(BACKENDS)}."),
+        click.option("--hardware", default="rtl", shell_complete=values(BACKENDS),
+                     help=f"T3 hardware: {' or '.join(BACKENDS)}."),
         click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
         click.option("--mirror/--no-mirror", default=None,
                      help="Simulate one GPU and reflect its traffic, as the paper did. [default: no; in bench: yes]"),
@@ -130,7 +136,7 @@ def _workload(options: dict[str, Any]) -> Workload:
 @main.command()
 @_simulation_options
 @trace_option
-@click.option("--policy", default="t3-mca", help=f"Policy: {', '.join(POLICIES)}.")
+@click.option("--policy", default="t3-mca", shell_complete=values(POLICIES), help=f"Policy: {', '.join(POLICIES)}.")
 def run(policy: Policy, trace: Path | None, **options: Any) -> None:
     """Co-simulate one policy on one sublayer."""
     from t3sim.run import policies as runs  # here and below, because it takes seconds to import
@@ -139,17 +145,21 @@ def run(policy: Policy, trace: Path | None, **options: Any) -> None:
     if trace is not None:
         check_traceable([policy])
     with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
-        result = runs.run(request, _watch)
+        result = runs.run(request, watch)
         if folder is not None:
             runs.write_run(request, result, folder)
         write_trace({policy: result})
-    _show(request, [result.record], options["out"], trace)
+    show(request, [result.record], options["out"], trace)
+    fail_if_wrong([result.record])
 
 
 @main.command()
 @_simulation_options
 @trace_option
-@click.option("--policies", default=",".join(COMPARED), help=f"Of {', '.join(POLICIES)}; separated by commas.")
+@click.option(
+    "--policies", default=",".join(COMPARED), shell_complete=values(POLICIES),
+    help=f"Of {', '.join(POLICIES)}; separated by commas.",
+)  # fmt: skip
 def compare(policies: str, trace: Path | None, **options: Any) -> None:
     """Co-simulate several policies on one sublayer and put them side by side."""
     from t3sim.run import policies as runs
@@ -161,31 +171,13 @@ def compare(policies: str, trace: Path | None, **options: Any) -> None:
     if trace is not None:
         check_traceable(chosen)
     with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
-        results = runs.run_policies(requests[0], chosen, _watch)
+        results = runs.run_policies(requests[0], chosen, watch)
         if folder is not None:
             runs.write_comparison(requests[0], results, folder)
         write_trace(results)
-    _show(requests[0], [result.record for result in results.values()], options["out"], trace)
-
-
-def _watch(label: str) -> Any:
-    return progress(Console(stderr=True), label)
-
-
-def _show(request: RunRequest, records: list[Result], out: Path | None, trace: Path | None) -> None:
-    """Prints the table; then fails (exit code 1) if a result does not add up."""
-    from t3sim.run import policies as runs
-
-    console = plain_console()
-    machine, config = request.machine, request.machine.hardware.preset
-    console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
-    console.print(tiling_text(records[0].gemm))
-    console.print(result_table(records, runs.speedups(records)))
-    say_where(out)
-    say_trace(trace)
-    wrong = [text for record in records for text in runs.failures(record)]
-    if wrong:
-        raise Mismatch("; ".join(wrong))
+    records = [result.record for result in results.values()]
+    show(requests[0], records, options["out"], trace)
+    fail_if_wrong(records)
 
 
 QUICK = {"machine": "toy", "m": 256, "n": 200, "k": 512, "tp": 4}
@@ -210,7 +202,7 @@ def bench(quick: bool, **options: Any) -> None:
     refuse_given(("threads",), "bench measures on one thread")
     request = _request("t3-mca", options)
     with output_folder(options["out"]) as folder:
-        result = benches.bench(request, _watch)
+        result = benches.bench(request, watch)
         if folder is not None:
             write_atomically(folder / "bench.json", json_text(result.to_record()))
     console = plain_console()
@@ -247,6 +239,9 @@ def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out:
     say_where(out)
 
 
+main.add_command(completion)
+main.add_command(demo)
+main.add_command(doctor)
 main.add_command(explain)
 main.add_command(faults)
 main.add_command(fpga)
@@ -255,17 +250,6 @@ main.add_command(prove)
 main.add_command(reproduce)
 main.add_command(sweep)
 main.add_command(validate)
-
-
-@main.command()
-def doctor() -> None:
-    """Check that everything a simulation needs is here; exit code 1 if not."""
-    from .doctor import check_all, doctor_table
-
-    checks = check_all()
-    plain_console().print(doctor_table(checks))
-    if not all(check.ok for check in checks):
-        sys.exit(1)
 
 
 if __name__ == "__main__":
