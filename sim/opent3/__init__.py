@@ -21,7 +21,7 @@ from t3sim.study.runner import RunsFailedError
 from t3sim.study.suite import Point, own_points
 from t3sim.study.sweep import chosen_assumptions as assumptions
 
-from .runs import Comparison, Options, Run, compare, run
+from .runs import Comparison, Options, Run, compare, requests_of, run
 from .sweeps import SweepResult, sweep, vary
 
 __all__ = [
@@ -49,6 +49,7 @@ __all__ = [
     "own_points",
     "preset_names",
     "read_result",
+    "requests_of",
     "run",
     "sublayer_workload",
     "sweep",

@@ -173,6 +173,13 @@ def request_of(
     )
 
 
+def requests_of(workload: Workload, policies: Sequence[Policy], **options: Unpack[Options]) -> list[RunRequest]:
+    """A request for each of ``policies``. Raises ValueError as :func:`request_of`, and if a policy comes twice."""
+    if not policies or len(set(policies)) != len(policies):
+        raise ValueError(f"--policies must name each policy once, not {','.join(policies)!r}")
+    return [request_of(workload, policy, **options) for policy in policies]
+
+
 def run(
     workload: Workload,
     policy: Policy = "t3-mca",
@@ -187,9 +194,9 @@ def run(
     Raises ValueError for what cannot be simulated or written, BuildError if the hardware cannot be compiled,
     SimulationError if the simulated system does what it never may.
     """
-    request = request_of(workload, policy, **options)
+    requests = requests_of(workload, (policy,), **options)
     with output_folder(None if out is None else Path(out)) as folder:
-        found = _simulated([request], watch).runs[policy]
+        found = _simulated(requests, watch).runs[policy]
         if folder is not None:
             found.write_into(folder)
     return found
@@ -204,9 +211,7 @@ def compare(
     **options: Unpack[Options],
 ) -> Comparison:
     """Simulates each of ``policies`` on the same sublayer; ``out`` and errors as with :func:`run`."""
-    if not policies or len(set(policies)) != len(policies):
-        raise ValueError(f"--policies must name at least one, each once, not {','.join(policies)!r}")
-    requests = [request_of(workload, policy, **options) for policy in policies]
+    requests = requests_of(workload, policies, **options)
     with output_folder(None if out is None else Path(out)) as folder:
         found = _simulated(requests, watch)
         if folder is not None:

@@ -243,7 +243,7 @@ def test_an_error_while_writing_leaves_nothing_behind(engine, monkeypatch, tmp_p
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("t3sim.run.policies.draw_timeline", full_disk)
+    monkeypatch.setattr("t3sim.run.timeline.draw_timeline", full_disk)
     fails(t3("run", "--out", str(tmp_path / "out")), "no space left")
     assert os.listdir(tmp_path) == []
 

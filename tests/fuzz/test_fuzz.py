@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from t3sim.cli import main as cli
+from t3sim.cli.simulation import options, results, run
 
 from tests.fuzz import run as fuzz_run
 from tests.fuzz.campaign import described, fuzz, warm_up
@@ -69,18 +70,18 @@ def test_an_exception_is_found(monkeypatch):
     def broken(texts: Iterable[str]) -> None:
         raise KeyError(*texts)
 
-    monkeypatch.setattr(cli, "parse_settings", broken)
+    monkeypatch.setattr(options, "parse_settings", broken)
     assert columns(BAD) == {"tracebacks"}
 
 
 def test_a_hang_is_found(monkeypatch):
-    monkeypatch.setattr(cli, "parse_settings", lambda texts: time.sleep(30))
+    monkeypatch.setattr(options, "parse_settings", lambda texts: time.sleep(30))
     monkeypatch.setattr(fuzz_run, "LIMIT_S", 0.1)
     assert columns(BAD) == {"hangs"}
 
 
 def test_a_value_that_is_taken_is_found(monkeypatch):
-    monkeypatch.setattr(cli, "parse_settings", lambda texts: {"link.gb_s": 20.0})
+    monkeypatch.setattr(options, "parse_settings", lambda texts: {"link.gb_s": 20.0})
     assert columns(BAD) == {"wrong acceptances"}
 
 
@@ -100,16 +101,16 @@ def careless_folder(target: Path | None) -> Iterator[Path | None]:
 
 
 def test_a_folder_without_a_manifest_is_found(monkeypatch):
-    monkeypatch.setattr(cli, "output_folder", careless_folder)
+    monkeypatch.setattr(run, "output_folder", careless_folder)
     assert columns(WRITTEN) == {"half-written"}
 
 
 def test_what_a_refusal_leaves_is_found(monkeypatch):
-    def request(policy, options):
+    def chosen(options, events):
         options["out"].mkdir()
         raise ValueError("refused too late")
 
-    monkeypatch.setattr(cli, "_request", request)
+    monkeypatch.setattr(run, "chosen", chosen)
     assert columns(LATE) == {"half-written"}
 
 
@@ -117,7 +118,7 @@ def test_a_users_file_that_is_lost_is_found(monkeypatch):
     def prepare(place: Path) -> None:
         (place / "mine").write_text("precious")
 
-    monkeypatch.setattr(cli, "say_where", lambda out: Path("mine").write_text("lost"))
+    monkeypatch.setattr(results, "say_where", lambda out: Path("mine").write_text("lost"))
     assert columns(Case(arguments=GOOD.arguments, expected="accepted", prepare=prepare)) == {"half-written"}
 
 

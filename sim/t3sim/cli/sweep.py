@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import opent3
 
 from t3sim.inputs.machine.files import load_machine, parse_settings, preset_names
 from t3sim.inputs.workload import MODELS
@@ -11,8 +12,8 @@ from t3sim.run.request import BACKENDS, POLICIES, Backend
 from t3sim.study.suite import own_points, sweep_points
 
 from .errors import OUT_FOLDER, Mismatch, is_given, refuse_given
-from .own_model import model_of, own_model_options, phase_option, print_assumptions
 from .reproduce import jobs_option, kept_runs, say_where, wide_console
+from .simulation.own_model import model_of, own_model_options, phase_option, print_assumptions
 
 
 def _names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -53,8 +54,6 @@ def sweep(
     Either --vary, for every combination of values, or --assumptions, for the named changes of the machine's
     assumptions. Finished runs are kept, as with reproduce.
     """
-    import opent3
-
     from t3sim.study.sweep import axes_of, chosen_assumptions, product_of
     from t3sim.study.sweep_output import sweep_table
 

@@ -1,6 +1,6 @@
 """The option ``--trace``: a trace of the run for Perfetto."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -10,9 +10,9 @@ import click
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.request import Policy, RunResult
 
-from .console import plain_console
+from ..console import plain_console
 
-WriteTrace = Callable[[dict[Policy, RunResult]], None]
+WriteTrace = Callable[[Mapping[Policy, RunResult]], None]
 VIEWER = "https://ui.perfetto.dev"
 
 
@@ -47,7 +47,7 @@ def trace_output(trace: Path | None, out: Path | None, folder: Path | None) -> I
     if folder is not None and out is not None and trace.resolve().is_relative_to(out.resolve()):
         inside = folder / trace.resolve().relative_to(out.resolve())
 
-        def write_inside(results: dict[Policy, RunResult]) -> None:
+        def write_inside(results: Mapping[Policy, RunResult]) -> None:
             inside.parent.mkdir(parents=True, exist_ok=True)
             with trace_file(inside) as file:
                 _write(results, file)
@@ -58,7 +58,7 @@ def trace_output(trace: Path | None, out: Path | None, folder: Path | None) -> I
         yield lambda results: _write(results, file)
 
 
-def _write(results: dict[Policy, RunResult], file: Any) -> None:
+def _write(results: Mapping[Policy, RunResult], file: Any) -> None:
     from t3sim.trace.perfetto import write_trace
     from t3sim.trace.tracks import processes
 

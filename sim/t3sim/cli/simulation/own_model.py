@@ -13,7 +13,7 @@ from t3sim.inputs.transformer.config_file import FAMILIES, own_model
 from t3sim.inputs.transformer.notes import notes
 from t3sim.inputs.transformer.transformer import PHASES, SizedModel
 
-from .errors import refuse_given
+from ..errors import refuse_given
 
 TOKEN_OPTIONS = ("batch", "sequence")
 

@@ -1,0 +1,1 @@
+"""Commands that simulate one sublayer, and the options that they share."""

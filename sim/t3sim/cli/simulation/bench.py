@@ -1,0 +1,49 @@
+"""``t3 bench``: how fast the co-simulation is."""
+
+from typing import Any
+
+import click
+import opent3
+
+from t3sim.common.output import output_folder, write_atomically
+from t3sim.run.result import json_text
+
+from ..console import plain_console
+from ..errors import refuse_given
+from ..reproduce import say_where
+from ..tables import bench_tables
+from .options import chosen, simulation_options
+from .results import watch
+
+QUICK = {"machine": "toy", "m": 256, "n": 200, "k": 512, "tp": 4}
+"""What `bench --quick` measures."""
+
+
+@click.command()
+@simulation_options
+@click.option("--quick", is_flag=True, help="A toy machine and GEMM, for a fast look.")
+def bench(quick: bool, **options: Any) -> None:
+    """Hold the speed of the co-simulation against its targets, in one workload (t3-mca, one thread).
+
+    It runs in mirror mode unless --no-mirror is given. A target that is missed does not change the exit code.
+    """
+    from t3sim.validation import bench as benches
+
+    if options["mirror"] is None:
+        options["mirror"] = True
+    if quick:
+        refuse_given((*QUICK, "model", "sublayer", "hf"), "--quick chooses machine and GEMM itself")
+        options |= QUICK
+    refuse_given(("threads",), "bench measures on one thread")
+    work, passed, _ = chosen(options)
+    (request,) = opent3.requests_of(work, ("t3-mca",), **passed)
+    with output_folder(options["out"]) as folder:
+        result = benches.bench(request, watch)
+        if folder is not None:
+            write_atomically(folder / "bench.json", json_text(result.to_record()))
+    console = plain_console()
+    console.print(f"{request.workload.title}, t3-mca{', one GPU mirrored' if request.mirror else ''}")
+    for table in bench_tables(result):
+        console.print()
+        console.print(table)
+    say_where(options["out"])

@@ -1,0 +1,94 @@
+"""The options that describe a simulation, and what is made of them."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+import opent3
+from opent3 import MODELS, Machine, Workload
+from opent3.runs import Options
+
+from t3sim.inputs.machine.files import parse_settings, preset_names
+from t3sim.inputs.transformer.sublayers import sublayer_workload
+from t3sim.inputs.transformer.transformer import SizedModel
+from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP
+from t3sim.run.request import BACKENDS
+
+from ..errors import OUT_FOLDER
+from ..start.completion import values, values_or_files
+from .own_model import model_of, own_model_options, phase_option
+
+
+def simulation_options(command: Callable) -> Callable:
+    """The options that `run`, `compare` and `bench` share."""
+    options = (
+        click.option("--model", shell_complete=values(MODELS), help=f"Model: {', '.join(MODELS)}. [default: t-nlg]"),
+        click.option("--sublayer", shell_complete=values(INNER_MULTIPLE),
+                     help=f"Sublayer: {', '.join(INNER_MULTIPLE)}; or one of --hf. [default: fc2]"),
+        own_model_options,
+        phase_option,
+        click.option("--tp", type=int, default=8,
+                     help=f"Tensor-parallel GPUs, 2 to {MAX_TP}; machine toy has T3 hardware for 8."),
+        click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
+        click.option("--n", type=int, help="Columns of its output."),
+        click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
+        click.option("--machine", default="paper", shell_complete=values_or_files(preset_names()),
+                     help=f"Machine: {', '.join(preset_names())}, or a TOML file."),
+        click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value."),
+        click.option("--hardware", default="rtl", shell_complete=values(BACKENDS),
+                     help=f"T3 hardware: {' or '.join(BACKENDS)}."),
+        click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
+        click.option("--mirror/--no-mirror", default=None,
+                     help="Simulate one GPU and reflect its traffic, as the paper did. [default: no; in bench: yes]"),
+        click.option("--threads", type=int, default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
+                     help="Threads; the results do not depend on it."),
+        click.option("--seed", type=int, default=0, help="Seed of data and samples."),
+        click.option("--data-lines", type=int, help="Lines that carry data. [default: all, or a sample if large]"),
+        click.option("--out", "-o", type=OUT_FOLDER,
+                     help="Folder for results; none are written without it."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def chosen(options: dict[str, Any], *, events: bool = False) -> tuple[Workload, Options, SizedModel | None]:
+    """Workload, options of the Python API, and the model of --hf if there is one; ``events``: for a trace. Raises
+    ValueError for what they may not be."""
+    machine, own = _machine(options), model_of(options)
+    passed = Options(
+        machine=machine,
+        hardware=options["hardware"],
+        mirror=bool(options["mirror"]),
+        threads=options["threads"],
+        seed=options["seed"],
+        data_lines=options["data_lines"],
+        events=events,
+    )
+    return _workload(options, own), passed, own
+
+
+def _machine(options: dict[str, Any]) -> Machine:
+    settings = parse_settings(options["settings"])
+    if options["hardware_preset"] is not None:
+        if "hardware.preset" in settings:
+            raise ValueError("give either --hardware-preset or --set hardware.preset, not both")
+        settings["hardware.preset"] = options["hardware_preset"]
+    return opent3.load_machine(options["machine"], settings)
+
+
+def _workload(options: dict[str, Any], own: SizedModel | None) -> Workload:
+    sizes = {name: options[name] for name in ("m", "n", "k")}
+    if own is not None:
+        if options["model"] or any(size is not None for size in sizes.values()):
+            raise ValueError("give one of --hf, --model, or --m, --n and --k")
+        return sublayer_workload(own, options["sublayer"], options["tp"])
+    if all(size is None for size in sizes.values()):
+        return opent3.model_workload(options["model"] or "t-nlg", options["sublayer"] or "fc2", options["tp"])
+    missing = [f"--{name}" for name, size in sizes.items() if size is None]
+    if missing:
+        raise ValueError(f"a GEMM of your own needs --m, --n and --k; missing: {', '.join(missing)}")
+    if options["model"] or options["sublayer"]:
+        raise ValueError("give either --model and --sublayer, or --m, --n and --k, not both")
+    return opent3.custom_workload(tp=options["tp"], **sizes)

@@ -1,0 +1,42 @@
+"""What the commands that simulate print: progress while they run, then the table, and where the rest is."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opent3 import Comparison
+from rich.console import Console
+
+from t3sim.inputs.transformer.transformer import SizedModel
+
+from ..console import plain_console, progress
+from ..errors import Mismatch
+from ..reproduce import say_where
+from ..tables import result_table, tiling_text
+from .own_model import print_assumptions
+from .trace import say_trace
+
+
+def watch(label: str) -> Any:
+    """Progress of one run, on stderr."""
+    return progress(Console(stderr=True), label)
+
+
+def show(found: Comparison, out: Path | None, trace: Path | None = None, own: SizedModel | None = None) -> None:
+    """Prints the table, and where results and trace are; ``own``: the user's model, whose assumptions come with it."""
+    console = plain_console()
+    runs = list(found.runs.values())
+    request, records = runs[0].request, [run.record for run in runs]
+    machine, config = request.machine, request.machine.hardware.preset
+    console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
+    print_assumptions(console, own, request.workload.tp, machine)
+    console.print(tiling_text(records[0].gemm))
+    console.print(result_table(records, list(found.speedups.values())))
+    say_where(out)
+    say_trace(trace)
+
+
+def fail_if_wrong(failures: Sequence[str]) -> None:
+    """Fails (exit code 1) if a result does not add up."""
+    if failures:
+        raise Mismatch("; ".join(failures))

@@ -1,0 +1,58 @@
+"""``t3 run`` and ``t3 compare``: one sublayer under one policy, or several."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import opent3
+from opent3 import POLICIES, Comparison
+
+from t3sim.common.output import output_folder
+from t3sim.run.request import COMPARED, Policy
+
+from ..start.completion import values
+from .options import chosen, simulation_options
+from .results import fail_if_wrong, show, watch
+from .trace import check_traceable, trace_option, trace_output
+
+
+@click.command()
+@simulation_options
+@trace_option
+@click.option("--policy", default="t3-mca", shell_complete=values(POLICIES), help=f"Policy: {', '.join(POLICIES)}.")
+def run(policy: Policy, trace: Path | None, **options: Any) -> None:
+    """Co-simulate one policy on one sublayer."""
+    work, passed, own = chosen(options, events=trace is not None)
+    opent3.requests_of(work, (policy,), **passed)  # refuses what cannot be simulated before a folder is opened
+    if trace is not None:
+        check_traceable([policy])
+    with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
+        found = opent3.run(work, policy, watch=watch, **passed)
+        if folder is not None:
+            found.write_into(folder)
+        write_trace({policy: found})
+    show(Comparison(runs={policy: found}), options["out"], trace, own)
+    fail_if_wrong(found.failures)
+
+
+@click.command()
+@simulation_options
+@trace_option
+@click.option(
+    "--policies", default=",".join(COMPARED), shell_complete=values(POLICIES),
+    help=f"Of {', '.join(POLICIES)}; separated by commas.",
+)  # fmt: skip
+def compare(policies: str, trace: Path | None, **options: Any) -> None:
+    """Co-simulate several policies on one sublayer and put them side by side."""
+    names: Any = policies.split(",")
+    work, passed, own = chosen(options, events=trace is not None)
+    opent3.requests_of(work, names, **passed)
+    if trace is not None:
+        check_traceable(names)
+    with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
+        found = opent3.compare(work, names, watch=watch, **passed)
+        if folder is not None:
+            found.write_into(folder)
+        write_trace(found.runs)
+    show(found, options["out"], trace, own)
+    fail_if_wrong(found.failures)

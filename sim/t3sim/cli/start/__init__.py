@@ -1,0 +1,1 @@
+"""The first minutes: a demonstration, completion of the shell, and repairs."""

@@ -1,0 +1,183 @@
+"""What `t3 doctor --fix` repairs: what this program itself left in its cache folder, and nothing else.
+
+Everything there may be made again. An entry counts as ours by its name, which is the digest of what it depends on.
+"""
+
+import importlib.metadata
+import os
+import pickletools
+import re
+import shlex
+import shutil
+import stat
+import struct
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock
+
+from t3sim.common.cache import digest
+
+COMPILED = re.compile(r"(?:t3_[a-z_]+|runtime)-[0-9a-f]{32}\.(so|o|v)")
+LEFT = re.compile(r"build-([0-9a-f]{32})-.+")
+FOLDERS = re.compile(r"numba-[0-9a-f]{16}|results|faults")
+ELF = struct.Struct("<16x24xQ10xHHHH")
+"""Header of an ELF file of 64 bits, as far as the section table's place, which is at the end of the file."""
+DISTRIBUTION = "opent3"
+OURS_TO_WORK_ON = stat.S_IRWXU
+"""Bits of a folder's mode that its owner needs; a file needs reading and writing."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something of ours that keeps a simulation from working. ``fix`` repairs it and may raise OSError."""
+
+    path: Path
+    what: str
+    done: str
+    fix: Callable[[], object]
+
+
+def faults(folder: Path) -> list[Fault]:
+    """What is wrong in the cache ``folder``, in the order in which it is to be fixed. Raises OSError."""
+    if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
+        return []  # what cannot be looked into may be anybody's
+    return [*_locked_up(folder), *_cut_off(folder), *_left(folder)]
+
+
+def _locked_up(folder: Path) -> Iterator[Fault]:
+    """Folders and files that their owner, this user, may not read or write."""
+    own = [path for path in folder.iterdir() if _is_ours(path)]
+    inside = [path for path in own if path.is_dir()]
+    for path in [folder, *own] if own else []:
+        if _lacks_permission(path):
+            yield _permissions(path)
+    for path in inside:
+        if not _lacks_permission(path):
+            yield from (_permissions(item) for item in sorted(path.rglob("*")) if _lacks_permission(item))
+
+
+def _is_ours(path: Path) -> bool:
+    name = path.name.removesuffix(".lock")
+    return not path.is_symlink() and any(form.fullmatch(name) for form in (COMPILED, LEFT, FOLDERS))
+
+
+def _lacks_permission(path: Path) -> bool:
+    """Whether the mode keeps its owner out; of another's file nothing can be changed."""
+    found = path.lstat()
+    wanted = OURS_TO_WORK_ON if stat.S_ISDIR(found.st_mode) else stat.S_IRUSR | stat.S_IWUSR
+    return found.st_uid == os.geteuid() and not stat.S_ISLNK(found.st_mode) and found.st_mode & wanted != wanted
+
+
+def _permissions(path: Path) -> Fault:
+    wanted = OURS_TO_WORK_ON if path.is_dir() else stat.S_IRUSR | stat.S_IWUSR
+    return Fault(
+        path, "cannot be read and written", "made readable and writable",
+        lambda: path.chmod(stat.S_IMODE(path.stat().st_mode) | wanted),
+    )  # fmt: skip
+
+
+def _cut_off(folder: Path) -> Iterator[Fault]:
+    """Files that are not whole: a disk that was full, or a copy of the folder that was interrupted."""
+    for path in sorted(folder.iterdir()):
+        if not _is_ours(path) or not os.access(path, os.R_OK):
+            continue
+        if (named := COMPILED.fullmatch(path.name)) and path.is_file() and not _WHOLE[named[1]](path):
+            yield _removal(path)
+        if path.name.startswith("numba-") and path.is_dir():
+            for kernel in sorted([*path.rglob("*.nbi"), *path.rglob("*.nbc")]):
+                if os.access(kernel, os.R_OK) and not _is_pickle(kernel):
+                    yield _removal(kernel)
+
+
+def _removal(path: Path) -> Fault:
+    return Fault(path, "is cut off", "removed; it is made again when it is needed", path.unlink)
+
+
+def _is_elf(path: Path) -> bool:
+    """Whether an ELF file reaches to the end of its section table."""
+    with path.open("rb") as file:
+        head = file.read(ELF.size)
+    if len(head) < ELF.size or not head.startswith(b"\x7fELF"):
+        return False
+    offset, _, _, size, count = ELF.unpack(head)
+    return 0 < offset + size * count <= path.stat().st_size
+
+
+def _is_verilog(path: Path) -> bool:
+    return path.read_bytes().rstrip().endswith(b"endmodule")
+
+
+_WHOLE = {"so": _is_elf, "o": _is_elf, "v": _is_verilog}
+
+
+def _is_pickle(path: Path) -> bool:
+    """Whether a file of Numba's is whole pickles, of which nothing is executed here."""
+    with path.open("rb") as file:
+        size, count = os.fstat(file.fileno()).st_size, 0
+        try:
+            while file.tell() < size:
+                for _ in pickletools.genops(file):
+                    pass
+                count += 1
+        except (ValueError, IndexError):
+            return False
+    return count > 0
+
+
+def _left(folder: Path) -> Iterator[Fault]:
+    """Folders in which something was compiled by a process that has died: it held the lock of the name."""
+    names = {digest(path.name.removesuffix(".lock")): path for path in folder.glob("*.lock")}
+    for path in sorted(folder.glob("build-*")):
+        named = LEFT.fullmatch(path.name)
+        lock = names.get(named[1]) if named else None
+        if lock is None or path.is_symlink() or not path.is_dir():
+            continue
+        with suppress(OSError), FileLock(lock, timeout=0):  # else it is in use, or not ours to lock
+            yield Fault(path, "was left by a process that has ended", "removed", _remover(path))
+
+
+def _remover(path: Path) -> Callable[[], object]:
+    return lambda: shutil.rmtree(path, ignore_errors=True)  # the next process to compile this removes it, too
+
+
+def repair(folder: Path) -> list[str]:
+    """Fixes what it can; a line for each fault says so. What is in a folder that could not be read comes second."""
+    said = []
+    for _ in range(2):
+        for fault in faults(folder):
+            try:
+                fault.fix()
+                said.append(f"fixed: {fault.path} {fault.what}: {fault.done}")
+            except OSError as error:
+                said.append(f"not fixed: {fault.path} {fault.what} ({error.strerror})")
+                return said
+    return said
+
+
+def missing_packages() -> dict[str, list[str]]:
+    """Requirements of this program that are not installed, by extra; those without which nothing runs have none."""
+    try:
+        wanted = importlib.metadata.requires(DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:  # sources that were not installed say nothing
+        return {}
+    missing: dict[str, list[str]] = {}
+    for requirement in wanted:
+        text, _, marker = (piece.strip() for piece in requirement.partition(";"))
+        extra = re.search(r"extra == [\"'](\w+)[\"']", marker)
+        named = re.match(r"[\w.-]+", text)
+        if named is None or named[0] == DISTRIBUTION or (extra and extra[1] == "dev"):
+            continue
+        try:
+            importlib.metadata.version(named[0])
+        except importlib.metadata.PackageNotFoundError:
+            missing.setdefault(extra[1] if extra else "", []).append(text)
+    return missing
+
+
+def pip_command(requirements: list[str]) -> str:
+    """What installs them beside this program, for any shell."""
+    return shlex.join([sys.executable, "-m", "pip", "install", *requirements])

@@ -1,0 +1,40 @@
+"""``t3 verilog``: the hardware as files."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from t3hdl.config import PRESETS
+
+from t3sim.common.output import output_folder
+from t3sim.inputs.machine.files import hardware_with
+
+from .console import step_progress
+from .errors import OUT_FOLDER, Failure
+from .reproduce import say_where
+
+
+@click.command()
+@click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
+@click.option("--part", "parts", multiple=True, help="Part to write, repeatable.  [default: unit, nmc]")
+@click.option("--out", "-o", type=OUT_FOLDER, required=True, help="Folder for the Verilog files.")
+def verilog(preset: str, settings: tuple[str, ...], parts: tuple[str, ...], out: Path) -> None:
+    """Write the hardware of one GPU as Verilog: t3_unit.v, and t3_nmc.v for each bank group.
+
+    Beside them: t3.f (file list), t3.json (parameters, ports, latencies, registers), t3_assertions.sv (to be bound),
+    t3.sdc (constraints), t3.core (FuseSoC), t3.rdl and t3_registers.h (registers).
+    """
+    from t3hdl.export.verilog import PARTS, STEPS, VerilogError, generate
+
+    config = hardware_with(preset, settings)
+    parts = tuple(dict.fromkeys(parts)) or ("unit", "nmc")
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise ValueError(f"--part must be of {', '.join(PARTS)}, not {', '.join(unknown)}")
+    console = Console(stderr=True)
+    try:
+        with output_folder(out) as folder, step_progress(console, "verilog", len(parts) * len(STEPS)) as show:
+            generate(config, folder, parts, show)
+    except VerilogError as error:
+        raise Failure(str(error)) from error
+    say_where(out)

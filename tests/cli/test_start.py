@@ -1,0 +1,219 @@
+"""The first minutes: the demonstration, completion of the shell, and what the doctor repairs."""
+
+import _ctypes
+import os
+import pickle
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from t3sim.cli import doctor
+from t3sim.cli import main as cli
+from t3sim.cli.start import demo as demonstration
+from t3sim.cli.start import repair
+from t3sim.common.cache import digest
+from t3sim.common.manifest import MANIFEST
+
+NAME = "t3_slice-" + "0" * 32
+
+
+def t3(*arguments: object):
+    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+
+
+def test_demo_shows_the_table_the_reasons_and_where_to_go_next(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = t3("demo")
+    assert result.exit_code == 0, result.output
+    for text in ("ideal-overlap", "speedup over sequential", "mismatches", "Why:\nt3-mca:\n- Of ", "Next:\n  t3 "):
+        assert text in result.stdout
+    assert list(tmp_path.iterdir()) == [], "nothing is written without --out"
+
+
+def test_demo_writes_a_comparison(tmp_path: Path):
+    assert t3("demo", "-o", tmp_path / "out").exit_code == 0
+    assert {"compare.json", "t3-mca", MANIFEST} <= {path.name for path in (tmp_path / "out").iterdir()}
+    assert "t3-mca:" in t3("explain", tmp_path / "out").stdout
+
+
+def test_demo_refuses_an_occupied_folder_before_it_runs(tmp_path: Path):
+    (tmp_path / "mine").write_text("")
+    result = t3("demo", "-o", tmp_path)
+    assert result.exit_code == 2 and "started" not in result.stderr
+
+
+def test_what_the_demo_names_is_there():
+    for command, _ in demonstration.NEXT:
+        program, name, *rest = shlex.split(command)
+        assert program == "t3"
+        usage = t3(*([name] if name == "--help" else [name, "--help"]))
+        assert usage.exit_code == 0
+        for option in (word for word in rest if word.startswith("--")):
+            assert option in usage.stdout
+    values = " ".join(f"--{name} {value}" for name, value in demonstration.SIZE.items())
+    assert f"--machine toy {values}" == demonstration.TOY
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_and_how_to_install_it(shell):
+    result = t3("completion", shell)
+    assert result.exit_code == 0
+    script, last = result.stdout.rstrip("\n").rsplit("\n", 1)
+    assert "_T3_COMPLETE=" in script.replace("env ", "") and last.startswith("# for this shell: ")
+    assert f"t3 completion {shell}" in last
+    assert t3("completion", "tcsh").exit_code == 2
+
+
+COMPLETED = {
+    "t3 exp": ["explain"],
+    "t3 run --trac": ["--trace"],
+    "t3 run --policy t3": ["t3", "t3-mca"],
+    "t3 compare --policies sequential,t3-": ["sequential,t3-mca"],
+    "t3 run --machine to": ["toy"],
+    "t3 run --hardware ": ["rtl", "golden"],
+    "t3 completion z": ["zsh"],
+}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here: apt install bash")
+@pytest.mark.parametrize("line", COMPLETED)
+def test_bash_completes(line, tmp_path: Path):
+    """The function that the script defines, as bash calls it."""
+    program = tmp_path / "t3"
+    program.write_text(f"#!{sys.executable}\nfrom t3sim.cli.entry import main\nmain()\n")
+    program.chmod(0o755)
+    (tmp_path / "script").write_text(t3("completion", "bash").stdout)
+    words = shlex.split(line) + ([""] if line.endswith(" ") else [])
+    asked = (
+        f"source {tmp_path}/script; COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; COMPREPLY=(); "
+        '_t3_completion t3; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    environ = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, env=environ, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == COMPLETED[line]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch) -> Path:
+    """A cache folder with an entry that is whole."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / f"{NAME}.v").write_text("module t3_slice;\nendmodule\n")
+    monkeypatch.setenv("OPENT3_CACHE", str(cache))
+    monkeypatch.setattr(doctor, "_toolchain", list)  # it takes seconds, and is nothing that --fix repairs
+    return cache
+
+
+def cut_off_library(folder: Path) -> Path:
+    path = folder / f"{NAME}.so"
+    whole = Path(_ctypes.__file__).read_bytes()
+    path.write_bytes(whole)
+    assert repair.faults(folder) == []
+    path.write_bytes(whole[: len(whole) // 2])
+    return path
+
+
+def cut_off_verilog(folder: Path) -> Path:
+    path = folder / f"t3_leaf-{'1' * 32}.v"
+    path.write_text("module t3_leaf;\n")
+    return path
+
+
+def empty_object(folder: Path) -> Path:
+    path = folder / f"runtime-{'2' * 32}.o"
+    path.write_bytes(b"")
+    return path
+
+
+def cut_off_kernel(folder: Path) -> Path:
+    path = folder / f"numba-{'3' * 16}" / "engine_0" / "gpu.advance-1.py311.1.nbc"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(pickle.dumps(("code", b"x" * 100))[:-3])
+    return path
+
+
+def left_build(folder: Path) -> Path:
+    path = folder / f"build-{digest(f'{NAME}.so')}-abc"
+    path.mkdir()
+    (path / "part.cpp").write_text("")
+    (folder / f"{NAME}.so.lock").write_text("")
+    return path
+
+
+@pytest.mark.parametrize("spoil", [cut_off_library, cut_off_verilog, empty_object, cut_off_kernel, left_build])
+def test_doctor_names_and_fixes_what_t3_left(folder, spoil):
+    whole = (folder / f"{NAME}.v").read_bytes()
+    path = spoil(folder)
+    result = t3("doctor")
+    assert result.exit_code == 1 and "FAIL" in result.stdout
+    assert str(path) in result.stdout and "t3 doctor --fix" in result.stdout
+    assert path.exists(), "without --fix nothing changes"
+    result = t3("doctor", "--fix")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith(f"fixed: {path} ")
+    assert not path.exists() and (folder / f"{NAME}.v").read_bytes() == whole
+    again = t3("doctor", "--fix")
+    assert "fixed" not in again.stdout and again.exit_code == 0
+
+
+@pytest.mark.parametrize("entry", ["folder", "file", "kernels"])
+def test_doctor_makes_entries_writable(folder, entry):
+    (folder / f"numba-{'3' * 16}").mkdir()
+    path = {"folder": folder, "file": folder / f"{NAME}.v", "kernels": folder / f"numba-{'3' * 16}"}[entry]
+    path.chmod(0o500 if path.is_dir() else 0o400)
+    assert t3("doctor").exit_code == 1
+    assert t3("doctor", "--fix").exit_code == 0
+    assert path.stat().st_mode & 0o700 == (0o700 if path.is_dir() else 0o600)
+
+
+def test_doctor_touches_nothing_that_is_not_t3s(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("OPENT3_CACHE", str(tmp_path))
+    names = ("mine.so", "t3_slice.so", "build-x", "numba-0/a.nbi", "t3_slice-xyz.v", f"{NAME}.txt")
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / f"{NAME}.so").symlink_to(tmp_path / "mine.so")
+    tmp_path.chmod(0o700)
+    assert repair.repair(tmp_path) == []
+    assert all((tmp_path / name).exists() for name in names)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.txt").write_text("")
+    other.chmod(0o500)
+    assert repair.repair(other) == [] and other.stat().st_mode & 0o777 == 0o500
+    other.chmod(0o700)
+
+
+def test_a_build_that_goes_on_is_not_left(folder):
+    from filelock import FileLock
+
+    path = left_build(folder)
+    with FileLock(folder / f"{NAME}.so.lock"):
+        assert repair.repair(folder) == []
+    assert path.exists()
+
+
+def test_a_cache_that_was_used_is_whole():
+    """That of the tests."""
+    from t3sim.common.cache import cache_folder
+
+    assert [fault for fault in repair.faults(cache_folder()) if "cut off" in fault.what] == []
+
+
+def test_missing_packages_have_the_command_that_installs_them(folder, monkeypatch):
+    wanted = [
+        "click>=8.1", "no-such-package>=1", "other-missing<2,>=1; extra == 'fpga'", "tool; extra == 'dev'",
+        'opent3[prove]; extra == "all"',
+    ]  # fmt: skip
+    monkeypatch.setattr(repair.importlib.metadata, "requires", lambda _: wanted)
+    assert repair.missing_packages() == {"": ["no-such-package>=1"], "fpga": ["other-missing<2,>=1"]}
+    printed = t3("doctor", "--fix").stdout
+    assert "for t3 fpga:" in printed
+    command = next(line for line in printed.splitlines() if "other-missing" in line)
+    assert shlex.split(command) == [sys.executable, "-m", "pip", "install", "other-missing<2,>=1"]
+    assert "pip install" not in t3("doctor").stdout.replace("pip install 'opent3[fpga]'", "")
