@@ -27,7 +27,7 @@ NAMERS = COMMANDS | {
     "run/result.py",
     "run/timeline.py",
 }
-"""Files (beside study/ and pages/) that may know a workload's name: they make workloads, or name them for people."""
+"""Files (beside study/, report/, pages/) that may know a workload's name: they make workloads, or name them."""
 OF_THE_SHAPE = {
     "m", "n", "k", "rows", "cols", "pitch", "slack", "slabs", "last_slab_clocks", "tiles", "gpus", "jobs",
     "tile_rows", "tile_cols", "wavefront_rows", "tile_lines", "slab_clocks",
@@ -49,9 +49,9 @@ def test_every_constant_of_a_preset_is_listed_with_its_source(name):
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Every source of the simulator below sim/t3sim that is not a report."""
+    """Every source of the simulator below sim/t3sim but those that ask for many runs, or show them."""
     for path in sorted(SIM.rglob("*.py")):
-        if "study" not in path.parts:
+        if path.relative_to(SIM).parts[0] not in ("study", "report"):
             yield path.relative_to(SIM).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 

@@ -27,6 +27,7 @@ from .faults import faults
 from .fpga import fpga
 from .model import model
 from .prove import prove
+from .report import report
 from .reproduce import reproduce, say_where
 from .sweep import sweep
 from .tables import bench_tables, result_table, tiling_text
@@ -239,6 +240,7 @@ main.add_command(faults)
 main.add_command(fpga)
 main.add_command(model)
 main.add_command(prove)
+main.add_command(report)
 main.add_command(reproduce)
 main.add_command(sweep)
 main.add_command(validate)
