@@ -70,7 +70,9 @@ def test_run_prints_a_table_and_writes_a_folder(engine, tmp_path: Path):
         "skipped, idle",
     ):
         assert text in result.stdout
-    assert sorted(os.listdir(out)) == ["config.toml", "result.json", MANIFEST, "timeline.png", "timing.json"]
+    assert sorted(os.listdir(out)) == [
+        "config.toml", "result.json", MANIFEST, "timeline.json", "timeline.png", "timing.json",
+    ]  # fmt: skip
     assert read_result(out / "result.json").policy == "t3"
     assert load_machine(out / "config.toml") == load_machine("paper").model_copy(update={"name": "config"})
     assert json.loads((out / "timing.json").read_text()) == {"wall_seconds": {"build": 12.0, "simulate": 40.0}}

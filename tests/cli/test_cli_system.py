@@ -56,6 +56,7 @@ def test_a_written_machine_repeats_the_run(compared, tmp_path: Path):
         "config.toml",
         "result.json",
         "t3-manifest.json",
+        "timeline.json",
         "timeline.png",
         "timing.json",
     ]

@@ -17,7 +17,7 @@ from t3sim.run.request import RunRequest
 
 SIM = Path(t3sim.__file__).parent
 SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
-COMMANDS = {"cli/main.py", "cli/model.py", "cli/own_model.py", "cli/reproduce.py", "cli/sweep.py"}
+COMMANDS = {"cli/simulation/", "cli/model.py", "cli/reproduce.py", "cli/sweep.py"}
 """Files of the command line, where people name a model."""
 NAMERS = COMMANDS | {
     "cli/tables.py",
@@ -27,7 +27,7 @@ NAMERS = COMMANDS | {
     "run/result.py",
     "run/timeline.py",
 }
-"""Files, or folders with all of theirs (beside study/ and pages/), that may know a workload's name: they make
+"""Files, or folders with all of theirs (beside study/, report/, pages/), that may know a workload's name: they make
 workloads, or name them for people."""
 OF_THE_SHAPE = {
     "m", "n", "k", "rows", "cols", "pitch", "slack", "slabs", "last_slab_clocks", "tiles", "gpus", "jobs",
@@ -50,9 +50,9 @@ def test_every_constant_of_a_preset_is_listed_with_its_source(name):
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    """Every source of the simulator below sim/t3sim that is not a report."""
+    """Every source of the simulator below sim/t3sim but those that ask for many runs, or show them."""
     for path in sorted(SIM.rglob("*.py")):
-        if "study" not in path.parts:
+        if path.relative_to(SIM).parts[0] not in ("study", "report"):
             yield path.relative_to(SIM).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 

@@ -13,7 +13,7 @@ ROOT = Path(t3sim.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
 ORDER = (
     "common", "dram", "hardware", "inputs", "collective", "engine", "run", "trace", "explain", "validation", "study",
-    "faults", "cli",
+    "faults", "report", "cli",
 )  # fmt: skip
 """Each may import those before it."""
 MAX_FILES = 20

@@ -19,6 +19,7 @@ from .fpga import fpga
 from .machine import machine
 from .model import model
 from .prove import prove
+from .report import report
 from .reproduce import reproduce
 from .simulation.bench import bench
 from .simulation.run import compare, run
@@ -64,8 +65,8 @@ def main(traceback: bool) -> None:
 
 
 COMMANDS = (
-    bench, compare, completion, demo, doctor, explain, faults, fpga, machine, model, prove, reproduce, run, sweep,
-    validate, verilog,
+    bench, compare, completion, demo, doctor, explain, faults, fpga, machine, model, prove, report, reproduce, run,
+    sweep, validate, verilog,
 )  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)

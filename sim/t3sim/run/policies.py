@@ -11,6 +11,7 @@ from t3sim.common.output import write_atomically
 from .ideal import COMPUTED, ideal_overlap
 from .request import Policy, Progress, RunRequest, RunResult
 from .result import Result, json_text, write_result
+from .timeline_record import TimelineRecord
 
 Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
 """From a label to a context that shows the progress of the run with that label."""
@@ -58,7 +59,8 @@ def speedups(results: Sequence[Result]) -> list[float | None]:
 
 
 def write_run(request: RunRequest, result: RunResult, folder: Path) -> None:
-    """Writes ``result.json``, ``config.toml``, ``timing.json``, and ``timeline.png`` if there is a timeline."""
+    """Writes ``result.json``, ``config.toml``, ``timing.json``, and the timeline if there is one, as numbers and as a
+    picture of GPU 0."""
     from .timeline import draw_timeline  # here and below, because it takes seconds to import
 
     record = result.record
@@ -70,6 +72,7 @@ def write_run(request: RunRequest, result: RunResult, folder: Path) -> None:
     write_atomically(folder / "config.toml", header + request.machine.to_toml())
     write_atomically(folder / "timing.json", json_text({"wall_seconds": result.wall.model_dump()}))
     if result.timeline is not None:
+        write_atomically(folder / "timeline.json", TimelineRecord.of(result.timeline).text())
         draw_timeline(record, result.timeline, folder / "timeline.png")
 
 

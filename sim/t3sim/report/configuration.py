@@ -1,0 +1,66 @@
+"""The simulated machine: every value with its unit, its meaning and where it comes from."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from t3sim.inputs.machine.files import load_machine, preset_names
+from t3sim.inputs.machine.sections import SECTIONS, Machine, unit_of
+from t3sim.run.provenance import Provenance
+from t3sim.run.result import Result
+
+from .parts import DASH, Block, Folded, Item, Table, Text, plural
+
+
+def configuration_block(machine: Machine, note: str = "") -> Block:
+    """All sections of ``machine``."""
+    items: list[Item] = [Text(text=note)] if note else []
+    items += [
+        Folded(title=f"{section} ({plural(len(rows), 'value')})", items=[_table(section, rows)])
+        for section in SECTIONS
+        if (rows := list(_rows(machine, section)))
+    ]
+    return Block(title="Configuration with sources", items=items)
+
+
+def preset_block(name: str, settings: dict[str, Any], results: list[Result]) -> Block:
+    """The machine of a record that has but its name: shown if it is a preset that still has the values of the runs.
+
+    ``results`` are the runs on it, without a change besides ``settings``.
+    """
+    title = "Configuration with sources"
+    if name not in preset_names():
+        text = f"The folder names its machine, `{name}`, a file of its own that is not kept here."
+        return Block(title=title, items=[Text(text=text)])
+    machine = load_machine(name, settings)
+    wanted, digests = Provenance.of(machine), {(r.provenance.machine, r.provenance.hardware) for r in results
+                                               if r.provenance}  # fmt: skip
+    if digests != {(wanted.machine, wanted.hardware)}:
+        text = f"The preset `{name}` of this version has other values than the runs had: use the version of the runs."
+        return Block(title=title, items=[Text(text=text)])
+    note = f"The preset `{name}`{' with settings' if settings else ''}, whose values have the digest of the runs."
+    return configuration_block(machine, note)
+
+
+def _rows(machine: Machine, section: str) -> Iterator[tuple[str, ...]]:
+    model = getattr(machine, section)
+    for key, field in type(model).model_fields.items():
+        value = getattr(model, key)
+        entries = {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
+        for name, item in entries.items():
+            source = machine.sources.get(f"{section}.{name}", DASH)
+            yield name, value_text(item), unit_of(section, key) or DASH, field.description or DASH, source
+
+
+def value_text(value: Any) -> str:
+    """A value as a machine file's reader expects it."""
+    if isinstance(value, tuple | list):
+        texts = (" x ".join(map(str, item)) if isinstance(item, tuple | list) else str(item) for item in value)
+        return ", ".join(texts) or "none"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value)
+
+
+def _table(section: str, rows: list[tuple[str, ...]]) -> Table:
+    doc = " ".join((SECTIONS[section].__doc__ or "").split())
+    return Table(
+        caption=f"[{section}] {doc}", head=("key", "value", "unit", "meaning", "source"), rows=rows, prose=(1, 2, 3, 4)
+    )

@@ -1,0 +1,90 @@
+"""What the streams into memory cost each other: waits, blocked clocks, DRAM, link, CUs."""
+
+from collections.abc import Callable
+
+from t3sim.common.units import TIMES, unit_of
+from t3sim.run.result import Contention, StreamContention
+
+from .checks import Labelled
+from .figures import SERIES, stacked
+from .parts import Block, Chart, Item, Table, Text, count
+
+BLOCKED = {
+    "other stream's turn": "blocked_by_other_stream_cycles",
+    "arbiter's threshold": "blocked_by_threshold_cycles",
+    "DRAM queue full": "blocked_by_full_queue_cycles",
+    "tracker busy": "blocked_by_tracker_cycles",
+}
+"""Why a line waited at its memory slice -> field of a stream."""
+WAITS = {"CUs wait for loads": "loads", "CUs wait for stores": "stores"}
+
+
+def contention_block(results: Labelled) -> Block:
+    """Contention of ``results``."""
+    return Block(title="Contention", items=contention_items(results))
+
+
+def contention_items(results: Labelled) -> list[Item]:
+    """Charts and tables of all runs that were simulated; few enough for a row each."""
+    simulated = [(name, result.contention) for name, result in results if result.contention]
+    if not simulated:
+        return [Text(text="Computed policies have no contention.")]
+    return [_waits(simulated), _streams(simulated), _memory(simulated)]
+
+
+_Named = list[tuple[str, Contention]]
+
+
+def _waits(runs: _Named) -> Chart:
+    unit = unit_of(TIMES, (value for _, item in runs for value in item.cu_stall_ns.values()))
+    names = [name for name, _ in runs]
+    parts = {title: [item.cu_stall_ns.get(key, 0) / unit.size for _, item in runs] for title, key in WAITS.items()}
+    return Chart(
+        title="Waiting of the CUs",
+        summary="Mean time that a CU has workgroups and no arithmetic, by what it waits for.",
+        figure=stacked(names, parts, dict(zip(WAITS, SERIES, strict=False)), unit.title("mean time of a CU")),
+        table=Table(
+            caption="Waiting of the CUs, link of the busiest GPU, and stores held back for a chunk that is not live",
+            head=("run", *(unit.title(title) for title in WAITS), unit.title("link busy"), unit.title("link idle"),
+                  unit.title("stores held")),
+            rows=[
+                (name, *(unit.text(item.cu_stall_ns.get(key, 0)) for key in WAITS.values()),
+                 unit.text(item.link_busy_ns), unit.text(item.link_idle_ns), unit.text(item.window_stall_ns))
+                for name, item in runs
+            ],
+        ),
+    )  # fmt: skip
+
+
+def _streams(runs: _Named) -> Table:
+    rows = []
+    for name, item in runs:
+        streams: dict[str, StreamContention] = {"compute": item.compute, "communication": item.communication}
+        for stream, found in streams.items():
+            rows.append(
+                (f"{name}, {stream}", count(found.lines), f"{found.mean_wait_ns:.1f}", f"{found.p99_wait_ns:.1f}",
+                 *(count(getattr(found, field)) for field in BLOCKED.values()))
+            )  # fmt: skip
+    return Table(
+        caption="Both streams into memory: lines, their wait at the memory slice, and why (memory clocks over all "
+        "channels)",
+        head=("run and stream", "lines", "mean wait (ns)", "99 % wait below (ns)", *BLOCKED),
+        rows=rows,
+    )
+
+
+def _memory(runs: _Named) -> Table:
+    fields: dict[str, Callable[[Contention], str]] = {
+        "data bus in use": lambda item: f"{item.dram.bus_use:.1%}",
+        "row hits": lambda item: count(item.dram.row_hits),
+        "row misses": lambda item: count(item.dram.row_misses),
+        "row conflicts": lambda item: count(item.dram.row_conflicts),
+        "turnarounds": lambda item: count(item.dram.turnarounds),
+        "reads for atomics": lambda item: count(item.dram.atomic_reads),
+        "mode switches": lambda item: count(item.dram.mode_switches),
+    }
+    return Table(
+        caption="DRAM of all simulated GPUs",
+        head=("run", *fields),
+        rows=[(name, *(get(item) for get in fields.values())) for name, item in runs],
+    )

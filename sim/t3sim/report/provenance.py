@@ -1,0 +1,158 @@
+"""Where results come from, and the commands that give them again."""
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from t3sim.inputs.workload import CUSTOM
+from t3sim.run.result import Result, WorkloadRecord
+from t3sim.study.reproduction import Reproduction
+from t3sim.study.suite import QUICK_TABLES, TABLES
+from t3sim.study.sweep import SweepRecord
+
+from .folders import Run, Runs
+from .parts import DASH, Block, Cell, Code, Item, Table, Text
+
+CONFIG = "config.toml"
+Command = Sequence[tuple[str, ...]]
+"""The words of a command, those of an option together."""
+
+
+def runs_blocks(folder: Runs) -> list[Block]:
+    """Provenance of every run of the folder, and how to get them again."""
+    first = folder.runs[0]
+    items: list[Item] = [
+        Text(
+            text="Save the machine below as `config.toml`; this command then gives the records again, byte for byte "
+            "but for the machine's name and the settings, which the file contains. How many lines carry data "
+            "(`--data-lines`) is not recorded: a run that was given a number needs it again."
+        ),
+        Code(title="Command", text=shell(runs_command(folder))),
+        Code(title="config.toml: the machine with all sources", text=first.config, file=CONFIG),
+    ]
+    return [
+        Block(title="Provenance", items=_provenance(folder.runs)),
+        Block(title="How to reproduce", items=items),
+    ]
+
+
+def _provenance(runs: Sequence[Run]) -> list[Table]:
+    """A table of what all runs have in common, and one of what they have not."""
+    fields: dict[str, Callable[[Run], Cell]] = {
+        "version of OpenT3": lambda run: run.result.opent3,
+        "T3 hardware": lambda run: run.result.hardware,
+        "machine": lambda run: run.result.machine,
+        "settings": lambda run: _settings(run.result),
+        "GPUs simulated": lambda run: (
+            f"{run.result.gpus_simulated} of {run.result.workload.tp}{', mirrored' if run.result.mirror else ''}"
+        ),
+        "seed": lambda run: str(run.result.seed),
+        "digest of the machine": lambda run: run.result.provenance.machine if run.result.provenance else DASH,
+        "digest of the hardware": lambda run: run.result.provenance.hardware if run.result.provenance else DASH,
+        "digest of the sources": lambda run: run.result.provenance.sources if run.result.provenance else DASH,
+        "real time: build (s)": lambda run: f"{run.wall.build:.1f}",
+        "real time: simulation (s)": lambda run: f"{run.wall.simulate:.1f}",
+    }
+    rows = {title: [get(run) for run in runs] for title, get in fields.items()}
+    same = [(title, cells[0]) for title, cells in rows.items() if len(set(cells)) == 1]
+    tables = [Table(caption="What the results are of", head=("", "value"), rows=same, prose=(1,))]
+    if other := [(title, *cells) for title, cells in rows.items() if len(set(cells)) > 1]:
+        head = ("", *(run.result.policy for run in runs))
+        tables.append(Table(caption="What differs between the runs", head=head, rows=other))
+    return tables
+
+
+def _settings(result: Result) -> str:
+    settings = result.provenance.settings if result.provenance else {}
+    return ", ".join(f"{key}={literal(value)}" for key, value in settings.items()) or "none"
+
+
+def record_blocks(command: Command, facts: Mapping[str, str]) -> list[Block]:
+    """Provenance and command of a record of many runs."""
+    table = Table(
+        caption="What the results are of", head=("", "value"), rows=[*map(tuple, facts.items())], prose=(1,)
+    )  # fmt: skip
+    note = Text(
+        text="Finished runs are kept in the cache, so that the command repeats only what is not there. A machine that "
+        "is a file must lie where the command names it."
+    )
+    return [
+        Block(title="Provenance", items=[table]),
+        Block(title="How to reproduce", items=[note, Code(title="Command", text=shell(command))]),
+    ]
+
+
+def shell(command: Command) -> str:
+    """The command as a shell reads it, an option to a line if it is long."""
+    words = [shlex.join(words) for words in command]
+    whole = " ".join(words)
+    return whole if len(whole) < 100 else " \\\n    ".join(words)
+
+
+def literal(value: Any) -> str:
+    """A machine's value as ``--set`` and ``--vary`` read it, which is TOML: as JSON, but for words that need no
+    quotes."""
+    bare = isinstance(value, str) and value.replace("-", "").replace("_", "").isalnum() and value[0].isalpha()
+    return value if bare and value not in ("true", "false", "inf", "nan") else json.dumps(value)
+
+
+def runs_command(folder: Runs) -> Command:
+    """``t3 run`` or ``t3 compare`` with the options of the record."""
+    first = folder.runs[0].result
+    policies = ",".join(run.result.policy for run in folder.runs)
+    option = "--policy" if folder.command == "run" else "--policies"
+    return [
+        ("t3", folder.command), *_workload(first.workload), ("--machine", CONFIG), (option, policies),
+        ("--hardware", first.hardware), *([("--mirror",)] if first.mirror else []),
+        ("--seed", str(first.seed)), ("--out", folder.name),
+    ]  # fmt: skip
+
+
+def _workload(work: WorkloadRecord) -> list[tuple[str, ...]]:
+    tp = ("--tp", str(work.tp))
+    if work.model == CUSTOM:
+        return [("--m", str(work.m)), ("--n", str(work.n)), ("--k", str(work.k_total)), tp]
+    return [("--model", work.model), ("--sublayer", work.sublayer), tp]
+
+
+def reproduce_command(record: Reproduction, name: str) -> Command:
+    """``t3 reproduce`` with the options of the record."""
+    known = QUICK_TABLES if record.quick else TABLES
+    chosen = [] if set(record.tables) == set(known) else [("--only", table) for table in record.tables]
+    return [
+        ("t3", "reproduce"), *chosen, *([("--quick",)] if record.quick else []), ("--machine", record.machine),
+        *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
+    ]  # fmt: skip
+
+
+def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Command:
+    """``t3 sweep`` with the options of the record."""
+    results = [run.result for run in record.variants[0].runs]
+    chosen: dict[str, dict[str, None]] = {"--models": {}, "--sublayers": {}, "--tp": {}}
+    for work in (result.workload for result in results):
+        for option, value in zip(chosen, (work.model, work.sublayer, str(work.tp)), strict=True):
+            chosen[option][value] = None
+    return [
+        ("t3", "sweep"), *(_variants(record) if assumptions else _vary(record)),
+        *((option, ",".join(values)) for option, values in chosen.items()),
+        ("--policies", ",".join(record.variants[0].geomeans.speedups)), ("--machine", record.machine),
+        *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
+    ]  # fmt: skip
+
+
+def _set(settings: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [("--set", f"{key}={literal(value)}") for key, value in settings.items()]
+
+
+def _variants(record: SweepRecord) -> list[tuple[str, ...]]:
+    return [("--assumptions",), ("--variants", ",".join(variant.name for variant in record.variants[1:]))]
+
+
+def _vary(record: SweepRecord) -> list[tuple[str, ...]]:
+    """Every key with its values, in their order; words without quotes or TOML, both of which ``--vary`` reads."""
+    values: dict[str, dict[str, None]] = {}
+    for variant in record.variants:
+        for key, value in variant.settings.items():
+            values.setdefault(key, {})[literal(value)] = None
+    return [("--vary", f"{key}={','.join(texts)}") for key, texts in values.items()]

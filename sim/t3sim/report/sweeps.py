@@ -1,0 +1,142 @@
+"""The section of a sweep: the same sublayers on many machines."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from t3sim.common.units import TIMES, unit_of
+from t3sim.run.result import Result
+from t3sim.study.sweep import SweepRecord
+
+from .checks import check_cards, checks_block, hardware_block
+from .configuration import preset_block
+from .contention import contention_block
+from .figures import grouped
+from .folders import Swept
+from .parts import DASH, Block, Card, Cards, Chart, Section, Table, Text, plural
+from .provenance import literal, record_blocks, sweep_command
+from .quantities import ideal_times, time_chart, traffic_chart
+from .runs import workload_title
+
+MEANS = {"gemm_reads": "GEMM reads of t3-mca, times fewer", "data_movement": "bytes of t3-mca for a byte of sequential"}
+"""Geometric means that are no policy's speedup."""
+
+
+def sweep_section(folder: Swept) -> Section:
+    """All blocks of a sweep or of a sensitivity study."""
+    record = folder.record
+    first = record.variants[0]
+    base = [(_run_name(run.result), run.result) for run in first.runs]
+    results = [(f"{item.name}: {_run_name(run.result)}", run.result) for item in record.variants for run in item.runs]
+    points = list(dict.fromkeys(workload_title(run.result.workload) for run in first.runs))
+    what = "assumptions, changed one at a time" if folder.assumptions else "combinations of machine values"
+    return Section(
+        title=f"Sweep: {plural(len(record.variants), 'machine')}, {plural(len(points), 'sublayer')}",
+        name=folder.name,
+        facts=[what, f"machine {record.machine}", "one GPU of every ring, its traffic mirrored", "; ".join(points)],
+        blocks=[
+            Block(title="Summary", items=[Cards(cards=_cards(record, [result for _, result in results]))]
+                  + [Text(text=f"Does not add up: {text}.") for text in record.failures]),
+            Block(title="Speedup by machine", items=[_means(record)]),
+            Block(title="Changes against the first machine", items=[_changes(record)]),
+            Block(title="Speedup and bounds of every run", items=[_runs(record)]),
+            Block(title="Time split", items=[time_chart(base, f"Where the time goes, machine {first.name}")]),
+            Block(title="DRAM traffic", items=[traffic_chart(base, f"DRAM traffic by cause, machine {first.name}")]),
+            contention_block(base),
+            checks_block(results),
+            hardware_block(results),
+            preset_block(first.machine, record.settings | first.settings, [result for _, result in base]),
+            *record_blocks(
+                sweep_command(record, folder.name, assumptions=folder.assumptions),
+                {
+                    "version of OpenT3": record.opent3, "digest of the simulator": record.sources,
+                    "machine": record.machine, "T3 hardware": record.hardware, "seed": str(record.seed),
+                    "settings of all runs": _settings(record.settings),
+                },
+            ),
+        ],
+    )  # fmt: skip
+
+
+def _cards(record: SweepRecord, results: Sequence[Result]) -> list[Card]:
+    """The best machine under each policy, and what was checked."""
+    cards = []
+    for policy in record.variants[0].geomeans.speedups:
+        best = max(record.variants, key=lambda item: item.geomeans.speedups[policy])
+        worst = min(record.variants, key=lambda item: item.geomeans.speedups[policy])
+        low, high = (item.geomeans.speedups[policy] for item in (worst, best))
+        note = f"{worst.name} to {best.name}" if low != high else "on every machine"
+        value = f"{low:.3f}x" if f"{low:.3f}" == f"{high:.3f}" else f"{low:.3f}x to {high:.3f}x"
+        cards.append(Card(title=f"{policy}, mean speedup", value=value, note=note))
+    return [*cards, *check_cards(results)]
+
+
+def _means(record: SweepRecord) -> Chart:
+    policies = list(record.variants[0].geomeans.speedups)
+    others = {name: title for name, title in MEANS.items() if getattr(record.variants[0].geomeans, name) is not None}
+    names = [item.name for item in record.variants]
+    series: dict[str, list[float | None]] = {
+        str(policy): [item.geomeans.speedups[policy] for item in record.variants] for policy in policies
+    }
+    return Chart(
+        title="Geometric means of the speedups over sequential, by machine",
+        summary=f"Geometric mean over the sublayers, for {plural(len(names), 'machine')} and {', '.join(policies)}.",
+        figure=grouped(names, series, "speedup over sequential", base=1),
+        table=Table(
+            caption="Geometric means over the sublayers",
+            head=("machine", *policies, *others.values()),
+            rows=[
+                (item.name, *(f"{item.geomeans.speedups[policy]:.3f}" for policy in policies),
+                 *(f"{getattr(item.geomeans, name):.3f}" for name in others))
+                for item in record.variants
+            ],
+        ),
+    )  # fmt: skip
+
+
+def _changes(record: SweepRecord) -> Table:
+    first = record.variants[0]
+    return Table(
+        caption=f"Change of each geometric mean against {first.name}, in percent",
+        head=("machine", "settings", *(MEANS.get(name, name) for name in first.changes), "why"),
+        rows=[
+            (item.name, _settings(item.settings), *(f"{change:+.1f}" for change in item.changes.values()),
+             item.why or DASH)
+            for item in record.variants[1:]
+        ],
+        prose=(1, 2 + len(first.changes)),
+    )  # fmt: skip
+
+
+def _runs(record: SweepRecord) -> Table:
+    """Every run beside the bound of its sublayer on its machine."""
+    rows = []
+    unit = unit_of(TIMES, (run.result.time_ns.total for item in record.variants for run in item.runs))
+    for item in record.variants:
+        for run in item.runs:
+            work, time = run.result.workload, run.result.time_ns
+            like = [other.result for other in item.runs if other.result.workload == work]
+            total = next(result.time_ns.total for result in like if result.policy == "sequential")
+            bound = ideal_times(like).get("ideal-overlap")
+            rows.append(
+                (f"{item.name}: {_run_name(run.result)}", unit.text(time.total), f"{run.speedup:.3f}",
+                 DASH if bound is None else f"{total / bound:.3f}", unit.text(time.exposed_communication))
+            )  # fmt: skip
+    return Table(
+        caption="Every run; 1 is without overlap, and ideal-overlap is overlap without contention",
+        head=(
+            "machine, sublayer and policy",
+            unit.title("time"),
+            "speedup",
+            "bound: ideal-overlap",
+            unit.title("exposed communication"),
+        ),
+        rows=rows,
+    )
+
+
+def _run_name(result: Result) -> str:
+    return f"{workload_title(result.workload)}, {result.policy}"
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={literal(value)}" for key, value in settings.items()) or "none"

@@ -1,0 +1,81 @@
+"""The commands in a report are what the user typed, as far as records hold it."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from t3sim.cli import main as cli
+from t3sim.inputs.machine.files import parse_setting
+from t3sim.report.folders import Reproduced, Runs, Swept, read_folder
+from t3sim.report.provenance import literal, reproduce_command, runs_command, shell, sweep_command
+from t3sim.study.sweep import product_of
+
+from tests.support.report_folders import REPRODUCTION, compare_folder, run_folder, sweep_folder
+
+
+def parsed(text: str) -> tuple[str, dict[str, Any]]:
+    """Command and options of a command line, as the program reads them."""
+    program, name, *words = shlex.split(text.replace("\\\n", " "))
+    assert program == "t3"
+    return name, cli.main.commands[name].make_context(name, list(words)).params
+
+
+def test_a_run(tmp_path: Path):
+    folder = read_folder(run_folder(tmp_path / "my out"))
+    assert isinstance(folder, Runs)
+    name, options = parsed(shell(runs_command(folder)))
+    assert name == "run" and options["policy"] == "t3-mca" and options["machine"] == "config.toml"
+    assert (options["model"], options["sublayer"], options["tp"], options["m"]) == ("t-nlg", "fc2", 8, None)
+    assert (options["hardware"], options["seed"], options["mirror"]) == ("rtl", 0, None)
+    assert options["out"] == Path("my out")
+
+
+def test_a_comparison(tmp_path: Path):
+    folder = read_folder(compare_folder(tmp_path / "out", ("sequential", "t3")))
+    assert isinstance(folder, Runs)
+    name, options = parsed(shell(runs_command(folder)))
+    assert name == "compare" and options["policies"] == "sequential,t3"
+
+
+@pytest.mark.parametrize("assumptions", [False, True])
+def test_a_sweep(tmp_path: Path, assumptions):
+    folder = read_folder(sweep_folder(tmp_path / "out", assumptions=assumptions))
+    assert isinstance(folder, Swept)
+    name, options = parsed(shell(sweep_command(folder.record, folder.name, assumptions=assumptions)))
+    assert name == "sweep" and options["assumptions"] is assumptions
+    assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2", "op"), ("8",))
+    assert options["policies"] == ("ideal-overlap", "t3", "t3-mca") and options["machine"] == "toy"
+    if assumptions:
+        assert options["variants"] == ("link-75", "block-tile")
+    else:
+        variants = product_of(options["vary"])
+        assert list(variants) == [item.name for item in folder.record.variants]
+        assert [item.settings for item in variants.values()] == [item.settings for item in folder.record.variants]
+
+
+def test_a_reproduction():
+    folder = read_folder(REPRODUCTION)
+    assert isinstance(folder, Reproduced)
+    name, options = parsed(shell(reproduce_command(folder.record, "out")))
+    assert name == "reproduce" and options["only"] == () and options["quick"] is False
+    some = folder.record.model_copy(update={"tables": ["traffic"], "quick": True, "settings": {"link.gb_s": 75}})
+    _, options = parsed(shell(reproduce_command(some, "out")))
+    assert (options["only"], options["quick"], options["settings"]) == (("traffic",), True, ("link.gb_s=75",))
+
+
+VALUES = (
+    (75, "75"),
+    (1.5, "1.5"),
+    (True, "true"),
+    ("tile", "tile"),
+    ("true", '"true"'),
+    ("a b", '"a b"'),
+    ([[64]], "[[64]]"),
+)
+
+
+@pytest.mark.parametrize(("value", "text"), VALUES)
+def test_values_read_back(value, text):
+    assert literal(value) == text
+    assert parse_setting(f"a.b={text}") == ("a.b", value)

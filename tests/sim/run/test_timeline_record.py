@@ -1,0 +1,51 @@
+"""``timeline.json``: what the engine's timeline has, in numbers that read back."""
+
+import json
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+from t3sim.run.request import CAUSES
+from t3sim.run.timeline_record import TimelineRecord
+
+from tests.support.sample_result import sample_timeline
+
+
+@pytest.mark.parametrize("policy", ["sequential", "t3-mca"])
+def test_the_record_has_all_of_the_timeline(policy):
+    timeline = sample_timeline(policy, gpus=3)
+    record = TimelineRecord.of(timeline)
+    assert TimelineRecord.model_validate_json(record.text()) == record
+    assert record.bin_ns == timeline.bin_ns and len(record.gpus) == 3
+    for number, gpu in enumerate(record.gpus):
+        np.testing.assert_allclose(gpu.cu_busy, timeline.cu_busy[number], atol=1e-6)
+        np.testing.assert_array_equal(gpu.link_bytes, np.rint(timeline.link_bytes[number]))
+        np.testing.assert_array_equal(gpu.incoming_updates, np.rint(timeline.updates[number]))
+        np.testing.assert_array_equal(gpu.local_updates, np.rint(timeline.local_updates[number]))
+        for cause in CAUSES:
+            np.testing.assert_array_equal(gpu.dram_bytes[cause], np.rint(timeline.bytes[cause][number]))
+    spans = [(n, item.kind, item.start_ns, item.end_ns) for n, gpu in enumerate(record.gpus) for item in gpu.intervals]
+    assert spans == [(item.gpu, item.kind, item.start_ns, item.end_ns) for item in timeline.intervals]
+    fired = [(n, item.chunk, item.time_ns) for n, gpu in enumerate(record.gpus) for item in gpu.triggers]
+    assert fired == [(item.gpu, item.chunk, item.time_ns) for item in timeline.triggers]
+
+
+def test_the_file_has_a_line_for_each_gpu():
+    text = TimelineRecord.of(sample_timeline("t3", gpus=4)).text()
+    assert len(text.splitlines()) == 1 + 4 + 1
+    assert TimelineRecord.of(sample_timeline("t3", gpus=4)).text() == text
+
+
+@pytest.mark.parametrize("change", ["shorter", "cause", "none", "surplus"])
+def test_a_record_that_is_not_whole_is_refused(change):
+    content = json.loads(TimelineRecord.of(sample_timeline("t3", gpus=2)).text())
+    if change == "shorter":
+        content["gpus"][1]["cu_busy"].pop()
+    elif change == "cause":
+        del content["gpus"][0]["dram_bytes"]["rs_read"]
+    elif change == "none":
+        content["gpus"] = []
+    else:
+        content["gpus"][0]["queues"] = []
+    with pytest.raises(ValidationError):
+        TimelineRecord.model_validate(content)

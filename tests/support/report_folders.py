@@ -1,0 +1,105 @@
+"""Output folders of every kind that a report shows, from made-up results, without pictures: in no time."""
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from t3sim.common.output import output_folder, write_atomically
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import model_workload
+from t3sim.run import policies
+from t3sim.run.ideal import ideal_overlap
+from t3sim.run.policies import write_comparison, write_run
+from t3sim.run.provenance import Provenance
+from t3sim.run.request import Policy, RunRequest, RunResult
+from t3sim.run.result import Result, json_text
+from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
+
+from tests.support.sample_result import T_NLG, sample_result, sample_run
+
+ROOT = Path(__file__).parents[2]
+REPRODUCTION = ROOT / "docs" / "results" / "reproduction"
+"""The paper's evaluation, which the repository keeps."""
+KINDS = ("run", "compare", "sweep", "sensitivity", "reproduce")
+ALL: tuple[Policy, ...] = ("sequential", "sequential-nmc", "t3", "t3-mca", "ideal-overlap", "ideal-overlap-nmc")
+
+
+def request_for(machine: str | Path = "paper", policy: Policy = "t3-mca") -> RunRequest:
+    """T-NLG FC-2 at TP 8, all GPUs."""
+    return RunRequest(workload=T_NLG, machine=load_machine(machine), policy=policy, hardware="rtl")
+
+
+@contextmanager
+def _no_pictures() -> Iterator[None]:
+    """They take a second each, and no report reads them."""
+    with patch.object(policies, "draw_timeline"), patch.object(policies, "draw_comparison"):
+        yield
+
+
+def run_folder(folder: Path, policy: Policy = "t3-mca", machine: str | Path = "paper") -> Path:
+    """What ``t3 run`` writes."""
+    with output_folder(folder) as out, _no_pictures():
+        write_run(request_for(machine, policy), sample_run(policy), out)
+    return folder
+
+
+def compare_folder(folder: Path, chosen: Sequence[Policy] = ALL, machine: str | Path = "paper") -> Path:
+    """What ``t3 compare`` writes."""
+    results: dict[Policy, RunResult] = {}
+    runs = {policy: sample_run(policy) for policy in ("sequential", "sequential-nmc", "t3", "t3-mca")}
+    for policy in chosen:
+        results[policy] = runs[policy] if policy in runs else ideal_overlap(
+            policy, runs["sequential"], runs["sequential-nmc" if policy.endswith("-nmc") else "sequential"]
+        )  # fmt: skip
+    with output_folder(folder) as out, _no_pictures():
+        write_comparison(request_for(machine), results, out)
+    return folder
+
+
+def sweep_record(settings: Sequence[dict[str, object]], names: Sequence[str], why: str = "") -> SweepRecord:
+    """A sweep of two sublayers under four policies; machine by machine a little faster."""
+    swept: tuple[Policy, ...] = ("sequential", "ideal-overlap", "t3", "t3-mca")
+    variants = []
+    for index, (name, changes) in enumerate(zip(names, settings, strict=True)):
+        gains: dict[Policy, float] = {policy: 1.2 + 0.1 * index for policy in swept[1:]}
+        provenance = Provenance.of(load_machine("toy", changes))
+        runs = [
+            SweptRun(speedup=gains.get(policy, 1.0), result=_with(sample_result(policy, workload), provenance))
+            for workload in (T_NLG, model_workload("t-nlg", "op", 8))
+            for policy in swept
+        ]
+        variants.append(SweptVariant(
+            name=name, machine="toy", settings=changes, why=why and f"{why} {name}",
+            geomeans=Geomeans(speedups=gains, gemm_reads=1.3, data_movement=0.7),
+            changes={**dict.fromkeys(gains, 10.0 * index), "gemm_reads": 0.0, "data_movement": -1.5}, runs=runs,
+        ))  # fmt: skip
+    return SweepRecord(
+        sources="0" * 16, machine="toy", settings={}, hardware="golden", seed=0, variants=variants, failures=[]
+    )
+
+
+def _with(result: Result, provenance: Provenance) -> Result:
+    return result.model_copy(update={"machine": "toy", "provenance": provenance, "mirror": True, "gpus_simulated": 1})
+
+
+def sweep_folder(folder: Path, *, assumptions: bool = False) -> Path:
+    """What ``t3 sweep`` writes, but for its pictures."""
+    if assumptions:
+        record = sweep_record([{}, {"link.gb_s": 75}, {"dma.block": "tile"}], ["base", "link-75", "block-tile"], "why")
+    else:
+        settings = [{"link.gb_s": rate, "dma.block": block} for rate in (10, 20) for block in ("tile", "column")]
+        record = sweep_record(settings, [", ".join(f"{k}={v}" for k, v in item.items()) for item in settings])
+    with output_folder(folder) as out:
+        name = "sensitivity.json" if assumptions else "sweep.json"
+        write_atomically(out / name, json_text(record.model_dump(by_alias=True)))
+    return folder
+
+
+def folder_of(kind: str, folder: Path) -> Path:
+    """A folder of ``kind`` at ``folder``."""
+    if kind == "reproduce":
+        return Path(shutil.copytree(REPRODUCTION, folder))
+    makers = {"run": run_folder, "compare": compare_folder, "sweep": sweep_folder}
+    return sweep_folder(folder, assumptions=True) if kind == "sensitivity" else makers[kind](folder)
