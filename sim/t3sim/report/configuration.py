@@ -10,6 +10,9 @@ from t3sim.run.result import Result
 
 from .parts import DASH, Block, Folded, Item, Table, Text, plural
 
+NARROW_TIMES = "\u00a0x\u00a0"
+"""Between the sides of a tile, which stay in one line."""
+
 
 def configuration_block(machine: Machine, note: str = "") -> Block:
     """All sections of ``machine``."""
@@ -54,7 +57,7 @@ def _rows(machine: Machine, section: str) -> Iterator[tuple[str, ...]]:
 def value_text(value: Any) -> str:
     """A value as a machine file's reader expects it."""
     if isinstance(value, tuple | list):
-        texts = (" x ".join(map(str, item)) if isinstance(item, tuple | list) else str(item) for item in value)
+        texts = (NARROW_TIMES.join(map(str, item)) if isinstance(item, tuple | list) else str(item) for item in value)
         return ", ".join(texts) or "none"
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
 

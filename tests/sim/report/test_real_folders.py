@@ -70,7 +70,7 @@ def test_the_command_of_the_page_gives_the_results_again(written, tmp_path: Path
     (link,) = (link for link in page.all("a") if link.attributes.get("download"))
     (tmp_path / link.attributes["download"]).write_text(unquote(link.attributes["href"].partition(",")[2]))
     assert "link" in tomllib.loads((tmp_path / "config.toml").read_text())
-    command = next(code.text for code in page.all("code") if code.text.startswith("t3 "))
+    command = next(code.text for code in page.all("code") if code.within("pre") and code.text.startswith("t3 "))
     monkeypatch.chdir(tmp_path)
     t3(*shlex.split(command.replace("\\ ", " "))[1:])
     for path in (written / kind).rglob("result.json"):
