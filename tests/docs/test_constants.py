@@ -18,7 +18,7 @@ from t3sim.run.request import RunRequest
 SIM = Path(t3sim.__file__).parent
 SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
 COMMANDS = {"cli/simulation/", "cli/model.py", "cli/reproduce.py", "cli/sweep.py"}
-"""Files of the command line, where people name a model."""
+"""Files of the command line, or folders with all of theirs, where people name a model."""
 NAMERS = COMMANDS | {
     "cli/tables.py",
     "inputs/transformer/",
@@ -75,7 +75,7 @@ def test_nothing_that_simulates_knows_the_table_of_models():
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} & table
     }
-    assert importers <= COMMANDS
+    assert [name for name in importers if not name.startswith(tuple(COMMANDS))] == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from unittest.mock import patch
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import model_workload
-from t3sim.run import policies
+from t3sim.run import timeline
 from t3sim.run.ideal import ideal_overlap
 from t3sim.run.policies import write_comparison, write_run
 from t3sim.run.provenance import Provenance
@@ -34,7 +34,7 @@ def request_for(machine: str | Path = "paper", policy: Policy = "t3-mca") -> Run
 @contextmanager
 def _no_pictures() -> Iterator[None]:
     """They take a second each, and no report reads them."""
-    with patch.object(policies, "draw_timeline"), patch.object(policies, "draw_comparison"):
+    with patch.object(timeline, "draw_timeline"), patch.object(timeline, "draw_comparison"):
         yield
 
 

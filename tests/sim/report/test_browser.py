@@ -2,7 +2,6 @@
 
 import base64
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,29 +17,17 @@ from t3sim.report.folders import read_folder
 from t3sim.report.output import write_report
 from t3sim.report.page import report_html
 
+from tests.support.browser import headless_chromium
 from tests.support.report_folders import compare_folder, folder_of
 
-CHROMIUM, DRIVER = (shutil.which(name) for name in ("chromium", "chromedriver"))
-pytestmark = [
-    pytest.mark.long,  # a browser starts, and draws charts
-    pytest.mark.skipif(
-        not (CHROMIUM and DRIVER), reason="Chromium or its driver is missing: apt install chromium chromium-driver"
-    ),
-]
+pytestmark = pytest.mark.long  # a browser starts, and draws charts
 SIZE = (1300, 900)
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    assert CHROMIUM and DRIVER
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    yield driver
-    driver.quit()
+    with headless_chromium() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
