@@ -9,7 +9,7 @@ from t3sim.cli import main as cli
 from t3sim.inputs.machine.files import parse_setting
 from t3sim.report.folders import Reproduced, Runs, Swept, read_folder
 from t3sim.report.provenance import literal, reproduce_command, runs_command, shell, sweep_command
-from t3sim.study.sweep import product_of
+from t3sim.study.sweep import axes_of, product_of
 
 from tests.support.report_folders import REPRODUCTION, compare_folder, run_folder, sweep_folder
 
@@ -49,7 +49,7 @@ def test_a_sweep(tmp_path: Path, assumptions):
     if assumptions:
         assert options["variants"] == ("link-75", "block-tile")
     else:
-        variants = product_of(options["vary"])
+        variants = product_of(axes_of(options["vary"]))
         assert list(variants) == [item.name for item in folder.record.variants]
         assert [item.settings for item in variants.values()] == [item.settings for item in folder.record.variants]
 

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
+from opent3 import sweeps
 from t3sim.cli import main as cli
 from t3sim.cli import reproduce as cli_reproduce
-from t3sim.cli import sweep as cli_sweep
 from t3sim.run.result import read_result
 
 from tests.support.html_page import Page
@@ -38,7 +38,7 @@ def written(tmp_path_factory) -> Path:
     """A folder with an output folder of every kind, each with its report."""
     root = tmp_path_factory.mktemp("real")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli_sweep, "Suite", lambda **choices: toy_suite(patch, **choices))
+        patch.setattr(sweeps, "Suite", lambda **choices: toy_suite(patch, **choices))
         patch.setattr(cli_reproduce, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
         for kind, command in COMMANDS.items():
             t3(*command, "--out", str(root / kind))
