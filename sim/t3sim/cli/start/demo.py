@@ -26,6 +26,7 @@ NEXT = (
     (f"t3 run {TOY} --trace toy.pftrace", "what every GPU does when, for ui.perfetto.dev"),
     (f"t3 compare {TOY} --set link.gb_s=5 --out out/slow", "the same with a slower link"),
     ("t3 explain out/slow", "what limited each policy"),
+    ("t3 report out/slow", "all of it as one HTML page, with charts to zoom"),
     ("t3 compare", "a layer of a model on the machine of the paper: minutes"),
     ("t3 verilog --preset small --out rtl", "the hardware"),
     ("t3 --help", "all commands"),
