@@ -52,7 +52,7 @@ def test_a_trace_inside_the_output_folder_belongs_to_it(tmp_path: Path):
     assert not (out / "a.pftrace").exists(), "replaced with the other files of the folder"
     assert t3("run", *TOY, "--out", out).exit_code == 0
     assert sorted(path.name for path in out.iterdir()) == [
-        "config.toml", "result.json", MANIFEST, "timeline.png", "timing.json",
+        "config.toml", "result.json", MANIFEST, "timeline.json", "timeline.png", "timing.json",
     ]  # fmt: skip
 
 
