@@ -205,7 +205,5 @@ def _coarse(values: NDArray[np.float64], bin_ns: float) -> tuple[NDArray[np.floa
 def _save(figure: Figure, path: Path) -> None:
     canvas = FigureCanvasAgg(figure)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "error", UserWarning
-        )  # Matplotlib's: a layout that does not fit is a defect, not a remark on stderr
+        warnings.simplefilter("error", UserWarning)  # Matplotlib's: a layout that does not fit is a defect
         canvas.print_png(path, metadata={"Software": "OpenT3"})

@@ -105,9 +105,7 @@ def legend_above(axes: Axes, columns: int) -> None:
 def save(figure: Figure, path: Path) -> None:
     """Writes ``path`` with the endings .png and .svg; the same figure gives the same bytes."""
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "error", UserWarning
-        )  # Matplotlib's: a layout that does not fit is a defect, not a remark on stderr
+        warnings.simplefilter("error", UserWarning)  # Matplotlib's: a layout that does not fit is a defect
         FigureCanvasAgg(figure).print_png(path.with_suffix(".png"), metadata={"Software": "OpenT3"})
         with matplotlib.rc_context({"svg.hashsalt": "OpenT3"}):
             FigureCanvasSVG(figure).print_svg(path.with_suffix(".svg"), metadata={"Date": None, "Creator": "OpenT3"})
