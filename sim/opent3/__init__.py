@@ -7,7 +7,7 @@
 1.37
 >>> both.frame()["time_ns.total"]  # doctest: +SKIP
 
-Everything that is refused is a ValueError whose message names the option, its rule and the value.
+Values that cannot be simulated raise ValueError; the message names the option, its rule and the value.
 """
 
 from t3sim import __version__

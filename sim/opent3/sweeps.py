@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.request import Backend, Policy
@@ -30,10 +31,17 @@ OnStatus = Callable[[Status], None]
 def vary(values: Mapping[str, Sequence[object]]) -> dict[str, Variant]:
     """A machine for every combination of values, ``{"link.gb_s": [75, 150]}``; the last key changes fastest.
 
-    Raises ValueError for more than 256 machines.
+    Raises ValueError for more than 256 machines, no value, or a value that comes twice.
     """
-    axes = {key: [(_name(item), item) for item in items] for key, items in values.items()}
+    axes = {key: [(_name(item), item) for item in _plain(key, items)] for key, items in values.items()}
     return product_of(axes)
+
+
+def _plain(key: str, items: Sequence[object]) -> list[Any]:
+    """The values as Python's own numbers, texts and lists: a machine's record is JSON."""
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise ValueError(f"{key} must have a list of values, not {items!r}")
+    return [item.tolist() if isinstance(item, np.generic | np.ndarray) else item for item in items]
 
 
 def _name(value: object) -> str:
@@ -103,6 +111,8 @@ def sweep(
 
     Raises ValueError for what cannot be simulated or written, RunsFailedError if some runs did not finish.
     """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be at least 1, not {jobs}")
     suite = Suite(machine=machine, settings=dict(settings or {}), hardware=hardware, quick=True, seed=seed, own=own)
     work = Sweep(suite=suite, variants=variants, points=tuple(points), policies=tuple(policies))
     with output_folder(None if out is None else Path(out)) as folder:

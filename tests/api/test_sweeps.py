@@ -1,5 +1,6 @@
 """``opent3.sweep`` and what it is given."""
 
+import numpy as np
 import opent3
 import pytest
 from opent3 import sweeps
@@ -49,3 +50,35 @@ def test_a_sweep_of_too_many_machines_or_an_illegal_value_is_refused():
         opent3.vary({"gpu.cus": list(range(1, 301))})
     with pytest.raises(ValueError, match=r"gpu\.cus"):
         opent3.sweep(opent3.vary({"gpu.cus": [0]}), POINTS, machine="toy")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({}, "at least one machine value"),
+        ({"link.gb_s": []}, "different values, at least one"),
+        ({"link.gb_s": [10, 10]}, "different values"),
+        ({"link.gb_s": [10, "10"]}, "different values"),
+        ({"link.gb_s": "10"}, "must have a list of values"),
+        ({"link.gb_s": 10}, "must have a list of values"),
+        ({f"gpu.k{i}": list(range(10)) for i in range(30)}, "at most 256"),
+    ],
+)
+def test_values_that_make_no_machines_are_refused(values, message):
+    with pytest.raises(ValueError, match=message):
+        opent3.vary(values)
+
+
+def test_values_of_numpy_are_numbers():
+    assert opent3.vary({"link.gb_s": np.arange(10, 30, 10)})["link.gb_s=20"].settings == {"link.gb_s": 20}
+
+
+@pytest.mark.parametrize(("points", "policies"), [([], ["t3"]), (POINTS, []), (POINTS * 2, ["t3"])])
+def test_an_empty_or_doubled_sweep_is_refused(points, policies):
+    with pytest.raises(ValueError, match="at least one .*, each once"):
+        opent3.sweep(opent3.vary({"link.gb_s": [10]}), points, policies, machine="toy")
+
+
+def test_no_jobs_are_refused():
+    with pytest.raises(ValueError, match="jobs must be at least 1, not 0"):
+        opent3.sweep(opent3.vary({"link.gb_s": [10]}), POINTS, machine="toy", jobs=0)

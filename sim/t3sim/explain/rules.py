@@ -257,7 +257,9 @@ def limit(case: Case) -> Finding | None:
     )
     figures = {f"{name}_ns": amount for name, amount in amounts.items()}
     figures |= {f"{name}_gain_ns": gain for name, gain in gains.items()}
-    return Finding(rule="limit", text=text, figures=figures | {most: 1.0})
+    return Finding(
+        rule="limit", text=text, figures=figures | {f"{name}_share": share for name, share in shares.items()}
+    )
 
 
 def _saved(case: Case, time: float) -> str:

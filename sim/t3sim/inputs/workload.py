@@ -142,6 +142,11 @@ def custom_workload(m: int, n: int, k: int, tp: int) -> Workload:
     return Workload(model=CUSTOM, sublayer=CUSTOM, tp=tp, m=m, n=n, k=k)
 
 
+def is_taken(name: str) -> bool:
+    """Whether ``name`` is that of a model of this program, or stands for a GEMM of the user's own."""
+    return name in MODELS or name == CUSTOM
+
+
 def check_name(what: str, name: str, known: Collection[str]) -> None:
     """Refuses a ``name`` that is not ``known`` (ValueError with all of them and the nearest)."""
     if name not in known:

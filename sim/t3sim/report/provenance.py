@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from t3sim.inputs.workload import CUSTOM
+from t3sim.inputs.workload import CUSTOM, MODELS
 from t3sim.run.result import Result, WorkloadRecord
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.suite import QUICK_TABLES, TABLES
@@ -15,6 +15,12 @@ from .folders import Run, Runs
 from .parts import DASH, Block, Cell, Code, Item, Table, Text
 
 CONFIG = "config.toml"
+OWN_FILE = "CONFIG.JSON"
+"""For the file of a model of the user's own, which no record holds."""
+OWN_NOTE = (
+    "is a model of your own, whose file a record does not hold: the command has the sizes of its GEMM, and the records "
+    "then say custom."
+)
 Command = Sequence[tuple[str, ...]]
 """The words of a command, those of an option together."""
 
@@ -22,11 +28,13 @@ Command = Sequence[tuple[str, ...]]
 def runs_blocks(folder: Runs) -> list[Block]:
     """Provenance of every run of the folder, and how to get them again."""
     first = folder.runs[0]
+    work = first.result.workload
     items: list[Item] = [
         Text(
             text="Save the machine below as `config.toml`; this command then gives the records again, byte for byte "
             "but for the machine's name and the settings, which the file contains. How many lines carry data "
             "(`--data-lines`) is not recorded: a run that was given a number needs it again."
+            + (f" {work.model} {OWN_NOTE}" if work.model not in (*MODELS, CUSTOM) else "")
         ),
         Code(title="Command", text=shell(runs_command(folder))),
         Code(title="config.toml: the machine with all sources", text=first.config, file=CONFIG),
@@ -76,6 +84,12 @@ def record_blocks(command: Command, facts: Mapping[str, str]) -> list[Block]:
     note = Text(
         text="Finished runs are kept in the cache, so that the command repeats only what is not there. A machine that "
         "is a file must lie where the command names it."
+        + (
+            f" {OWN_FILE} stands for the file of your model, which a record does not hold; nor does it hold `--phase`, "
+            "`--batch` and `--sequence`."
+            if ("--hf", OWN_FILE) in command
+            else ""
+        )
     )
     return [
         Block(title="Provenance", items=[table]),
@@ -111,7 +125,7 @@ def runs_command(folder: Runs) -> Command:
 
 def _workload(work: WorkloadRecord) -> list[tuple[str, ...]]:
     tp = ("--tp", str(work.tp))
-    if work.model == CUSTOM:
+    if work.model not in MODELS:  # a model of the user's own is in a file of his; the GEMM is the same
         return [("--m", str(work.m)), ("--n", str(work.n)), ("--k", str(work.k_total)), tp]
     return [("--model", work.model), ("--sublayer", work.sublayer), tp]
 
@@ -129,13 +143,15 @@ def reproduce_command(record: Reproduction, name: str) -> Command:
 def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Command:
     """``t3 sweep`` with the options of the record."""
     results = [run.result for run in record.variants[0].runs]
+    own = any(result.workload.model not in MODELS for result in results)
     chosen: dict[str, dict[str, None]] = {"--models": {}, "--sublayers": {}, "--tp": {}}
     for work in (result.workload for result in results):
         for option, value in zip(chosen, (work.model, work.sublayer, str(work.tp)), strict=True):
             chosen[option][value] = None
     return [
         ("t3", "sweep"), *(_variants(record) if assumptions else _vary(record)),
-        *((option, ",".join(values)) for option, values in chosen.items()),
+        *([("--hf", OWN_FILE)] if own else []),
+        *((option, ",".join(values)) for option, values in chosen.items() if not (own and option == "--models")),
         ("--policies", ",".join(record.variants[0].geomeans.speedups)), ("--machine", record.machine),
         *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip

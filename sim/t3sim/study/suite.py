@@ -75,7 +75,9 @@ def sweep_points(models: Iterable[str], degrees: Iterable[str], sublayers: Itera
     return tuple(found)
 
 
-def own_points(model: SizedModel, degrees: Iterable[str], sublayers: Sequence[str] | None) -> tuple[Point, ...]:
+def own_points(
+    model: SizedModel, degrees: Iterable[str | int], sublayers: Sequence[str] | None = None
+) -> tuple[Point, ...]:
     """The points of the user's model; without ``sublayers``, all that it has. Errors as in :func:`sweep_points`."""
     found = [
         Point(model=model.name, sublayer=sublayer_workload(model, sublayer, tp).sublayer, tp=tp)
@@ -87,8 +89,8 @@ def own_points(model: SizedModel, degrees: Iterable[str], sublayers: Sequence[st
     return tuple(found)
 
 
-def _degree(text: str) -> int:
-    if not text.isdecimal():
+def _degree(text: str | int) -> int:
+    if not str(text).isdecimal():
         raise ValueError(f"--tp must be numbers of GPUs separated by commas, not {text!r}")
     return int(text)
 

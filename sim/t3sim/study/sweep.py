@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,6 +48,9 @@ class Sweep:
     policies: tuple[Policy, ...]
 
     def __post_init__(self) -> None:
+        for what, chosen in (("machine", self.variants), ("point", self.points), ("policy", self.policies)):
+            if not chosen or len(set(chosen)) != len(chosen):
+                raise ValueError(f"a sweep must have at least one {what}, each once")
         for policy in self.policies:
             if policy not in POLICIES:
                 raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {policy!r}")
@@ -174,7 +178,7 @@ def assumptions() -> dict[str, Variant]:
     return {name: Variant.model_validate(entry) for name, entry in tomllib.loads(text).items()}
 
 
-def chosen_assumptions(names: Sequence[str]) -> dict[str, Variant]:
+def chosen_assumptions(names: Sequence[str] = ()) -> dict[str, Variant]:
     """The base and the variants called ``names``, or all. Raises ValueError for an unknown name."""
     known = assumptions()
     unknown = [name for name in names if name not in known]
@@ -207,10 +211,18 @@ def axes_of(texts: Iterable[str]) -> Axes:
 
 
 def product_of(axes: Axes) -> dict[str, Variant]:
-    """Every combination of values, the last key changing fastest. Raises ValueError for more than MAX_COMBINATIONS."""
-    combinations = list(itertools.product(*([(key, *item) for item in values] for key, values in axes.items())))
-    if len(combinations) > MAX_COMBINATIONS:
-        raise ValueError(f"--vary makes {len(combinations)} machines; at most {MAX_COMBINATIONS} are run at once")
+    """Every combination of values, the last key changing fastest. Raises ValueError without a key, for a key without
+    values or with one twice, and for more than MAX_COMBINATIONS."""
+    if not axes:
+        raise ValueError("--vary must name at least one machine value")
+    for key, values in axes.items():
+        names = [name for name, _ in values]
+        if not names or len(set(names)) != len(names):
+            raise ValueError(f"--vary must give {key} different values, at least one, not {', '.join(names) or 'none'}")
+    count = math.prod(map(len, axes.values()))
+    if count > MAX_COMBINATIONS:
+        raise ValueError(f"--vary makes {count} machines; at most {MAX_COMBINATIONS} are run at once")
+    combinations = itertools.product(*([(key, *item) for item in values] for key, values in axes.items()))
     return {
         ", ".join(f"{key}={name}" for key, name, _ in combination): Variant(
             settings={key: value for key, _, value in combination}

@@ -24,8 +24,13 @@ def found(record: Result, alone: Result | None = None) -> dict[str, Finding]:
 
 
 def limit_of(record: Result) -> str:
-    (name,) = {"compute", "memory", "link", "rest"} & set(found(record)["limit"].figures)
-    return name
+    return named_limit(found(record)["limit"].text)
+
+
+def named_limit(text: str) -> str:
+    """Of the sentence that names it."""
+    name = re.search(r"the limit is (compute|memory|the link|none)", text)[1]
+    return {"the link": "link", "none": "rest"}.get(name, name)
 
 
 def test_compute_bound():
@@ -194,7 +199,10 @@ def test_toy_runs_are_explained_in_whole_sentences(policy):
     for share in every["link"].figures.values():
         assert 0 < share < 1
     # the toy's cache misses all the time, and its CUs are fast
-    assert figures["memory_ns"] > figures["compute_ns"] and "memory" in figures
+    assert figures["memory_ns"] > figures["compute_ns"]
+    assert named_limit(every["limit"].text) == "memory"
+    shares = [figures[f"{name}_share"] for name in ("compute", "memory", "link", "rest")]
+    assert sum(shares) == pytest.approx(1, rel=0.01)
 
 
 def test_a_slow_link_is_found_in_a_toy_run():

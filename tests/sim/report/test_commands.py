@@ -79,3 +79,29 @@ VALUES = (
 def test_values_read_back(value, text):
     assert literal(value) == text
     assert parse_setting(f"a.b={text}") == ("a.b", value)
+
+
+def _own(folder: Path, name: str) -> Path:
+    """The folder with records of a model of the user's own."""
+    path = folder / name
+    text = path.read_text(encoding="utf-8")
+    assert '"model": "t-nlg"' in text
+    path.write_text(text.replace('"model": "t-nlg"', '"model": "m1"'), encoding="utf-8")
+    return folder
+
+
+def test_a_run_of_a_model_of_ones_own_is_named_by_its_sizes(tmp_path: Path):
+    folder = read_folder(_own(run_folder(tmp_path / "out"), "result.json"))
+    assert isinstance(folder, Runs)
+    name, options = parsed(shell(runs_command(folder)))
+    assert name == "run" and (options["model"], options["sublayer"]) == (None, None)
+    work = folder.runs[0].result.workload
+    assert (options["m"], options["n"], options["k"], options["tp"]) == (work.m, work.n, work.k_total, work.tp)
+
+
+def test_a_sweep_of_a_model_of_ones_own_names_its_file(tmp_path: Path):
+    folder = read_folder(_own(sweep_folder(tmp_path / "out", assumptions=False), "sweep.json"))
+    assert isinstance(folder, Swept)
+    name, options = parsed(shell(sweep_command(folder.record, folder.name, assumptions=False)))
+    assert name == "sweep" and options["hf"] == Path("CONFIG.JSON")
+    assert options["sublayers"] == ("fc2", "op")

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from t3sim.common.user_input import read_file, readable, shortened
-from t3sim.inputs.workload import MAX_SIZE, check_name
+from t3sim.inputs.workload import MAX_SIZE, check_name, is_taken
 
 from .families.deepseek import DeepSeek
 from .families.dense import Llama, Qwen2, Qwen3
@@ -41,7 +41,7 @@ FAMILIES: Mapping[str, type[Family]] = MappingProxyType(
 """``model_type`` of a file -> its family."""
 
 
-def own_model(path: Path, phase: Phase, batch: int, sequence: int) -> SizedModel:
+def own_model(path: str | Path, phase: Phase, batch: int, sequence: int) -> SizedModel:
     """The model of the file ``path`` on ``batch`` sequences of ``sequence`` tokens.
 
     In the decode phase every sequence has one new token, and a cache of ``sequence`` tokens with it. Raises ValueError
@@ -53,6 +53,7 @@ def own_model(path: Path, phase: Phase, batch: int, sequence: int) -> SizedModel
             raise ValueError(f"{option} must be in 1 to {most}, not {value}")
     if batch * (1 if phase == "decode" else sequence) > MAX_SIZE:
         raise ValueError(f"--batch x --sequence must be at most {MAX_SIZE} tokens, not {batch} x {sequence}")
+    path = Path(path)
     transformer = _family(path).transformer()
     return SizedModel(
         name=_name(path), transformer=transformer, parameters=transformer.parameters, phase=phase, batch=batch,
@@ -63,7 +64,13 @@ def own_model(path: Path, phase: Phase, batch: int, sequence: int) -> SizedModel
 def _name(path: Path) -> str:
     """Of the file, or of its folder if it is a ``config.json`` as all are."""
     named = path if path.stem != "config" or not path.parent.name else path.parent
-    return readable(named.stem if named is path else named.name)
+    name = readable(named.stem if named is path else named.name)
+    if is_taken(name):
+        raise ValueError(
+            f"--hf {readable(path)} would give a model of the name {name!r}, which this program has: its results would "
+            "seem to be those of the other; rename the file, or its folder if it is a config.json"
+        )
+    return name
 
 
 def _family(path: Path) -> Family:

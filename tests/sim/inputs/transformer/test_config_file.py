@@ -112,3 +112,13 @@ def test_files_of_the_format_have_many_more_keys(tmp_path: Path):
     path = write_config(tmp_path, "llama-3-8b", quantization_config={"bits": 4}, rope_scaling={"factor": 8.0}, x=None)
     assert json.loads(path.read_text())["x"] is None
     own_model(path, "training", 8, 1024)
+
+
+@pytest.mark.parametrize("name", ["t-nlg", "gpt-3", "custom"])
+@pytest.mark.parametrize("file", ["{}.json", "{}/config.json"])
+def test_a_name_that_this_program_has_is_refused(tmp_path: Path, name: str, file: str):
+    target = tmp_path / file.format(name)
+    target.parent.mkdir(exist_ok=True)
+    write_config(tmp_path, "llama-3-8b").rename(target)
+    with pytest.raises(ValueError, match=f"would give a model of the name '{name}'"):
+        own_model(str(target), "training", 8, 1024)
