@@ -15,8 +15,9 @@ from t3sim.inputs.machine.files import Machine, load_machine, preset_names
 from t3sim.inputs.transformer.config_file import own_model
 from t3sim.inputs.transformer.sublayers import sublayer_workload
 from t3sim.inputs.workload import MODELS, Workload, custom_workload, model_workload
+from t3sim.run.records import read_result
 from t3sim.run.request import BACKENDS, POLICIES, RunRequest, SimulationError
-from t3sim.run.result import Result, read_result
+from t3sim.run.result import Result
 from t3sim.study.runner import RunsFailedError
 from t3sim.study.suite import Point, own_points
 from t3sim.study.sweep import chosen_assumptions as assumptions

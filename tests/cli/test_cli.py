@@ -16,8 +16,8 @@ from t3sim.cli import main as cli
 from t3sim.common.cache import BuildError
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
+from t3sim.run.records import read_result
 from t3sim.run.request import COMPARED, Progress, RunRequest, RunResult
-from t3sim.run.result import read_result
 
 from tests.support.sample_result import sample_run
 
@@ -211,7 +211,7 @@ def test_wrong_options_are_one_message_and_exit_code_2(engine, arguments, messag
 
 def test_compare_refuses_unknown_and_repeated_policies(engine):
     fails(t3("compare", "--policies", "t3,t4"), "not 't4'")
-    fails(t3("compare", "--policies", "t3,t3"), "each policy once")
+    fails(t3("compare", "--policies", "t3,t3"), "name each once")
     assert engine == []
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from t3sim.cli import main as cli
+from t3sim.common.manifest import MANIFEST, Manifest
 from t3sim.common.output import output_folder
 from t3sim.report.output import is_report
 
@@ -42,9 +43,24 @@ def test_a_report_is_replaced_by_the_next(folder):
     before = path.read_bytes(), path.stat().st_ino
     assert t3(folder).exit_code == 0
     assert path.read_bytes() == before[0] and path.stat().st_ino != before[1]
-    with output_folder(folder):
-        pass  # a new run into the same folder: the report is no file of its manifest, and stays
-    assert path.exists()
+    manifest = Manifest.read(folder)
+    assert manifest is not None and manifest.holds(folder, "report.html") and manifest.changed(folder) == []
+
+
+def test_a_report_goes_when_other_results_come(folder):
+    assert t3(folder).exit_code == 0
+    with output_folder(folder) as inside:
+        (inside / "result.json").write_text("{}")
+    assert sorted(path.name for path in folder.iterdir()) == ["result.json", MANIFEST]
+
+
+def test_a_report_that_somebody_edited_holds_other_results_off(folder):
+    path = folder / "report.html"
+    assert t3(folder).exit_code == 0
+    path.write_text(path.read_text() + "mine")
+    with pytest.raises(ValueError, match="is not, or no longer, a file as t3 wrote it"), output_folder(folder):
+        pass
+    assert path.read_text().endswith("mine")
 
 
 @pytest.mark.parametrize("content", [b"", b"mine", b"<!doctype html>\n<html>", b"\xff\xfe"])

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from t3sim.cli import main as cli
+from t3sim.run.records import read_result
 from t3sim.run.request import COMPARED
-from t3sim.run.result import read_result
 
 TOY = ("--machine", "toy", "--m", "256", "--n", "200", "--k", "512", "--tp", "4", "--hardware", "golden")
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from t3sim.cli import main as cli
 from t3sim.common.manifest import MANIFEST, Manifest
-from t3sim.run.result import read_result
+from t3sim.run.records import read_result
 
 from tests.support.traces import read_trace
 
@@ -54,6 +54,15 @@ def test_a_trace_inside_the_output_folder_belongs_to_it(tmp_path: Path):
     assert sorted(path.name for path in out.iterdir()) == [
         "config.toml", "result.json", MANIFEST, "timeline.json", "timeline.png", "timing.json",
     ]  # fmt: skip
+
+
+def test_a_file_in_the_output_folder_that_is_no_trace_is_refused_before_the_run(tmp_path: Path, monkeypatch):
+    out = tmp_path / "out"
+    assert t3("run", *TOY, "--out", out).exit_code == 0
+    (out / "mine.pftrace").write_text("mine")
+    monkeypatch.setattr("t3sim.run.simulate.simulate", lambda *_: pytest.fail("simulated"))
+    refused(t3("run", *TOY, "--out", out, "--trace", out / "mine.pftrace"), "choose another name")
+    assert (out / "mine.pftrace").read_text() == "mine"
 
 
 def test_a_trace_does_not_change_what_a_run_writes(tmp_path: Path):

@@ -13,32 +13,25 @@ from t3sim.study.suite import own_points, sweep_points
 
 from .errors import OUT_FOLDER, Mismatch, is_given, refuse_given
 from .reproduce import jobs_option, kept_runs, say_where, wide_console
+from .simulation.options import names
 from .simulation.own_model import model_of, own_model_options, phase_option, print_assumptions
-
-
-def _names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
-    """The names of an option that takes several, separated by commas; each once."""
-    names = tuple(name.strip() for name in text.split(",")) if text else ()
-    if len(set(names)) != len(names):
-        raise ValueError(f"--{parameter.name} must name each once, not {text!r}")
-    return names
 
 
 @click.command()
 @click.option("--vary", multiple=True, metavar="KEY=V1,V2", help="Machine value and what it takes; repeatable.")
 @click.option("--assumptions", is_flag=True, help="Change the machine's assumptions one at a time.")
-@click.option("--variants", default="", callback=_names, help="Only these assumptions, separated by commas.")
-@click.option("--models", default="mega-gpt-2,t-nlg", callback=_names, help=f"Some of {', '.join(MODELS)}.")
+@click.option("--variants", default="", callback=names, help="Only these assumptions, separated by commas.")
+@click.option("--models", default="mega-gpt-2,t-nlg", callback=names, help=f"Some of {', '.join(MODELS)}.")
 @own_model_options
 @phase_option
 @click.option(
     "--sublayers",
     default="op,fc2,fc1,ip",
-    callback=_names,
+    callback=names,
     help="Sublayers, separated by commas; with --hf by default all that it has.",
 )
-@click.option("--tp", "degrees", default="8,16", callback=_names, help="Tensor-parallel degrees.")
-@click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=_names, help=f"Some of {', '.join(POLICIES)}.")
+@click.option("--tp", "degrees", default="8,16", callback=names, help="Tensor-parallel degrees.")
+@click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=names, help=f"Some of {', '.join(POLICIES)}.")
 @click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one value for all runs.")

@@ -3,49 +3,25 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
-from t3sim.common.user_input import read_file
+from t3sim.common.user_input import readable
+from t3sim.run.records import Comparison, read_record
 from t3sim.run.result import Result
 
 from .case import Case, Finding
 from .rules import findings
 
-MOST_BYTES = 1 << 24
-"""Of a record, or of a comparison; a record has a few thousand."""
-
-
-class _Comparison(BaseModel):
-    """``compare.json``, as far as it is explained."""
-
-    model_config = ConfigDict(extra="allow")
-    runs: dict[str, Result]
-
 
 def read_records(folder: Path) -> list[Result]:
     """The records in the output of `t3 run` or `t3 compare`. Raises ValueError if it is neither."""
-    for name, model in (("compare.json", _Comparison), ("result.json", Result)):
-        path = folder / name
-        if not path.exists():
-            continue
-        try:
-            content = model.model_validate_json(read_file(path, MOST_BYTES))
-        except (OSError, ValidationError) as error:
-            raise ValueError(f"{path} is not what this version of t3 writes: {_first(error)}; run it again") from error
-        records = list(content.runs.values()) if isinstance(content, _Comparison) else [content]
-        if not records:
-            raise ValueError(f"{path} holds no run: compare policies again")
-        return records
+    compared, single = folder / "compare.json", folder / "result.json"
+    if compared.exists():
+        return list(read_record(compared, Comparison).runs.values())
+    if single.exists():
+        return [read_record(single, Result)]
     raise ValueError(
-        f"{folder} must be the --out folder of `t3 run` or `t3 compare`, which holds result.json or compare.json"
+        f"{readable(folder)} must be the --out folder of `t3 run` or `t3 compare`, which holds result.json or "
+        "compare.json"
     )
-
-
-def _first(error: OSError | ValidationError) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'file'}: {first['msg']}"
 
 
 def explain(records: list[Result]) -> dict[str, list[Finding]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from t3sim.run.ideal import COMPUTED
+from t3sim.run.ideal import COMPUTED, overlapped_ns
 
 from .case import LINK_BOUND, REASONS, Case, Finding, ns, part, waits
 
@@ -175,7 +175,7 @@ def bound(case: Case) -> Finding | None:
     if case.alone is None or not case.overlapped:
         return None
     time = case.alone.time_ns
-    least = max(time.gemm, time.reduce_scatter) + time.all_gather
+    least = overlapped_ns(time, time)
     ratio = case.total / least - 1
     where = "above" if ratio >= 0 else "below (a reduction near memory is not in it)"
     return Finding(

@@ -1,44 +1,20 @@
 """Output folders of t3, read and checked: what a run, a comparison, a sweep or a reproduction left behind."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict
 
-from t3sim import __version__
-from t3sim.common.user_input import read_file, readable, shortened
+from t3sim.common.user_input import readable
 from t3sim.inputs.machine.files import Machine, load_machine
+from t3sim.run.records import Comparison, read_ours, read_record
 from t3sim.run.request import POLICIES
 from t3sim.run.result import Result, WallSeconds
 from t3sim.run.timeline_record import TimelineRecord
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.sweep import SweepRecord
-
-MAX_BYTES = 1 << 28
-"""Size of one record: many times that of the largest ring's timeline."""
-SCHEMA = 1
-"""The version of every format that is read here."""
-
-
-class Comparison(BaseModel):
-    """All of ``compare.json``."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-    schema_version: Literal[1] = Field(alias="schema")
-    opent3: str = __version__
-    speedup_over_sequential: dict[str, float | None]
-    runs: dict[str, Result] = Field(min_length=1)
-
-    @model_validator(mode="after")
-    def _agrees(self) -> "Comparison":
-        if list(self.runs) != list(self.speedup_over_sequential):
-            raise ValueError("speedup_over_sequential and runs must have the same policies")
-        if wrong := [name for name, result in self.runs.items() if name != result.policy or name not in POLICIES]:
-            raise ValueError(f"runs must be named by their policies, not {shortened(wrong[0])}")
-        return self
 
 
 class Timing(BaseModel):
@@ -123,19 +99,19 @@ def read_folder(path: Path) -> Folder:
         case "compare.json":
             return _comparison(path, name)
         case "result.json":
-            result = _read(path / "result.json", Result)
+            result = read_record(path / "result.json", Result)
             return Runs(name=name, command="run", runs=(_run(path, result),), speedups=(None,))
         case "reproduce.json":
-            return Reproduced(name=name, record=_read(path / "reproduce.json", Reproduction))
+            return Reproduced(name=name, record=read_record(path / "reproduce.json", Reproduction))
         case record:
-            swept = _read(path / record, SweepRecord)
+            swept = read_record(path / record, SweepRecord)
             if not swept.variants or not all(variant.runs for variant in swept.variants):
                 raise ValueError(f"{readable(path / record)} has no machine, or one without a run: sweep again")
             return Swept(name=name, record=swept, assumptions=record == "sensitivity.json")
 
 
 def _comparison(path: Path, name: str) -> Runs:
-    record = _read(path / "compare.json", Comparison)
+    record = read_record(path / "compare.json", Comparison)
     return Runs(
         name=name,
         command="compare",
@@ -149,57 +125,17 @@ def _run(folder: Path, result: Result) -> Run:
     if result.policy not in POLICIES:
         raise ValueError(f"{readable(folder)}: policy must be one of {', '.join(POLICIES)}, not {result.policy!r}")
     config, timeline = folder / "config.toml", folder / "timeline.json"
-    record = _read(timeline, TimelineRecord) if os.path.lexists(timeline) else None
+    record = read_record(timeline, TimelineRecord) if os.path.lexists(timeline) else None
     if record and len(record.gpus) != result.gpus_simulated:
         raise ValueError(
             f"{readable(timeline)} has {len(record.gpus)} GPUs, and the run beside it {result.gpus_simulated}: they "
             "are of different runs"
         )
-    text = _bytes(config).decode("utf-8", "replace")
+    text = read_ours(config).decode("utf-8", "replace")
     return Run(
         result=result,
         timeline=record,
         machine=load_machine(config),
         config=text,
-        wall=_read(folder / "timing.json", Timing, versioned=False).wall_seconds,
+        wall=read_record(folder / "timing.json", Timing, versioned=False).wall_seconds,
     )
-
-
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-def _read(path: Path, model: type[_Model], *, versioned: bool = True) -> _Model:
-    """The record in ``path``. Raises ValueError."""
-    name = readable(path)
-    try:
-        content: Any = json.loads(_bytes(path))
-    except RecursionError as error:
-        raise ValueError(f"{name} nests lists or objects too deeply to be a file of t3") from error
-    except ValueError as error:
-        if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
-            raise ValueError(f"{name} is not JSON, or was cut off ({error}): run again what wrote it") from error
-        raise
-    if versioned and isinstance(content, dict) and content.get("schema") != SCHEMA:
-        raise ValueError(
-            f"{name} has format {shortened(content.get('schema'))} (written by version "
-            f"{shortened(content.get('opent3'))}), and this version ({__version__}) reads format {SCHEMA}: report with "
-            "the version that wrote it, or run again"
-        )
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "file"
-        raise ValueError(f"{name} is not a record of this version: {where}: {first['msg']}") from error
-
-
-def _bytes(path: Path) -> bytes:
-    """The content of a file of ours. Raises ValueError if it cannot be read."""
-    try:
-        return read_file(path, MAX_BYTES)
-    except OSError as error:
-        raise ValueError(
-            f"{readable(path)} cannot be read ({error.strerror}), and belongs to what t3 wrote: run again"
-        ) from error
-    except ValueError as error:
-        raise ValueError(f"{readable(path)} must be a file that t3 wrote, and is {error}") from error

@@ -1,10 +1,13 @@
 """Where a report goes: to a file of its own, never over a file that is not a report as t3 wrote it."""
 
+import hashlib
 import os
 import re
 from pathlib import Path
 
+from t3sim.common.manifest import MANIFEST, Manifest
 from t3sim.common.output import write_atomically
+from t3sim.common.staging import turn
 from t3sim.common.user_input import readable
 
 from .page import PREAMBLE, digest_of
@@ -52,10 +55,22 @@ def is_report(path: Path) -> bool:
 
 
 def write_report(text: str, path: Path) -> None:
-    """Writes the report in one step. Raises ValueError as :func:`target_of` does; then nothing has changed."""
+    """Writes the report in one step. Raises ValueError as :func:`target_of` does; then nothing has changed.
+
+    In an output folder of t3 it is one of the folder's files, so that it goes when other results come.
+    """
     file = target_of(path)
     try:
-        write_atomically(file, text)
+        with turn(file.parent):
+            manifest = Manifest.read(file.parent)
+            if manifest is None:
+                write_atomically(file, text)
+                return
+            digests = Manifest(files={file.name: (hashlib.sha256(text.encode()).hexdigest(),)})
+            others = {name: digest for name, digest in manifest.files.items() if name != file.name}
+            write_atomically(file.parent / MANIFEST, manifest.merged(digests).text())  # also if interrupted here
+            write_atomically(file, text)
+            write_atomically(file.parent / MANIFEST, Manifest(files=others).merged(digests).text())
     except OSError as error:
         raise _unwritable(path, error.strerror or "error") from error
 

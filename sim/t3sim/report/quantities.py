@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from t3sim.common.units import BYTES, TIMES, unit_of
-from t3sim.run.ideal import COMPUTED
+from t3sim.run.ideal import COMPUTED, overlapped_ns
 from t3sim.run.request import CAUSE_TITLES
 from t3sim.run.result import Result
 
@@ -79,7 +79,7 @@ def ideal_times(results: Sequence[Result]) -> dict[str, float]:
     """Computed policy -> its total in ns, as far as ``results`` have the runs that it is computed from."""
     times = {result.policy: result.time_ns for result in results}
     return {
-        policy: max(times[base].gemm, times[reduction].reduce_scatter) + times[base].all_gather
+        policy: overlapped_ns(times[base], times[reduction])
         for policy, (base, reduction) in COMPUTED.items()
         if base in times and reduction in times
     }

@@ -1,7 +1,7 @@
 """The policies that are computed rather than simulated."""
 
 from .request import Policy, RunResult
-from .result import Result, WallSeconds
+from .result import Result, TimeNs, WallSeconds
 
 COMPUTED: dict[Policy, tuple[Policy, Policy]] = {
     "ideal-overlap": ("sequential", "sequential"),
@@ -12,14 +12,19 @@ COMMON = ("machine", "provenance", "mirror", "seed", "gpus_simulated", "workload
 """Fields of the record that a computed policy has from the one with its GEMM."""
 
 
+def overlapped_ns(gemm: TimeNs, reduction: TimeNs) -> float:
+    """Overlap without contention: max(GEMM, reduce-scatter) + all-gather, the reduce-scatter that of ``reduction``."""
+    return max(gemm.gemm, reduction.reduce_scatter) + gemm.all_gather
+
+
 def ideal_overlap(policy: Policy, base: RunResult, reduction: RunResult) -> RunResult:
-    """Overlap without contention: max(GEMM, reduce-scatter) + all-gather.
+    """The run whose time is :func:`overlapped_ns`.
 
     GEMM and all-gather are those of ``base``, the reduce-scatter is that of ``reduction``; both may be one run.
     """
     gemm, scatter = base.record, reduction.record
     time = gemm.time_ns.model_copy(update={"reduce_scatter": scatter.time_ns.reduce_scatter})
-    total = max(time.gemm, time.reduce_scatter) + time.all_gather
+    total = overlapped_ns(time, time)
     bytes_of = gemm.traffic_bytes_per_gpu.model_dump(exclude={"total", "init_write"})
     bytes_of |= scatter.traffic_bytes_per_gpu.model_dump(include={"rs_read", "rs_write"})
     record = Result(

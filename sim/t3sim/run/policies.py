@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
-from t3sim import __version__
 from t3sim.common.output import write_atomically
 
 from .ideal import COMPUTED, ideal_overlap
+from .records import Comparison
 from .request import Policy, Progress, RunRequest, RunResult
 from .result import Result, json_text, write_result
 from .timeline_record import TimelineRecord
@@ -85,11 +85,9 @@ def write_comparison(request: RunRequest, results: dict[Policy, RunResult], fold
         write_run(request, result, folder / policy)
     records = [result.record for result in results.values()]
     gains = speedups(records)
-    content = {
-        "schema": 1,
-        "opent3": __version__,
-        "speedup_over_sequential": {record.policy: gain for record, gain in zip(records, gains, strict=True)},
-        "runs": {record.policy: record.model_dump(by_alias=True) for record in records},
-    }
-    write_atomically(folder / "compare.json", json_text(content))
+    content = Comparison(
+        speedup_over_sequential={record.policy: gain for record, gain in zip(records, gains, strict=True)},
+        runs={record.policy: record for record in records},
+    )
+    write_atomically(folder / "compare.json", json_text(content.model_dump(by_alias=True)))
     draw_comparison(records, gains, folder / "comparison.png")

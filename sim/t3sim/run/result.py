@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
 from t3sim import __version__
 from t3sim.common.output import write_atomically
@@ -72,11 +72,11 @@ class TimeNs(_Record):
     communication moving; ``init_write``: what the driver's clearing of the tracked output takes at the DRAM's peak
     rate, before the launch and outside ``total`` (null when nothing is cleared)."""
 
-    total: float
-    gemm: float
-    reduce_scatter: float
-    all_gather: float
-    exposed_communication: float
+    total: PositiveFloat
+    gemm: PositiveFloat
+    reduce_scatter: NonNegativeFloat
+    all_gather: NonNegativeFloat
+    exposed_communication: NonNegativeFloat
     init_write: float | None = None
 
 
@@ -217,13 +217,3 @@ def json_text(content: object) -> str:
 def write_result(result: Result, path: Path) -> None:
     """Writes ``result.json`` in one step: the file is either whole or absent."""
     write_atomically(path, result.to_json())
-
-
-def read_result(path: Path) -> Result:
-    """The record in ``path``. Raises ValueError if it is not one of this version's schema."""
-    try:
-        return Result.model_validate_json(path.read_bytes())
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "file"
-        raise ValueError(f"{path} is not a result record of schema 1: {where}: {first['msg']}") from error

@@ -50,7 +50,7 @@ def draw_timeline(record: Result, timeline: Timeline, path: Path, gpu: int = 0) 
     )
     traffic.set_xlabel(unit.title("time since GEMM launch"))
     traffic.set_xlim(0, end / unit.size)
-    _save(figure, path)
+    save_png(figure, path)
 
 
 def _draw_lanes(axes: Axes, timeline: Timeline, gpu: int, unit: Unit) -> None:
@@ -166,7 +166,7 @@ def draw_comparison(records: Sequence[Result], speedups: Sequence[float | None],
     })  # fmt: skip
     traffic.set_xlabel(moved.title("DRAM traffic per GPU"))
     figure.suptitle(_title(records[0]))
-    _save(figure, path)
+    save_png(figure, path)
 
 
 def _stack(axes: Axes, names: list[str], parts: dict[str, tuple[str, list[float]]]) -> None:
@@ -202,7 +202,8 @@ def _coarse(values: NDArray[np.float64], bin_ns: float) -> tuple[NDArray[np.floa
     return padded.reshape(-1, factor).sum(axis=1), bin_ns * factor
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save_png(figure: Figure, path: Path) -> None:
+    """Writes ``path``; the same figure gives the same bytes."""
     canvas = FigureCanvasAgg(figure)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)  # Matplotlib's: a layout that does not fit is a defect

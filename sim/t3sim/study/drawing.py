@@ -1,18 +1,16 @@
 """What the charts share: colours, bars with their values in rows below, and files that repeat byte for byte."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from t3sim.run.request import Policy
-from t3sim.run.timeline import ALL_GATHER, GEMM, REDUCE_SCATTER
+from t3sim.run.timeline import ALL_GATHER, GEMM, REDUCE_SCATTER, save_png
 
 # Okabe and Ito's colours, distinct for colour-blind readers.
 POLICY_COLOURS: Mapping[str, str] = {
@@ -104,8 +102,6 @@ def legend_above(axes: Axes, columns: int) -> None:
 
 def save(figure: Figure, path: Path) -> None:
     """Writes ``path`` with the endings .png and .svg; the same figure gives the same bytes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)  # Matplotlib's: a layout that does not fit is a defect
-        FigureCanvasAgg(figure).print_png(path.with_suffix(".png"), metadata={"Software": "OpenT3"})
-        with matplotlib.rc_context({"svg.hashsalt": "OpenT3"}):
-            FigureCanvasSVG(figure).print_svg(path.with_suffix(".svg"), metadata={"Date": None, "Creator": "OpenT3"})
+    save_png(figure, path.with_suffix(".png"))
+    with matplotlib.rc_context({"svg.hashsalt": "OpenT3"}):
+        FigureCanvasSVG(figure).print_svg(path.with_suffix(".svg"), metadata={"Date": None, "Creator": "OpenT3"})

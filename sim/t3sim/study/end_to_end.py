@@ -17,6 +17,7 @@ from t3sim.inputs.machine.files import Machine
 from t3sim.inputs.transformer.sublayers import sublayer_runs
 from t3sim.inputs.transformer.transformer import Phase
 from t3sim.inputs.workload import check_name
+from t3sim.run.ideal import overlapped_ns
 from t3sim.run.result import TimeNs
 
 from .layer.work import ATTENTIONS, AttentionKernels
@@ -83,7 +84,7 @@ class ModelTime:
     def overlap_limit(self) -> float:
         """Speedup if every sublayer took max(GEMM, reduce-scatter) + all-gather, from the sequential run's times."""
         times = self.sublayers[BASELINE].items()
-        best = sum(self.runs[name] * (max(time.gemm, time.reduce_scatter) + time.all_gather) for name, time in times)
+        best = sum(self.runs[name] * overlapped_ns(time, time) for name, time in times)
         return self.total_ns(BASELINE) / (self.other_ns + best)
 
     @property

@@ -9,6 +9,7 @@ from t3sim.explain.case import Case, Finding
 from t3sim.explain.folder import explain, read_records, to_json
 from t3sim.explain.rules import ANY, SIMULATED, findings
 from t3sim.run.ideal import ideal_overlap
+from t3sim.run.records import Comparison
 from t3sim.run.result import Result, json_text, write_result
 
 from tests.support.crafted_records import crafted
@@ -222,8 +223,8 @@ def test_folders_of_runs_and_comparisons(tmp_path: Path):
     write_result(crafted(), tmp_path / "result.json")
     assert [record.policy for record in read_records(tmp_path)] == ["t3-mca"]
     runs = {"sequential": crafted("sequential"), "t3-mca": crafted()}
-    content = {"schema": 1, "runs": {name: record.model_dump(by_alias=True) for name, record in runs.items()}}
-    (tmp_path / "compare.json").write_text(json_text(content))
+    content = Comparison(speedup_over_sequential={"sequential": 1.0, "t3-mca": 1.2}, runs=runs)
+    (tmp_path / "compare.json").write_text(json_text(content.model_dump(by_alias=True)))
     explained = explain(read_records(tmp_path))
     assert list(explained) == ["sequential", "t3-mca"]
     assert "bound" in {item.rule for item in explained["t3-mca"]}
@@ -236,10 +237,11 @@ def test_folders_of_runs_and_comparisons(tmp_path: Path):
     ("name", "content", "message"),
     [
         ("other.json", "{}", "must be the --out folder"),
-        ("result.json", "{}", "not what this version of t3 writes: policy: Field required"),
-        ("result.json", "\x00", "not what this version"),
-        ("compare.json", '{"runs": {}}', "holds no run"),
-        ("compare.json", '{"runs": {"t3": 1}}', "runs.t3"),
+        ("result.json", "{}", "has format None"),
+        ("result.json", '{"schema": 1}', "not a record of this version: policy: Field required"),
+        ("result.json", "\x00", "not JSON, or was cut off"),
+        ("compare.json", '{"schema": 1, "speedup_over_sequential": {}, "runs": {}}', "runs: Dictionary should have"),
+        ("compare.json", '{"schema": 1, "speedup_over_sequential": {"t3": 1.0}, "runs": {"t3": 1}}', "runs.t3"),
     ],
 )
 def test_what_is_no_record_is_one_message(tmp_path: Path, name, content, message):

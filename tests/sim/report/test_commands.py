@@ -35,7 +35,7 @@ def test_a_comparison(tmp_path: Path):
     folder = read_folder(compare_folder(tmp_path / "out", ("sequential", "t3")))
     assert isinstance(folder, Runs)
     name, options = parsed(shell(runs_command(folder)))
-    assert name == "compare" and options["policies"] == "sequential,t3"
+    assert name == "compare" and options["policies"] == ("sequential", "t3")
 
 
 @pytest.mark.parametrize("assumptions", [False, True])

@@ -9,8 +9,9 @@ import pytest
 from t3sim.report.checks import IDENTITIES
 from t3sim.report.folders import read_folder
 from t3sim.report.page import report_html
+from t3sim.run.records import read_result
 from t3sim.run.request import CAUSE_TITLES
-from t3sim.run.result import read_result, write_result
+from t3sim.run.result import write_result
 
 from tests.support import sample_result
 from tests.support.html_page import Page

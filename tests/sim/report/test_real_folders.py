@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from opent3 import sweeps
 from t3sim.cli import main as cli
 from t3sim.cli import reproduce as cli_reproduce
-from t3sim.run.result import read_result
+from t3sim.run.records import read_result
 
 from tests.support.html_page import Page
 from tests.support.toy_evaluation import toy_suite

@@ -134,7 +134,7 @@ def texts(figure: Figure) -> set[str]:
 )
 def test_axes_and_notes_have_units_that_fit(monkeypatch, factor, time, title, rate, peak):
     figures: list[Figure] = []
-    monkeypatch.setattr(pictures, "_save", lambda figure, path: figures.append(figure))
+    monkeypatch.setattr(pictures, "save_png", lambda figure, path: figures.append(figure))
     timeline = sample_timeline("t3")
     timeline = replace(timeline, link_bytes=timeline.link_bytes * 0 + timeline.bin_ns * 120)
     draw_timeline(result_of_time(factor), scaled(timeline, factor), Path())
@@ -144,7 +144,7 @@ def test_axes_and_notes_have_units_that_fit(monkeypatch, factor, time, title, ra
 
 def test_the_comparison_has_units_that_fit(monkeypatch):
     figures: list[Figure] = []
-    monkeypatch.setattr(pictures, "_save", lambda figure, path: figures.append(figure))
+    monkeypatch.setattr(pictures, "save_png", lambda figure, path: figures.append(figure))
     for factor in (1.0, 1e-3):
         draw_comparison([result_of_time(factor)], [1.25], Path())
     draw_comparison([result_of_time(1.0)], [None], Path())

@@ -20,6 +20,14 @@ from ..start.completion import values, values_or_files
 from .own_model import model_of, own_model_options, phase_option
 
 
+def names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
+    """The names of an option that takes several, separated by commas; each once."""
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    if len(set(names)) != len(names):
+        raise ValueError(f"--{parameter.name} must name each once, not {text!r}")
+    return names
+
+
 def simulation_options(command: Callable) -> Callable:
     """The options that `run`, `compare` and `bench` share."""
     options = (

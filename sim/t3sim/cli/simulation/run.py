@@ -11,7 +11,7 @@ from t3sim.common.output import output_folder
 from t3sim.run.request import COMPARED, Policy
 
 from ..start.completion import values
-from .options import chosen, simulation_options
+from .options import chosen, names, simulation_options
 from .results import fail_if_wrong, show, watch
 from .trace import check_traceable, trace_option, trace_output
 
@@ -39,18 +39,17 @@ def run(policy: Policy, trace: Path | None, **options: Any) -> None:
 @simulation_options
 @trace_option
 @click.option(
-    "--policies", default=",".join(COMPARED), shell_complete=values(POLICIES),
+    "--policies", default=",".join(COMPARED), callback=names, shell_complete=values(POLICIES),
     help=f"Of {', '.join(POLICIES)}; separated by commas.",
 )  # fmt: skip
-def compare(policies: str, trace: Path | None, **options: Any) -> None:
+def compare(policies: tuple[Any, ...], trace: Path | None, **options: Any) -> None:
     """Co-simulate several policies on one sublayer and put them side by side."""
-    names: Any = policies.split(",")
     work, passed, own = chosen(options, events=trace is not None)
-    opent3.requests_of(work, names, **passed)
+    opent3.requests_of(work, policies, **passed)
     if trace is not None:
-        check_traceable(names)
+        check_traceable(policies)
     with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
-        found = opent3.compare(work, names, watch=watch, **passed)
+        found = opent3.compare(work, policies, watch=watch, **passed)
         if folder is not None:
             found.write_into(folder)
         write_trace(found.runs)

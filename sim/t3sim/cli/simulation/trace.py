@@ -1,5 +1,6 @@
 """The option ``--trace``: a trace of the run for Perfetto."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import click
 
+from t3sim.common.manifest import EMPTY, Manifest
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.request import Policy, RunResult
 
@@ -45,7 +47,10 @@ def trace_output(trace: Path | None, out: Path | None, folder: Path | None) -> I
 
     check_name(trace)
     if folder is not None and out is not None and trace.resolve().is_relative_to(out.resolve()):
-        inside = folder / trace.resolve().relative_to(out.resolve())
+        name = trace.resolve().relative_to(out.resolve())
+        inside = folder / name
+        if os.path.lexists(trace) and not (Manifest.read(out) or EMPTY).holds(out, name.as_posix()):
+            raise ValueError(f"--trace {trace} is there and is no file that t3 wrote: choose another name")
 
         def write_inside(results: Mapping[Policy, RunResult]) -> None:
             inside.parent.mkdir(parents=True, exist_ok=True)
