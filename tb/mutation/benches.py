@@ -22,6 +22,8 @@ from tb.compare import compare
 
 _CYCLES, _MORE_CYCLES = 8000, {"registers": 24000}
 """Cycles of random traffic, after a reset that ends a shorter run: more where one access at a time is all there is."""
+_RUNS = {"tracker": 4}
+"""Runs with successive seeds, one otherwise: tiles, thresholds and floods are those of one plan for most of a run."""
 _ALU_CASES = 3000
 """Random pairs for each operation and data type of the ALU."""
 _PATIENCE = 40_000
@@ -57,7 +59,7 @@ def bench_of(component: str, config: T3Config) -> Iterator[Bench]:
     else:
         hardware = golden_hardware(config)
         golden = hardware.parts[component]
-        yield lambda part, seed: _lockstep(part, golden, config, seed)
+        yield lambda part, seed: _locksteps(part, golden, config, seed)
         hardware.close()
 
 
@@ -71,6 +73,11 @@ def found_by_bench(bench: Bench, part: MutatedPart, number: int, seed: int) -> s
     finally:
         part.free()
     return ""
+
+
+def _locksteps(part: PartType, golden: PartType, config: T3Config, seed: int) -> None:
+    for later in range(_RUNS.get(part.name, 1)):
+        _lockstep(part, golden, config, seed + later)
 
 
 def _lockstep(part: PartType, golden: PartType, config: T3Config, seed: int) -> None:

@@ -42,9 +42,12 @@ class Tracker(Stimulus):
                 self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), lines))
 
     def configure(self) -> None:
-        """Banks that press back are rare and soon free again: often the moment for an abort."""
+        """Banks that press back are rare and soon free again: often the moment for an abort. A table with entries is
+        emptied by the next arm: often the moment for a debug read."""
         if self.windows and not self.writes and self.applies_back_pressure() and self.chance(0.03):
             self.abort()
+        elif not self.writes and not self.busy and self.bench.get("entries") and self.chance(0.03):
+            self.debug()
         super().configure()
 
     def rate(self, name: str) -> float:

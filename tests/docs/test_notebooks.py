@@ -2,13 +2,13 @@
 
 import pytest
 
-from docs.pages.notebooks import NOTEBOOKS, executed, stored, texts
+from docs.pages.played.notebooks import NOTEBOOKS, executed, stored, texts
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_shows_what_it_computes(path):
-    assert texts(executed(path)) == texts(stored(path)), "after a change: python -m docs.pages.notebooks"
+    assert texts(executed(path)) == texts(stored(path)), "after a change: python -m docs.pages.played.notebooks"
 
 
 def test_there_are_notebooks_and_each_shows_a_table_and_a_picture():

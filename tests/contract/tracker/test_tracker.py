@@ -264,3 +264,28 @@ def test_reset_clears_random_state():
     memory[first:] = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, len(memory) - first)
     bench.reset()
     assert bench.until("init_done") == preset("small").sets_per_bank and bench.backend.state() == fresh
+
+
+EIGHT_BANKS = {"tracker_sets": 64, "tracker_banks": 8, "row_index_bits": 3, "event_queue": 3, "blocks": 64}
+
+
+@pytest.mark.own_size
+@pytest.mark.parametrize("sizes", [{}, ONE_SET, MANY_SETS, EIGHT_BANKS])
+def test_updates_count_the_lines_of_every_bank_in_one_cycle(backend, sizes):
+    scene = Scene(backend, **sizes)
+    scene.load()
+    banks = scene.config.tracker_banks
+    total = 0
+    for chosen in [
+        (1 << banks) - 1,
+        *(1 << bank for bank in range(banks)),
+        *(0b11 << bank for bank in range(banks - 1)),
+    ]:
+        for bank in range(banks):
+            if chosen >> bank & 1:
+                scene.offer(row=0, col=bank, wf=0, n=1 << bank)
+                total += 1 << bank
+        before = scene["updates"]
+        scene.settle()
+        assert scene["updates"] - before == chosen
+    assert scene["updates"] == total

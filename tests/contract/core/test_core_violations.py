@@ -1,0 +1,36 @@
+"""Writes that several slices refuse in one cycle: all are counted, and the first one is named."""
+
+import random
+
+import pytest
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op
+from t3hdl.interface.words import unpack
+
+from tests.contract.core.scene import BASE, CONFIG, CONTEXT, access, core, programme, request
+
+PORTS = [f"{stream}_write.{number}" for number in range(CONFIG.slices) for stream in ("compute", "comm")]
+"""In the order in which they are named: the lowest slice, compute before comm."""
+SETS = 40
+FOREIGN = CONTEXT - 1
+
+
+@pytest.mark.parametrize("simulator", ["rtl"])
+def test_the_first_of_several_refused_writes_is_named(simulator) -> None:
+    bench, rng = core(simulator), random.Random(20261124)
+    bench.until("init_done", 1000)
+    for address, data in programme():
+        if regs.RANGE <= address < regs.RANGE + regs.RANGE_STRIDE:
+            request(bench, 1, address, data)
+    pairs = [[PORTS[i], PORTS[i + 1]] for i in range(len(PORTS) - 1)]
+    for ports in [PORTS, *pairs, *(rng.sample(PORTS, rng.randrange(1, len(PORTS))) for _ in range(SETS))]:
+        for port in ports:
+            item = access(BASE + PORTS.index(port), (0, 0, 0), Op.STORE, context=FOREIGN, source=PORTS.index(port))
+            bench.send[port].append(item)
+        bench.step(8)
+        first = min(PORTS.index(port) for port in ports)
+        violation = unpack(regs.ViolationRecord, request(bench, 0, regs.VIOLATION))
+        assert violation == {"valid": 1, "line": BASE + first, "context": FOREIGN, "source": first}, ports
+        assert request(bench, 0, regs.VIOLATIONS) == len(ports), ports
+        request(bench, 1, regs.CONTROL, regs.Control.const({"disarm": 1}).as_bits())
+        bench.until("init_done", 1000)
