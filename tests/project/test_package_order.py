@@ -12,8 +12,8 @@ import t3sim
 ROOT = Path(t3sim.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
 ORDER = (
-    "common", "dram", "hardware", "inputs", "collective", "engine", "run", "trace", "explain", "validation", "study",
-    "faults", "report", "cli",
+    "common", "dram", "hardware", "inputs", "collective", "engine", "run", "trace", "waves", "explain", "validation",
+    "study", "faults", "report", "cli",
 )  # fmt: skip
 """Each may import those before it."""
 MAX_FILES = 20

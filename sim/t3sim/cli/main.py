@@ -23,6 +23,7 @@ from .report import report
 from .reproduce import reproduce
 from .simulation.bench import bench
 from .simulation.run import compare, run
+from .simulation.waves import waves
 from .start.completion import completion
 from .start.demo import demo
 from .sweep import sweep
@@ -66,7 +67,7 @@ def main(traceback: bool) -> None:
 
 COMMANDS = (
     bench, compare, completion, demo, doctor, explain, faults, fpga, machine, model, prove, report, reproduce, run,
-    sweep, validate, verilog,
+    sweep, validate, verilog, waves,
 )  # fmt: skip
 for command in COMMANDS:
     main.add_command(command)

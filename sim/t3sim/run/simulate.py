@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +37,8 @@ from .sizes import check_fits
 from .system import System
 from .work import work_done
 
+AnySystem = TypeVar("AnySystem", bound=System)
+
 REPORT_SECONDS = 0.2
 """Real time between two reports of progress."""
 
@@ -55,7 +58,7 @@ def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None
     hardware = open_hardware(request.machine.hardware.config(), request.hardware)
     try:
         built = time.perf_counter()
-        system, partials = _set_up(plan, hardware)
+        system, partials = set_up(plan, hardware, System)
         system.program()
         recorder = Recorder(system) if request.events else None
         _run(system, request.threads, on_progress, built, recorder)
@@ -67,15 +70,17 @@ def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None
         hardware.close()
 
 
-def _set_up(plan: RunPlan, hardware: LoadedHardware) -> tuple[System, list[NDArray[np.float16]]]:
-    """The system before it is programmed, and each GPU's partial products for the carried lines."""
+def set_up(
+    plan: RunPlan, hardware: LoadedHardware, kind: type[AnySystem]
+) -> tuple[AnySystem, list[NDArray[np.float16]]]:
+    """The system, a ``kind``, before it is programmed; and each GPU's partial products for the carried lines."""
     request = plan.request
     partials = [
         partial_products(plan.carried, plan.grid, request.seed, gpu, request.workload.k_of(gpu))
         for gpu in range(plan.simulated)
     ]
     gpus = [new_gpu(plan, number, hardware, partials[number]) for number in range(plan.simulated)]
-    return System(plan, hardware, gpus), partials
+    return kind(plan, hardware, gpus), partials
 
 
 def _run(

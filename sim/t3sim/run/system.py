@@ -132,12 +132,15 @@ class System:
         count = len(self.gpus)
 
         def job(i: int) -> Callable[[], int]:
-            gpu = self.gpus[i]
             packets = int(self.gpus[(i + 1) % count].s["out_head"][0])
             credits = int(self.gpus[ring_next(i, count)].s["credit_head"][0])
-            return lambda: advance(gpu, self.steps, until, packets, credits)
+            return lambda: self._advance(i, until, packets, credits)
 
         return [job(i) for i in range(count)]
+
+    def _advance(self, number: int, until: int, packets: int, credits: int) -> int:
+        """As :func:`~t3sim.engine.gpu.advance`, for one GPU."""
+        return advance(self.gpus[number], self.steps, until, packets, credits)
 
     def _check(self) -> None:
         """Raises SimulationError for what the T3 hardware may never do."""

@@ -1,0 +1,115 @@
+"""``t3 waves``: waveforms of parts of one GPU's T3 unit, in a window of a run."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import opent3
+from opent3 import POLICIES
+
+from t3sim.common.output import output_folder
+from t3sim.run.ideal import COMPUTED
+from t3sim.run.plan import RunPlan
+from t3sim.run.request import Policy, RunRequest
+
+from ..errors import Mismatch, is_given
+from ..reproduce import say_where
+from ..start.completion import values
+from .options import chosen, simulation_options
+from .results import watch
+
+AROUND_CLOCKS = 500
+"""Memory clocks that ``--around`` shows before the trigger, and behind it."""
+
+
+@click.command()
+@simulation_options
+@click.option("--policy", default="t3-mca", shell_complete=values(POLICIES), help=f"Policy: {', '.join(POLICIES)}.")
+@click.option("--gpu", type=int, default=0, help="The GPU whose unit is shown.")
+@click.option("--parts", default="tracker,trigger", help="Parts of the unit, by commas: slice is all, slice.3 is one.")
+@click.option("--from-ns", type=float, help="Where the window begins, in ns since the launch of the GEMM.")
+@click.option("--to-ns", type=float, help="Where the window ends; the run ends there, too.")
+@click.option(
+    "--around",
+    type=int,
+    metavar="TRIGGER",
+    default=1,
+    help=f"Instead of both: {AROUND_CLOCKS} clocks before and behind this trigger of the GPU.",
+)
+@click.option("--golden/--no-golden", default=True, help="With RTL: the golden model's waves beside it, compared.")
+def waves(
+    policy: Policy, gpu: int, parts: str, from_ns: float | None, to_ns: float | None, around: int, golden: bool,
+    **options: Any,
+) -> None:  # fmt: skip
+    """Write what happens at the ports of parts of one GPU's T3 unit, clock by clock, for GTKWave or Surfer.
+
+    The run is as that of t3 run, up to the end of the window. The folder gets rtl.vcd, rtl.gtkw (signals in a group
+    for each stream), golden.vcd and golden.gtkw. Exit code 1 if RTL and golden model differ.
+    """
+    from t3sim.waves.files import difference_text, summary, write_waves
+    from t3sim.waves.record import Window, record, trigger_cycle
+    from t3sim.waves.selection import part_instances
+
+    work, passed, _ = chosen(options)
+    (request,) = opent3.requests_of(work, (policy,), **passed)
+    _check(request, gpu, options["out"])
+    instances = part_instances(parts, request.machine.hardware.config())
+    bounds = _bounds(from_ns, to_ns, around, request.machine.hbm.clock_mhz)
+    backends = [replace(request, hardware=name) for name in _backends(request, golden)]
+    with output_folder(options["out"]) as folder:
+        if bounds is None:
+            with watch(f"trigger {around} (golden)") as show:
+                cycle = trigger_cycle(replace(request, hardware="golden"), gpu, around, show)
+            bounds = max(0, cycle - AROUND_CLOCKS), cycle + AROUND_CLOCKS
+        recorded = []
+        for one in backends:
+            with watch(f"{policy} ({one.hardware})") as show:
+                recorded.append(record(one, gpu, instances, Window(first=bounds[0], last=bounds[1]), show))
+            write_waves(recorded[-1], folder)
+    click.echo(summary(recorded))
+    difference = difference_text(*recorded) if len(recorded) == 2 else None
+    if len(recorded) == 2 and difference is None:
+        click.echo("RTL and golden model are identical in every clock (idle and wake_at, which may differ, aside)")
+    say_where(options["out"])
+    if difference is not None:
+        raise Mismatch(difference)
+
+
+def _backends(request: RunRequest, golden: bool) -> list[Any]:
+    """What is recorded."""
+    if request.hardware == "golden" and is_given("golden"):
+        raise ValueError("--golden and --no-golden go with --hardware rtl: leave them out")
+    return ["rtl", "golden"] if request.hardware == "rtl" and golden else [request.hardware]
+
+
+def _check(request: RunRequest, gpu: int, out: Path | None) -> None:
+    """Refuses (ValueError) what has no waves."""
+    if out is None:
+        raise ValueError("--out is missing: t3 waves writes files, and needs a folder for them")
+    if request.policy in COMPUTED:
+        raise ValueError(f"--policy must be one that is simulated, and {request.policy} is computed from others")
+    simulated = RunPlan(request).simulated
+    if not 0 <= gpu < simulated:
+        raise ValueError(f"--gpu must be one that is simulated, 0 to {simulated - 1}, not {gpu}")
+
+
+def _bounds(from_ns: float | None, to_ns: float | None, around: int, clock_mhz: float) -> tuple[int, int] | None:
+    """First clock of the window and the one behind its last; None if it is around a trigger."""
+    from t3sim.waves.record import MOST_CLOCKS
+
+    if from_ns is None and to_ns is None:
+        if around < 1:
+            raise ValueError(f"--around must be the number of a trigger, from 1 on, not {around}")
+        return None
+    if is_given("around"):
+        raise ValueError("give either --around, or --from-ns and --to-ns, not both")
+    if from_ns is None or to_ns is None:
+        raise ValueError(f"--from-ns and --to-ns go together: give --{'from' if from_ns is None else 'to'}-ns, too")
+    if not (math.isfinite(to_ns) and 0 <= from_ns < to_ns):
+        raise ValueError(f"--from-ns must be at least 0 and less than --to-ns, not {from_ns:g} and {to_ns:g}")
+    first, last = (math.ceil(edge * clock_mhz / 1000) for edge in (from_ns, to_ns))
+    if not 1 <= last - first <= MOST_CLOCKS:
+        raise ValueError(f"the window must have 1 to {MOST_CLOCKS} memory clocks, not {last - first}: change --to-ns")
+    return first, last

@@ -1,0 +1,1 @@
+"""Waveforms of parts of one GPU's T3 unit, in a window of a run (docs/guides/waves.md)."""

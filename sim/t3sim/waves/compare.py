@@ -1,0 +1,45 @@
+"""Where two waves of the same instances differ first."""
+
+from dataclasses import dataclass
+
+from .record import Wave, Waves
+from .signals import HINTS
+from .vcd import signal_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """From ``cycle`` on a signal has ``values`` in the one and in the other, as texts."""
+
+    cycle: int
+    signal: str
+    values: tuple[str, str]
+
+
+def first_difference(one: Waves, other: Waves) -> Difference | None:
+    """The earliest change that only one of both has, or has with another value; None if there is none.
+
+    The hints ``idle`` and ``wake_at`` do not count.
+    """
+    found = []
+    for mine, yours in zip(one.parts, other.parts, strict=True):
+        left, right = _changes(mine), _changes(yours)
+        found += [
+            Difference(
+                cycle=cycle,
+                signal=".".join(signal_path(one, mine, mine.signals[number])),
+                values=(left.get((cycle, number), "unchanged"), right.get((cycle, number), "unchanged")),
+            )
+            for (cycle, number), _ in left.items() ^ right.items()
+        ]
+    return min(found, key=lambda difference: (difference.cycle, difference.signal), default=None)
+
+
+def _changes(wave: Wave) -> dict[tuple[int, int], str]:
+    """Value by cycle and number of the signal."""
+    hints = {number for number, signal in enumerate(wave.signals) if signal.path in {(name,) for name in HINTS}}
+    return {
+        (cycle, number): "unknown" if value is None else hex(value)
+        for cycle, number, value in wave.changes
+        if number not in hints
+    }

@@ -1,0 +1,47 @@
+"""The probe of a memory slice: the engine writes a slice's inputs only when it looks at its channel."""
+
+import numpy as np
+from t3hdl.config import T3Config
+
+from t3sim.dram.timing import READ, WRITE
+from t3sim.engine.channel import QUEUE_IN, QUEUE_VALID
+from t3sim.engine.ports import SLICE_IN
+from t3sim.engine.state import GpuState
+
+from .probe import Probe, Words
+from .selection import PartInstance
+from .tap import Tap
+
+
+class SliceProbe(Probe):
+    """In a clock in which the slice is not stepped, what it is offered is taken from the request queues themselves, and
+    ``occupancy`` from the DRAM queue."""
+
+    def __init__(self, config: T3Config, instance: PartInstance, gpu: GpuState) -> None:
+        super().__init__(config, instance, gpu)
+        self._gpu = gpu
+        self._lines = 0
+
+    def settle(self) -> None:
+        super().settle()
+        self._lines = self._occupancy()
+
+    def look(self, cycle: int, tap: Tap) -> None:
+        super().look(cycle, tap)
+        self._lines = self._occupancy()
+
+    def _occupancy(self) -> int:
+        held = self._gpu.channel["held"][self.instance.index]
+        return int(held[READ] + held[WRITE])
+
+    def _at_rest(self, cycle: int, outputs: Words) -> Words:
+        inputs = super()._at_rest(cycle, outputs)
+        inputs[SLICE_IN.occupancy] = self._lines
+        for queue, at in enumerate(QUEUE_IN):
+            head = int(self._gpu.head[queue, self.instance.index])
+            request = self._gpu.line_requests[head]
+            waits = head >= 0 and request["available"] <= cycle
+            inputs[at + QUEUE_VALID] = waits
+            if waits:
+                inputs[at : at + 2] = np.array([request["word0"], request["word1"]], np.int64).view(np.uint64)
+        return inputs
