@@ -99,6 +99,7 @@ def sweep(
     hardware: Backend = "golden",
     seed: int = 0,
     jobs: int | None = None,
+    scheduler: str | None = None,
     on_status: OnStatus | None = None,
     out: str | Path | None = None,
 ) -> SweepResult:
@@ -106,10 +107,12 @@ def sweep(
 
     ``own``: the model whose sublayers the points name, if it is none of the paper's (:func:`own_points`).
     ``variants``: of :func:`vary`, or of :func:`assumptions`, which changes the machine's assumptions one at a time.
-    ``jobs``: runs at a time, by default one for each usable core; results do not depend on it. Finished runs are kept
-    in the cache and are not repeated. Whether ``out`` can be written is checked before the first run.
+    ``jobs``: runs at a time, by default one for each usable core; results do not depend on it. ``scheduler``: address
+    of a Dask scheduler whose workers do the runs instead. Finished runs are kept in the cache and are not repeated.
+    Whether ``out`` can be written is checked before the first run.
 
-    Raises ValueError for what cannot be simulated or written, RunsFailedError if some runs did not finish.
+    Raises ValueError for what cannot be simulated or written or if no scheduler answers, RunsFailedError if some runs
+    did not finish.
     """
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, not {jobs}")
@@ -117,7 +120,7 @@ def sweep(
     work = Sweep(suite=suite, variants=variants, points=tuple(points), policies=tuple(policies))
     with output_folder(None if out is None else Path(out)) as folder:
         store = Store()
-        run_missing(work.experiments(), store, jobs or usable_cores(), on_status or (lambda status: None))
+        run_missing(work.experiments(), store, jobs or usable_cores(), on_status or (lambda status: None), scheduler)
         result = SweepResult(record=sweep_record(work, store))
         if folder is not None:
             result.write_into(folder)

@@ -28,6 +28,8 @@ LINE_SECONDS = 10.0
 RUNS_SECONDS = 30.0
 """The same, for many runs that take minutes each."""
 BAR_COLUMNS = 20
+MOST_RUNNING = 16
+"""Runs that are named at a time."""
 
 
 def plain_console(*, stderr: bool = False) -> Console:
@@ -85,8 +87,19 @@ def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"],
     """A callback for the state of many runs, shown as :func:`progress` does."""
     between = "\n  " if console.is_terminal else "; "
     first = "started (a first run compiles for a minute or two)"
+    said: str | None = None
     with _bar_or_lines(console, label, first, RUNS_SECONDS) as show:
-        yield lambda now: show(now.cost_done, now.cost_total, between.join([_runs_status(now), *now.running]))
+
+        def tell(now: "Status") -> None:
+            nonlocal said
+            if now.dashboard != said:
+                said = now.dashboard
+                console.print(Text(f"{label}: dashboard at {said}"), soft_wrap=True)
+            shown = now.running[:MOST_RUNNING]
+            more = [f"and {len(now.running) - len(shown)} others"] if len(now.running) > len(shown) else []
+            show(now.cost_done, now.cost_total, between.join([_runs_status(now), *shown, *more]))
+
+        yield tell
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from t3sim.faults.classes import jobs as jobs_of
 from t3sim.run.result import json_text
 
 from .console import fault_progress
-from .errors import OUT_FOLDER, Interrupted, Mismatch, refuse_given
-from .reproduce import jobs_option, say_where, wide_console
+from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .reproduce import say_where, where_options, wide_console
 
 
 def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -36,11 +36,11 @@ def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tu
 @click.option("--protect/--no-protect", default=None, help="Only the system with, or without, protection.")
 @click.option("--repeat", metavar="KIND:NUMBER", help="Only this fault, with what became of it in words.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of all faults.")
-@jobs_option
+@where_options
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def faults(
     count: int, classes: tuple[str, ...], protect: bool | None, repeat: str | None, seed: int, jobs: int,
-    out: Path | None,
+    scheduler: str | None, out: Path | None,
 ) -> None:  # fmt: skip
     """Inject one fault into each of many small runs, and classify it: masked, corrected, detected or silent.
 
@@ -48,19 +48,21 @@ def faults(
     Finished runs are kept: the same command goes on where it was interrupted. Exit code 1 if a fault that the
     protection is for does silent harm.
     """
-    from t3sim.faults.campaign import run_campaign
+    from t3sim.faults.campaign import CampaignError, run_campaign
     from t3sim.faults.report import draw, fault_table, record_of
 
     variants = (True, False) if protect is None else (protect,)
     if repeat is not None:
-        refuse_given(("count", "classes", "jobs", "out"), "--repeat runs one fault and writes nothing")
+        refuse_given(("count", "classes", "jobs", "scheduler", "out"), "--repeat runs one fault and writes nothing")
         _repeat(repeat, variants, seed)
         return
     todo = jobs_of(count, classes, variants)
     with output_folder(out) as folder:
         try:
             with fault_progress(Console(stderr=True), len(todo)) as show:
-                found = run_campaign(todo, seed, jobs, show)
+                found = run_campaign(todo, seed, jobs, show, scheduler)
+        except CampaignError as error:
+            raise Failure(str(error)) from error
         except KeyboardInterrupt as error:
             raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
         record = record_of(seed, found)

@@ -16,7 +16,7 @@ from t3sim.study.operators import PHASES, layer_operators
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point, Suite
 
 from .errors import Mismatch
-from .reproduce import jobs_option, run_all, wide_console
+from .reproduce import run_all, where_options, wide_console
 from .simulation.own_model import model_of, own_model_options, print_assumptions
 
 DEFAULT = "t-nlg"
@@ -33,10 +33,10 @@ DEFAULT = "t-nlg"
 @click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
-@jobs_option
+@where_options
 def model(
     model: str | None, tp: int | None, phase: Phase, attention: AttentionKernels, optimizer: bool, hardware: Backend,
-    machine: str, settings: tuple[str, ...], jobs: int, **tokens: Any,
+    machine: str, settings: tuple[str, ...], jobs: int, scheduler: str | None, **tokens: Any,
 ) -> None:  # fmt: skip
     """Show where the time of a whole model goes: simulated all-reduced sublayers, everything else by a roofline.
 
@@ -54,7 +54,7 @@ def model(
     sublayers = SUBLAYERS[phase] if own is None else tuple(sublayer_runs(own, degree))
     points = [Point(model=name, sublayer=sublayer, tp=degree) for sublayer in sublayers]
     wanted = [(point, policy) for point in points for policy in (BASELINE, *OVERLAPPED)]
-    store = run_all([suite.experiment(point, policy) for point, policy in wanted], jobs, "model")
+    store = run_all([suite.experiment(point, policy) for point, policy in wanted], jobs, "model", scheduler)
 
     from t3sim.run.policies import failures
     from t3sim.study.evaluation import Evaluation

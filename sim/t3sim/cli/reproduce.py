@@ -1,8 +1,9 @@
-"""``t3 reproduce`` and ``t3 sweep``: many runs, in worker processes, and what they show together."""
+"""``t3 reproduce`` and ``t3 sweep``: many runs, by workers, and what they show together."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from t3sim.run.result import json_text
 from t3sim.study.suite import QUICK_TABLES, TABLES, Suite
 
 from .console import plain_console, runs_progress
-from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch
+from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
 
 if TYPE_CHECKING:
     from t3sim.study.evaluation import Evaluation
@@ -42,14 +43,14 @@ def kept_runs(label: str) -> "Iterator[Callable[[Status], None]]":
         raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
 
 
-def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str) -> "Store":
+def run_all(experiments: "Sequence[Experiment]", jobs: int, label: str, scheduler: str | None) -> "Store":
     """Runs what is missing, as :func:`kept_runs` does."""
     from t3sim.study.runner import run_missing
     from t3sim.study.store import Store
 
     store = Store()
     with kept_runs(label) as show:
-        run_missing(experiments, store, jobs, show)
+        run_missing(experiments, store, jobs, show, scheduler)
     return store
 
 
@@ -64,17 +65,39 @@ def jobs_option(command: Any) -> Any:
     )(command)
 
 
+def where_options(command: Any) -> Any:
+    """The options ``--jobs`` and ``--scheduler``: who works."""
+    scheduler = click.option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="A Dask scheduler, as tcp://host:8786, whose workers run all; else processes of this computer.",
+    )
+    return jobs_option(scheduler(_checked_where(command)))
+
+
+def _checked_where(command: Any) -> Any:
+    """Refuses ``--jobs`` with ``--scheduler``."""
+
+    @wraps(command)
+    def checked(**values: Any) -> Any:
+        if values["scheduler"] is not None:
+            refuse_given(("jobs",), "with --scheduler it is the cluster that decides how many run at a time")
+        return command(**values)
+
+    return checked
+
+
 @click.command()
 @click.option("--only", "only", multiple=True, metavar="TABLE", help=f"Table, repeatable: {', '.join(TABLES)}.")
 @click.option("--quick", is_flag=True, help="TP 8 and 16 only, one GPU of every ring: a fast look.")
 @click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
-@jobs_option
+@where_options
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def reproduce(
     only: tuple[str, ...], quick: bool, hardware: Backend, machine: str, settings: tuple[str, ...], jobs: int,
-    out: Path | None,
+    scheduler: str | None, out: Path | None,
 ) -> None:  # fmt: skip
     """Put every published result of the paper beside ours.
 
@@ -88,7 +111,7 @@ def reproduce(
     suite = Suite(machine=machine, settings=parse_settings(settings), hardware=hardware, quick=quick)
     tables = [name for name in known if not only or name in only]
     with output_folder(out) as folder:
-        store = run_all(suite.experiments(tables), jobs, "reproduce")
+        store = run_all(suite.experiments(tables), jobs, "reproduce", scheduler)
 
         from t3sim.study.evaluation import Evaluation
         from t3sim.study.reproduction import reproduction

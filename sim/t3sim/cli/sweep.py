@@ -12,7 +12,7 @@ from t3sim.run.request import BACKENDS, POLICIES, Backend
 from t3sim.study.suite import own_points, sweep_points
 
 from .errors import OUT_FOLDER, Mismatch, is_given, refuse_given
-from .reproduce import jobs_option, kept_runs, say_where, wide_console
+from .reproduce import kept_runs, say_where, where_options, wide_console
 from .simulation.options import names
 from .simulation.own_model import model_of, own_model_options, phase_option, print_assumptions
 
@@ -35,12 +35,12 @@ from .simulation.own_model import model_of, own_model_options, phase_option, pri
 @click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
 @click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one value for all runs.")
-@jobs_option
+@where_options
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def sweep(
     vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
     sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Backend, machine: str,
-    settings: tuple[str, ...], jobs: int, out: Path | None, **tokens: Any,
+    settings: tuple[str, ...], jobs: int, scheduler: str | None, out: Path | None, **tokens: Any,
 ) -> None:  # fmt: skip
     """Run the same sublayers on many machines, one GPU of every ring mirrored, and compare the speedups.
 
@@ -69,6 +69,7 @@ def sweep(
             settings=changes,
             hardware=hardware,
             jobs=jobs,
+            scheduler=scheduler,
             on_status=show,
             out=out,
         )

@@ -5,14 +5,14 @@ A fault depends on the seed, its kind and its number alone: not on the other fau
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import asdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from t3sim.common.cache import cache_folder, check_writable
-from t3sim.study.runner import ignores_sigint, workers
-from t3sim.study.store import source_digest
+from t3sim.study.sources import source_digest
+from t3sim.study.workers import Task, WorkerDiedError, WorkersError, workers
 
 from .bench import Bench, Verdict
 from .classes import FaultCase
@@ -21,6 +21,8 @@ from .setup import FaultSetup
 
 BATCH = 16
 """Runs that a worker does at a time."""
+PROGRAM = "t3sim.faults.bench"
+"""The module whose sources decide a verdict."""
 
 
 class Journal:
@@ -29,7 +31,7 @@ class Journal:
     def __init__(self, seed: int) -> None:
         folder = cache_folder() / "faults"
         check_writable(folder)
-        self.path: Path = folder / f"{source_digest('t3sim.faults.bench')}-{seed}.jsonl"
+        self.path: Path = folder / f"{source_digest(PROGRAM)}-{seed}.jsonl"
         self.known: dict[FaultCase, Verdict] = dict(self._read())
 
     def _read(self) -> Iterator[tuple[FaultCase, Verdict]]:
@@ -49,32 +51,56 @@ class Journal:
                 file.write(json.dumps({"job": asdict(job), "verdict": asdict(verdict)}) + "\n")
 
 
+class CampaignError(Exception):
+    """The workers did not finish; the message says what is kept."""
+
+
 def run_campaign(
-    todo: Sequence[FaultCase], seed: int, processes: int, on_done: Callable[[int], None]
+    todo: Sequence[FaultCase],
+    seed: int,
+    processes: int,
+    on_done: Callable[[int], None],
+    scheduler: str | None = None,
 ) -> dict[FaultCase, Verdict]:
     """The verdicts of all jobs, in their order; ``on_done`` is told how many are known.
 
-    Raises what a run raises, and KeyboardInterrupt; what was finished by then is kept.
+    ``processes`` of this computer find them, or the workers of the Dask ``scheduler`` at an address. Raises what a run
+    raises, CampaignError and KeyboardInterrupt; what was finished by then is kept.
     """
     journal = Journal(seed)
     missing = sorted(job for job in todo if job not in journal.known)
-    waiting = []
+    batches = []
     for protected in (True, False):
         mine = [job for job in missing if job.protected is protected]
-        waiting += [(protected, mine[first : first + BATCH]) for first in range(0, len(mine), BATCH)]
+        batches += [(protected, mine[first : first + BATCH], seed) for first in range(0, len(mine), BATCH)]
     on_done(len(todo) - len(missing))
-    if waiting:
-        with workers(min(processes, len(waiting))) as pool:
-            running: set[Future[dict[FaultCase, Verdict]]] = set()
-            while waiting or running:
-                while waiting and len(running) < processes + 1:
-                    with ignores_sigint():
-                        running.add(pool.submit(_work, *waiting.pop(0), seed))
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    journal.add(future.result())
-                on_done(sum(job in journal.known for job in todo))
+    tasks = [Task(function=_work, arguments=batch, label=_label(batch[1])) for batch in batches]
+    if tasks:
+        with workers(min(processes, len(tasks)), scheduler, PROGRAM) as pool:
+            try:
+                for found in pool.results(tasks):
+                    if found is not None:
+                        journal.add(_verdicts(*found))
+                    on_done(sum(job in journal.known for job in todo))
+            except WorkersError as error:
+                raise CampaignError(f"{error} ({KEPT})") from error
     return {job: journal.known[job] for job in todo}
+
+
+KEPT = "finished runs are kept, and the same command goes on from there"
+
+
+def _label(batch: Sequence[FaultCase]) -> str:
+    return f"faults {batch[0].kind}:{batch[0].number} to {batch[-1].kind}:{batch[-1].number}"
+
+
+def _verdicts(task: Task, result: Any) -> dict[FaultCase, Verdict]:
+    """A task's result. Raises what the task raised."""
+    if isinstance(result, WorkerDiedError):
+        raise CampaignError(f"{task.label}: {result} ({KEPT})") from result
+    if isinstance(result, BaseException):
+        raise result
+    return result
 
 
 @cache

@@ -1,33 +1,27 @@
-"""Runs what is missing, in worker processes. Every finished run is kept at once, whatever happens to the others."""
+"""Runs what is missing, by workers. Every finished run is kept at once, whatever happens to the others."""
 
-import multiprocessing
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from multiprocessing.connection import wait as wait_for_sentinel
-from os import _exit
-from pathlib import Path
+from typing import Any
 
 from t3sim.common.cache import BuildError, check_writable
 from t3sim.run.request import SimulationError
 
 from .experiment import Experiment
-from .store import Store, source_digest
+from .store import Outcome, Store
+from .workers import Task, WorkerDiedError, Workers, WorkersError, workers
 
-REPORT_SECONDS = 1.0
-"""Real time between two reports of progress."""
-EXPECTED = (ValueError, BuildError, SimulationError, MemoryError, OSError)
+EXPECTED = (ValueError, BuildError, SimulationError, MemoryError, OSError, WorkerDiedError)
 """What a run may raise; anything else is a defect of the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Status:
-    """How far the runs are; costs are in estimated seconds of one core (:attr:`Experiment.cost`)."""
+    """How far the runs are; costs are in estimated seconds of one core (:attr:`Experiment.cost`).
+
+    ``dashboard``: address of Dask's page on the workers, if there is one.
+    """
 
     done: int
     total: int
@@ -36,6 +30,7 @@ class Status:
     running: tuple[str, ...]
     failed: int
     wall_seconds: float
+    dashboard: str | None = None
 
     @property
     def seconds_left(self) -> float | None:
@@ -49,132 +44,89 @@ class RunsFailedError(Exception):
     """Some runs did not finish; the message names them, and says that the others are kept."""
 
 
-def run_missing(experiments: Sequence[Experiment], store: Store, jobs: int, on_status: Callable[[Status], None]) -> int:
-    """Simulates what ``store`` does not have, the longest first, ``jobs`` at a time; returns how many that were.
+def run_missing(
+    experiments: Sequence[Experiment],
+    store: Store,
+    jobs: int,
+    on_status: Callable[[Status], None],
+    scheduler: str | None = None,
+) -> int:
+    """Simulates what ``store`` does not have, the longest first; returns how many runs that were.
 
-    Raises BuildError if the cache cannot keep results, RunsFailedError when all others are done, KeyboardInterrupt with
-    all workers ended.
+    ``jobs`` processes of this computer do it, or the workers of the Dask ``scheduler`` at an address. Only this process
+    writes into the store.
+
+    Raises BuildError if the cache cannot keep results, ValueError if no scheduler answers, RunsFailedError when all
+    others are done, KeyboardInterrupt with all workers of this computer ended.
     """
     missing = {item.key: item for item in experiments if store.get(item) is None}
     if missing:
         check_writable(store.folder)
-        _Pool(store, jobs, on_status).run(sorted(missing.values(), key=lambda item: -item.cost))
+        todo = sorted(missing.values(), key=lambda item: -item.cost)
+        with workers(min(jobs, len(todo)), scheduler, sources=store.sources) as pool:
+            threads = 1 if scheduler is not None else max(1, jobs // len(todo))
+            _Runs(todo, store, pool, on_status).run(threads)
     return len(missing)
 
 
-class _Pool:
+class _Runs:
     """The state of one call of :func:`run_missing`."""
 
-    def __init__(self, store: Store, jobs: int, on_status: Callable[[Status], None]) -> None:
-        self.store, self.jobs, self.on_status = store, jobs, on_status
-        self.running: dict[Future[None], Experiment] = {}
+    def __init__(
+        self, todo: Sequence[Experiment], store: Store, pool: Workers, on_status: Callable[[Status], None]
+    ) -> None:
+        self.todo, self.store, self.pool, self.on_status = todo, store, pool, on_status
         self.failures: list[str] = []
         self.finished: list[Experiment] = []
+        self.begin = time.monotonic()
 
-    def run(self, todo: list[Experiment]) -> None:
-        self.todo, self.begin = list(todo), time.monotonic()
-        self.total, self.cost = len(todo), sum(item.cost for item in todo)
-        jobs = min(self.jobs, self.total)
-        threads = max(1, self.jobs // self.total)
-        with workers(jobs) as pool:
-            while self.todo or self.running:
-                while self.todo and len(self.running) < jobs:
-                    self._submit(pool, self.todo.pop(0), threads)
-                self._report()
-                done, _ = wait(self.running, REPORT_SECONDS, FIRST_COMPLETED)
-                for future in done:
-                    self._collect(future)
+    def run(self, threads: int) -> None:
+        experiments = {
+            Task(function=_work, arguments=(item, threads), label=item.label, priority=item.cost): item
+            for item in self.todo
+        }
         self._report()
+        try:
+            for found in self.pool.results(list(experiments)):
+                if found is not None:
+                    self._collect(experiments[found[0]], found[1])
+                self._report()
+        except WorkersError as error:
+            self.failures.append(str(error))
         if self.failures:
             raise RunsFailedError(
-                f"{self.total - len(self.finished)} of {self.total} runs did not finish: {'; '.join(self.failures)} "
-                f"({len(self.finished)} finished runs are kept, and the same command goes on from there)"
+                f"{len(self.todo) - len(self.finished)} of {len(self.todo)} runs did not finish: "
+                f"{'; '.join(self.failures)} ({len(self.finished)} finished runs are kept, and the same command goes "
+                f"on from there)"
             )
 
-    def _submit(self, pool: ProcessPoolExecutor, item: Experiment, threads: int) -> None:
-        try:
-            with ignores_sigint():
-                future = pool.submit(_work, item, threads, self.store.root, self.store.sources)
-            self.running[future] = item
-        except BrokenProcessPool:
-            self._give_up(item)
-
-    def _collect(self, future: Future[None]) -> None:
-        if future not in self.running:
-            return
-        item = self.running.pop(future)
-        try:
-            future.result()
+    def _collect(self, item: Experiment, result: Any) -> None:
+        if isinstance(result, Outcome):
+            self.store.put(item, result)
             self.finished.append(item)
-        except BrokenProcessPool:
-            self._give_up(item)
-        except EXPECTED as error:
-            self.failures.append(f"{item.label}: {error or type(error).__name__}")
-
-    def _give_up(self, item: Experiment) -> None:
-        """After the death of a worker, which may be that of any run: a pool starts no other."""
-        lost = " or ".join(other.label for other in (item, *self.running.values()))
-        self.running, self.todo = {}, []
-        self.failures.append(
-            f"a worker process died in {lost}, as happens when memory is short: use fewer --jobs (the runs that were "
-            f"still to come did not start)"
-        )
+        elif isinstance(result, EXPECTED):
+            self.failures.append(f"{item.label}: {result or type(result).__name__}")
+        else:
+            raise result
 
     def _report(self) -> None:
+        """Tells how far the runs are."""
         self.on_status(
             Status(
                 done=len(self.finished),
-                total=self.total,
+                total=len(self.todo),
                 cost_done=sum(item.cost for item in self.finished),
-                cost_total=self.cost,
-                running=tuple(item.label for item in self.running.values()),
+                cost_total=sum(item.cost for item in self.todo),
+                running=tuple(task.label for task in self.pool.running),
                 failed=len(self.failures),
                 wall_seconds=time.monotonic() - self.begin,
+                dashboard=self.pool.dashboard,
             )
         )
 
 
-@contextmanager
-def workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """A pool whose processes end with the block, also in the middle of a run."""
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _end_with_parent)
-    before = set(multiprocessing.active_children())
-    try:
-        yield pool
-    except BaseException:
-        for process in set(multiprocessing.active_children()) - before:
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def ignores_sigint() -> Iterator[None]:
-    """Processes that start in this block never see Ctrl-C: it is the parent who decides what becomes of them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _end_with_parent() -> None:
-    """In a worker: a thread that ends the process when its parent has vanished without a word."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        wait_for_sentinel([parent.sentinel])
-        _exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _work(experiment: Experiment, threads: int, folder: Path, sources: str) -> None:
-    """In a worker: one run, whose result is kept at once."""
+def _work(experiment: Experiment, threads: int) -> Outcome:
+    """In a worker: one run."""
     from t3sim.run.simulate import simulate  # here, because it takes seconds to import
 
-    if source_digest() != sources:
-        raise SimulationError("the simulator's sources have changed since the command began: start it again")
-    Store(folder, sources).put(experiment, simulate(experiment.request(threads)))
+    return Outcome.of(experiment.label, simulate(experiment.request(threads)))

@@ -1,33 +1,38 @@
-"""Results of finished runs on disk: one JSON file each, in a folder named by the simulator's sources.
+"""Results of finished runs on disk: one SQLite file, a row for each run.
 
-Files and no database (diskcache, joblib, SQLite): a result is small, already JSON, and never replaced by another one,
-so that a rename makes it appear at once and whole on any file system, also when several processes write it. The
-results are no part of what the user asked for, and the folder may be deleted at any time.
+A database that comes with Python and that everybody can query, and not a file for each result (as joblib or diskcache
+have): sweeps of hundreds of runs are there to be asked. One process writes at a time, for a moment; a row appears at
+once and whole. The results are no part of what the user asked for, and the file may be deleted at any time.
 """
 
-import ast
-import hashlib
-from functools import lru_cache
-from modulefinder import ModuleFinder
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import t3hdl
 from pydantic import BaseModel, ConfigDict, ValidationError
-from t3hdl.interface.parts import TABLE
 
-import t3sim
-from t3sim.common.cache import cache_errors, cache_folder
-from t3sim.common.output import write_atomically
+from t3sim.common.cache import BuildError, cache_errors, cache_folder
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import Cause, RunResult, Timeline
-from t3sim.run.result import Result, WallSeconds, WorkloadRecord, json_text
+from t3sim.run.result import Result, WallSeconds, WorkloadRecord
 
 from .experiment import Experiment
+from .sources import source_digest
 
-SIMULATOR = "t3sim.run.simulate"
-"""The module whose sources, with all of this project that they import, decide a result."""
+COLUMNS = {
+    "sources": "TEXT", "key": "TEXT", "label": "TEXT", "model": "TEXT", "sublayer": "TEXT", "m": "INTEGER",
+    "n": "INTEGER", "k": "INTEGER", "tp": "INTEGER", "policy": "TEXT", "hardware": "TEXT", "mirror": "INTEGER",
+    "seed": "INTEGER", "machine": "TEXT", "machine_digest": "TEXT", "total_ns": "REAL", "record": "TEXT",
+    "traffic": "TEXT", "wall_seconds": "TEXT",
+}  # fmt: skip
+"""Of the table ``runs``; docs/guides/cluster.md says what they hold."""
+WAIT_SECONDS = 60
+"""Real time to wait for another process that writes just now."""
+
+
 MAX_BINS = 512
 
 
@@ -54,7 +59,7 @@ class TrafficOverTime(BaseModel):
 
 
 class Outcome(BaseModel):
-    """What is kept of a run. ``label`` is for people who look into the folder."""
+    """What is kept of a run. ``label`` is for people who look into the store."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     label: str
@@ -62,21 +67,28 @@ class Outcome(BaseModel):
     traffic: TrafficOverTime | None
     wall_seconds: WallSeconds
 
+    @classmethod
+    def of(cls, label: str, result: RunResult) -> Self:
+        """What is kept of ``result``."""
+        traffic = None if result.timeline is None else TrafficOverTime.of(result.timeline)
+        return cls(label=label, record=result.record, traffic=traffic, wall_seconds=result.wall)
+
 
 class Store:
-    """The results of one version of the simulator below ``folder``, by default ``results`` in the cache folder."""
+    """The results of one version of the simulator in ``folder``, by default ``results`` in the cache folder."""
 
     def __init__(self, folder: Path | None = None, sources: str | None = None) -> None:
         self.sources = sources or source_digest()
-        self.root = folder or cache_folder() / "results"
-        self.folder = self.root / self.sources
+        self.folder = folder or cache_folder() / "results"
+        self.path = self.folder / "runs.sqlite"
 
     def get(self, experiment: Experiment) -> Outcome | None:
-        """The finished run, with the experiment's own names of workload and machine; None if it has not run."""
-        path = self._path(experiment)
-        try:
-            outcome = Outcome.model_validate_json(path.read_bytes())
-        except (FileNotFoundError, ValidationError):  # a file of another schema is as good as none
+        """The finished run, with the experiment's own names of workload and machine; None if it has not run.
+
+        Raises BuildError if the file cannot be read.
+        """
+        outcome = self._read(experiment.key)
+        if outcome is None:
             return None
         record, machine = outcome.record, experiment.machine
         names: dict[str, Any] = {
@@ -86,50 +98,62 @@ class Store:
         }
         return outcome.model_copy(update={"record": record.model_copy(update=names)})
 
-    def put(self, experiment: Experiment, result: RunResult) -> None:
+    def put(self, experiment: Experiment, outcome: Outcome) -> None:
         """Keeps a finished run. Raises BuildError if the cache folder cannot be written."""
-        outcome = Outcome(
-            label=experiment.label,
-            record=result.record,
-            traffic=None if result.timeline is None else TrafficOverTime.of(result.timeline),
-            wall_seconds=result.wall,
-        )
-        with cache_errors(self.folder):
+        work, record = experiment.workload, outcome.record
+        row = {
+            "sources": self.sources, "key": experiment.key, "label": outcome.label, "model": work.model,
+            "sublayer": work.sublayer, "m": work.m, "n": work.n, "k": work.k, "tp": work.tp,
+            "policy": experiment.policy, "hardware": experiment.hardware, "mirror": experiment.mirror,
+            "seed": experiment.seed, "machine": experiment.machine.name,
+            "machine_digest": Provenance.of(experiment.machine).machine, "total_ns": record.time_ns.total,
+            "record": record.model_dump_json(by_alias=True),
+            "traffic": None if outcome.traffic is None else outcome.traffic.model_dump_json(),
+            "wall_seconds": outcome.wall_seconds.model_dump_json(),
+        }  # fmt: skip
+        with self._errors():
             self.folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._path(experiment), json_text(outcome.model_dump(mode="json", by_alias=True)))
+            with closing(sqlite3.connect(self.path, WAIT_SECONDS, isolation_level=None)) as database:
+                database.execute("BEGIN IMMEDIATE")
+                columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+                database.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns}, PRIMARY KEY (sources, key))")
+                places = ", ".join(f":{name}" for name in COLUMNS)
+                database.execute(f"INSERT OR REPLACE INTO runs VALUES ({places})", row)
+                database.execute("COMMIT")
 
-    def _path(self, experiment: Experiment) -> Path:
-        return self.folder / f"{experiment.key}.json"
+    def _read(self, key: str) -> Outcome | None:
+        """The kept run; one of another schema is as good as none."""
+        if not self.path.exists():
+            return None
+        address = f"{self.path.absolute().as_uri()}?mode=ro"  # a cache that cannot be written serves what it holds
+        with self._errors(), closing(sqlite3.connect(address, WAIT_SECONDS, uri=True)) as database:
+            if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+                return None  # a process was killed before its first result
+            found = database.execute(
+                "SELECT label, record, traffic, wall_seconds FROM runs WHERE sources = ? AND key = ?",
+                (self.sources, key),
+            ).fetchone()
+        if found is None:
+            return None
+        label, record, traffic, wall = found
+        try:
+            return Outcome(
+                label=label,
+                record=Result.model_validate_json(record),
+                traffic=None if traffic is None else TrafficOverTime.model_validate_json(traffic),
+                wall_seconds=WallSeconds.model_validate_json(wall),
+            )
+        except ValidationError:
+            return None
 
-
-@lru_cache
-def source_digest(program: str = SIMULATOR) -> str:
-    """Digest of the sources that decide a result: of every module that ``program`` imports, at once or later.
-
-    Comments, docstrings and layout do not count, so that a correction of words does not cost hours of simulation.
-    """
-    roots = {Path(folder).parent for package in (t3sim, t3hdl) for folder in package.__path__}
-    finder = ModuleFinder(path=sorted(map(str, roots)), excludes=_foreign(roots))
-    finder.import_hook(program)
-    for part in TABLE.values():  # their classes are imported by name
-        finder.import_hook(f"t3hdl.{part.component.rpartition('.')[0]}")
-    found = {name: file for name, module in finder.modules.items() if (file := getattr(module, "__file__", None))}
-    state = hashlib.sha256()
-    for name, file in sorted(found.items()):
-        state.update(f"{name}\n{_code(Path(file))}\n".encode())
-    return state.hexdigest()[:16]
-
-
-def _foreign(roots: set[Path]) -> list[str]:
-    """Other packages beside ours, as in a folder of installed packages; their versions are no sources of a result."""
-    names = {path.name.partition(".")[0] for root in roots for path in root.iterdir()}
-    return sorted(names - {t3sim.__name__, t3hdl.__name__})
-
-
-def _code(path: Path) -> str:
-    """A module's syntax tree without docstrings, as text."""
-    tree = ast.parse(path.read_bytes())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turns the database's errors into BuildError."""
+        try:
+            with cache_errors(self.folder):
+                yield
+        except sqlite3.Error as error:
+            raise BuildError(
+                f"the finished runs in {self.path} cannot be used ({error}): see to its disk and permissions, or move "
+                f"the file away, and they run again"
+            ) from error

@@ -3,7 +3,7 @@
 import json
 import random
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from t3sim.hardware.backends import open_hardware
 from t3sim.inputs.machine.files import load_machine
 from t3sim.run.request import SimulationError
 from t3sim.run.simulate import simulate
+from t3sim.study.workers import Task
 
 from docs.pages import faults as page
 from tests.support.system_cases import ODD, missing_compiler, request
@@ -242,8 +243,18 @@ def fake_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[FaultCase
             raise KeyboardInterrupt
         return {job: _verdict(job) for job in batch}
 
+    class Here:
+        @staticmethod
+        def results(tasks: list[Task]) -> Iterator[tuple[Task, object]]:
+            for task in tasks:
+                yield task, task.function(*task.arguments)
+
+    @contextmanager
+    def here(jobs: int, scheduler: str | None, program: str) -> Iterator[Here]:
+        yield Here()
+
     monkeypatch.setenv("OPENT3_CACHE", str(tmp_path))
-    monkeypatch.setattr(campaign, "workers", ThreadPoolExecutor)
+    monkeypatch.setattr(campaign, "workers", here)
     monkeypatch.setattr(campaign, "_work", work)
     monkeypatch.setattr(campaign, "source_digest", lambda program: "sources")
     return ran

@@ -8,7 +8,7 @@ from t3sim.inputs.workload import custom_workload
 from t3sim.run.provenance import Provenance
 from t3sim.run.simulate import simulate
 from t3sim.study.experiment import Experiment
-from t3sim.study.store import Store
+from t3sim.study.store import Outcome, Store
 
 from tests.support.system_cases import BASE, request
 
@@ -57,7 +57,7 @@ def test_a_run_that_is_kept_is_of_the_machine_that_was_asked_for(tmp_path: Path)
         Experiment(workload=custom_workload(256, 256, 512, 4), machine=load_machine("toy", chosen), policy="sequential")
         for chosen in ({}, {"dma.buffer_kib": 7, "link.gb_s": 20})
     )
-    store.put(plain, simulate(plain.request()))
+    store.put(plain, Outcome.of(plain.label, simulate(plain.request())))
     found = store.get(other)
     assert found is not None and found.record.provenance == Provenance.of(other.machine)
 

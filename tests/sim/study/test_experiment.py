@@ -7,9 +7,9 @@ import t3hdl
 import t3sim
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import Workload, custom_workload, model_workload
-from t3sim.study import store
+from t3sim.study import sources
 from t3sim.study.experiment import Experiment
-from t3sim.study.store import source_digest
+from t3sim.study.sources import source_digest
 
 SMALL = custom_workload(256, 200, 512, 4)
 
@@ -124,13 +124,13 @@ def test_the_digest_does_not_read_the_packages_beside_ours(monkeypatch, tmp_path
 
 def test_the_digest_of_the_sources_covers_simulator_and_hardware_but_not_the_reports(monkeypatch):
     seen: list[str] = []
-    code = store._code
+    code = sources._code
 
     def watch(path):
         seen.append(str(path))
         return code(path)
 
-    monkeypatch.setattr(store, "_code", watch)
+    monkeypatch.setattr(sources, "_code", watch)
     source_digest.cache_clear()
     source_digest()
     for part in (
@@ -149,5 +149,5 @@ def test_words_do_not_count_as_sources(tmp_path):
     codes = []
     for text in (*texts, "X = 2\ndef f():\n    return X\n"):
         (tmp_path / "module.py").write_text(text)
-        codes.append(store._code(tmp_path / "module.py"))
+        codes.append(sources._code(tmp_path / "module.py"))
     assert codes[0] == codes[1] != codes[2]

@@ -102,7 +102,7 @@ def test_every_chart_is_written_twice(written):
 
 @pytest.mark.slow
 def test_a_second_time_nothing_runs_and_the_files_are_the_same(written, monkeypatch, tmp_path):
-    monkeypatch.setattr("t3sim.study.runner._Pool", None)
+    monkeypatch.setattr("t3sim.study.runner.workers", None)
     result = t3("reproduce", "--hardware", "golden", "--out", str(tmp_path / "out"))
     assert result.exit_code == 0, result.output
     for path in written[0].iterdir():
@@ -157,7 +157,7 @@ def test_errors_are_one_message(patched, arguments, message):
 
 
 def test_ctrl_c_says_what_is_kept(patched, monkeypatch):
-    def interrupted(experiments, store, jobs, on_status):
+    def interrupted(experiments, store, jobs, on_status, scheduler):
         on_status(Status(done=1, total=2, cost_done=1, cost_total=9, running=("a run",), failed=0, wall_seconds=5))
         raise KeyboardInterrupt
 

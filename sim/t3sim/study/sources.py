@@ -1,0 +1,48 @@
+"""The digest of the sources that decide a result: a changed model of the machine never meets an old result."""
+
+import ast
+import hashlib
+from functools import lru_cache
+from modulefinder import ModuleFinder
+from pathlib import Path
+
+import t3hdl
+from t3hdl.interface.parts import TABLE
+
+import t3sim
+
+SIMULATOR = "t3sim.run.simulate"
+"""The module whose sources, with all of this project that they import, decide a result."""
+
+
+@lru_cache
+def source_digest(program: str = SIMULATOR) -> str:
+    """Digest of the sources that decide a result: of every module that ``program`` imports, at once or later.
+
+    Comments, docstrings and layout do not count, so that a correction of words does not cost hours of simulation.
+    """
+    roots = {Path(folder).parent for package in (t3sim, t3hdl) for folder in package.__path__}
+    finder = ModuleFinder(path=sorted(map(str, roots)), excludes=_foreign(roots))
+    finder.import_hook(program)
+    for part in TABLE.values():  # their classes are imported by name
+        finder.import_hook(f"t3hdl.{part.component.rpartition('.')[0]}")
+    found = {name: file for name, module in finder.modules.items() if (file := getattr(module, "__file__", None))}
+    state = hashlib.sha256()
+    for name, file in sorted(found.items()):
+        state.update(f"{name}\n{_code(Path(file))}\n".encode())
+    return state.hexdigest()[:16]
+
+
+def _foreign(roots: set[Path]) -> list[str]:
+    """Other packages beside ours, as in a folder of installed packages; their versions are no sources of a result."""
+    names = {path.name.partition(".")[0] for root in roots for path in root.iterdir()}
+    return sorted(names - {t3sim.__name__, t3hdl.__name__})
+
+
+def _code(path: Path) -> str:
+    """A module's syntax tree without docstrings, as text."""
+    tree = ast.parse(path.read_bytes())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)

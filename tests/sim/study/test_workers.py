@@ -1,0 +1,88 @@
+"""Workers of this computer, and those of a scheduler that somebody else started."""
+
+import logging
+import math
+import os
+import time
+
+import pytest
+from distributed import LocalCluster
+from t3sim.study.runner import run_missing
+from t3sim.study.store import Store
+from t3sim.study.workers import CONNECT_SECONDS, DEATHS, Task, WorkersError, workers
+
+from tests.sim.study.test_runner import finished, kept_rows, no_report, toy
+
+__all__ = ["finished"]  # a fixture
+
+
+def quick(number: int, function=math.factorial) -> Task:
+    return Task(function=function, arguments=(number,), label=f"number {number}", priority=number)
+
+
+def results_of(pool, tasks) -> list[tuple[str, object]]:
+    return [(found[0].label, found[1]) for found in pool.results(tasks) if found is not None]
+
+
+def cluster(threads: int) -> LocalCluster:
+    """A cluster that the test starts, on the loopback device."""
+    return LocalCluster(
+        n_workers=1, threads_per_worker=threads, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL + 1,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def address():
+    with cluster(1) as found:
+        yield found.scheduler_address
+
+
+@pytest.mark.long
+def test_a_task_that_kills_its_workers_is_named_and_an_error_is_the_task_s():
+    with workers(1) as pool:
+        found = results_of(pool, [quick(3), quick(9, os._exit), quick(-1)])
+    assert [label for label, _ in found] == ["number 9", "number 3", "number -1"]
+    assert str(found[0][1]).startswith(f"{DEATHS} worker processes died in it, as happens when memory is short: use")
+    assert found[1][1] == 6
+    assert isinstance(found[2][1], ValueError)
+
+
+def test_what_another_scheduler_runs_is_the_same(address, finished, tmp_path):
+    assert run_missing([toy("sequential"), toy("t3")], Store(tmp_path), 1, no_report, address) == 2
+    assert kept_rows(tmp_path) == kept_rows(finished[0])
+
+
+def test_workers_of_other_sources_are_refused(address):
+    with (
+        workers(1, address, sources="0000") as pool,
+        pytest.raises(WorkersError, match="has the simulator's sources .*, not 0000"),
+    ):
+        results_of(pool, [quick(3)])
+
+
+def test_workers_of_many_threads_are_refused():
+    with (
+        cluster(2) as found,
+        workers(1, found.scheduler_address) as pool,
+        pytest.raises(WorkersError, match="must start with --nthreads 1"),
+    ):
+        results_of(pool, [quick(3)])
+
+
+def test_the_end_of_a_scheduler_is_one_message():
+    with cluster(1) as found, workers(1, found.scheduler_address) as pool:
+        results = pool.results([quick(600, time.sleep)])
+        assert next(results) is None
+        found.close()
+        with pytest.raises(WorkersError, match="the connection to the scheduler broke"):
+            while True:
+                next(results)
+
+
+@pytest.mark.parametrize("wrong", ["tcp://127.0.0.1:1", "127.0.0.1", "nothing://here:1", "tcp://a b", ""])
+def test_no_scheduler_is_one_message_within_seconds(wrong):
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match="--scheduler must be the address of a Dask scheduler"), workers(1, wrong):
+        pass
+    assert time.monotonic() - begin < 3 * CONNECT_SECONDS
