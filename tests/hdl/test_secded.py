@@ -35,7 +35,7 @@ def test_check_bits(width: int, bits: int) -> None:
     assert check_bits(width) == bits
 
 
-@pytest.mark.parametrize("width", [1, 2, 4, 5, 11, 12, 33, 64])
+@pytest.mark.parametrize("width", [1, 2, 4, 5, 11, 12, 33, 64, 65, 100])
 def test_single_errors_are_corrected_and_double_errors_found(width: int) -> None:
     channel = _Channel(width)
     print("seed 5")

@@ -158,8 +158,7 @@ def test_a_tiny_core_fires_a_block_in_time(simulator) -> None:
     fire_one_block(core(simulator, TINY))
 
 
-@pytest.mark.long
-@both
+@pytest.mark.parametrize("simulator", ["amaranth", pytest.param("rtl", marks=pytest.mark.long)])
 def test_latency_and_second_run(simulator) -> None:
     """After disarm a core can be armed again."""
     bench = core(simulator)
