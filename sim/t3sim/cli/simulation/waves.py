@@ -11,7 +11,6 @@ from opent3 import POLICIES
 
 from t3sim.common.output import output_folder
 from t3sim.run.ideal import COMPUTED
-from t3sim.run.plan import RunPlan
 from t3sim.run.request import Policy, RunRequest
 
 from ..errors import Mismatch, is_given
@@ -86,6 +85,8 @@ def _backends(request: RunRequest, golden: bool) -> list[Any]:
 
 def _check(request: RunRequest, gpu: int, out: Path | None) -> None:
     """Refuses (ValueError) what has no waves."""
+    from t3sim.run.plan import RunPlan  # here, because it takes seconds to import, and a cache folder
+
     if out is None:
         raise ValueError("--out is missing: t3 waves writes files, and needs a folder for them")
     if request.policy in COMPUTED:
