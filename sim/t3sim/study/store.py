@@ -125,7 +125,8 @@ class Store:
         """The kept run; one of another schema is as good as none."""
         if not self.path.exists():
             return None
-        address = f"{self.path.absolute().as_uri()}?mode=ro"  # a cache that cannot be written serves what it holds
+        # Read-only where it cannot be written; else what a killed command left half done is undone.
+        address = f"{self.path.absolute().as_uri()}?mode=rw"
         with self._errors(), closing(sqlite3.connect(address, WAIT_SECONDS, uri=True)) as database:
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
                 return None  # a process was killed before its first result

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from multiprocessing.resource_tracker import ensure_running
 from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from .sources import SIMULATOR, source_digest
@@ -36,6 +37,7 @@ CONNECT_SECONDS = 5
 DEATHS = 3
 """Workers of this computer that a task may cost before it counts as failed."""
 SETTINGS = {
+    "distributed.comm.require-encryption": False,  # nothing leaves this computer
     "distributed.nanny.pre-spawn-environ": {},  # the simulator decides about its threads
     "distributed.scheduler.allowed-failures": DEATHS - 1,
     "distributed.scheduler.worker-ttl": None,  # a worker of this computer that is silent is busy
@@ -207,7 +209,11 @@ def _local_cluster(jobs: int) -> "Iterator[LocalCluster]":
     import dask
     from distributed import LocalCluster
 
-    with dask.config.set(SETTINGS):
+    # Workers that are killed leave their files: they lie in a folder that goes with the cluster.
+    with (
+        TemporaryDirectory(prefix="t3-workers-", ignore_cleanup_errors=True) as scratch,
+        dask.config.set(SETTINGS | {"temporary-directory": scratch}),
+    ):
         ensure_running()  # before: it would let Ctrl-C through again
         with _ignores_sigint():
             cluster = LocalCluster(
