@@ -3,7 +3,6 @@
 import logging
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -57,9 +56,7 @@ def test_a_sweep_is_the_same_on_this_computer_and_on_a_cluster(tmp_path):
 @pytest.mark.parametrize("command", [SWEEP, ("faults", "--faults", "8"), ("reproduce", "--hardware", "golden")])
 def test_no_scheduler_is_one_message(tmp_path, command):
     config = ("--hf", write_config(tmp_path, "llama-3-8b", **TINY)) if command is SWEEP else ()
-    begin = time.monotonic()
     result = t3(tmp_path / "cache", *command, *config, "--scheduler", "tcp://127.0.0.1:1")
-    assert time.monotonic() - begin < 30
     assert (result.exit_code, "Traceback" in result.output) == (2, False)
     assert result.stderr.splitlines()[-1].startswith("Error: --scheduler must be the address of a Dask scheduler")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from t3sim.common.cache import cache_folder, check_writable
+from t3sim.common.output import write_atomically
 from t3sim.study.sources import source_digest
 from t3sim.study.workers import Task, WorkerDiedError, WorkersError, workers
 
@@ -35,9 +36,12 @@ class Journal:
         self.known: dict[FaultCase, Verdict] = dict(self._read())
 
     def _read(self) -> Iterator[tuple[FaultCase, Verdict]]:
-        """What is in the file; the last line may have been cut off."""
-        lines = self.path.read_text().split("\n")[:-1] if self.path.exists() else []
-        for line in lines:
+        """What is in the file, but for a last line that was cut off; another one would be appended to it."""
+        text = self.path.read_text() if self.path.exists() else ""
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            write_atomically(self.path, whole)
+        for line in whole.splitlines():
             entry = json.loads(line)
             verdict = entry["verdict"]
             verdict |= {"outcome": Outcome(verdict["outcome"]), "named": tuple(verdict["named"])}
@@ -76,14 +80,19 @@ def run_campaign(
     on_done(len(todo) - len(missing))
     tasks = [Task(function=_work, arguments=batch, label=_label(batch[1])) for batch in batches]
     if tasks:
+        failures = []
         with workers(min(processes, len(tasks)), scheduler, PROGRAM) as pool:
             try:
                 for found in pool.results(tasks):
-                    if found is not None:
-                        journal.add(_verdicts(*found))
+                    if found is not None and isinstance(found[1], WorkerDiedError):
+                        failures.append(f"{found[0].label}: {found[1]}")
+                    elif found is not None:
+                        journal.add(_verdicts(found[1]))
                     on_done(sum(job in journal.known for job in todo))
             except WorkersError as error:
-                raise CampaignError(f"{error} ({KEPT})") from error
+                failures.append(str(error))
+        if failures:
+            raise CampaignError(f"{'; '.join(failures)} ({KEPT})")
     return {job: journal.known[job] for job in todo}
 
 
@@ -94,10 +103,8 @@ def _label(batch: Sequence[FaultCase]) -> str:
     return f"faults {batch[0].kind}:{batch[0].number} to {batch[-1].kind}:{batch[-1].number}"
 
 
-def _verdicts(task: Task, result: Any) -> dict[FaultCase, Verdict]:
+def _verdicts(result: Any) -> dict[FaultCase, Verdict]:
     """A task's result. Raises what the task raised."""
-    if isinstance(result, WorkerDiedError):
-        raise CampaignError(f"{task.label}: {result} ({KEPT})") from result
     if isinstance(result, BaseException):
         raise result
     return result

@@ -9,6 +9,7 @@ Dask and not a pool of processes: after the death of one process a pool gives up
 of one computer.
 """
 
+import asyncio
 import importlib.util
 import logging
 import os
@@ -16,7 +17,7 @@ import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,6 +25,7 @@ from multiprocessing.resource_tracker import ensure_running
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from .sources import SIMULATOR, source_digest
 
@@ -110,7 +112,18 @@ class Workers:
                 yield None
                 continue
             task = self._futures.pop(future)
-            yield task, self._outcome(future)
+            try:
+                outcome = self._outcome(future)
+            except WorkersError:
+                yield from self._finished()
+                raise
+            yield task, outcome
+
+    def _finished(self) -> Iterator[tuple[Task, Any]]:
+        """What else is finished when no more can be done."""
+        for future, task in self._futures.items():
+            if future.status == "finished":
+                yield task, future.result()
 
     def _submit(self, task: Task) -> None:
         payload = pickle.dumps((task.function, task.arguments))
@@ -133,7 +146,7 @@ class Workers:
             )
         if isinstance(error, CancelledError):
             raise WorkersError("the connection to the scheduler broke")
-        if isinstance(error, _UnfitError | ImportError):
+        if isinstance(error, _UnfitError) or (self._cluster is None and isinstance(error, ImportError)):
             raise WorkersError(self._unfit(str(error)))
         if isinstance(error, RuntimeError) and "deserialization" in str(error):
             raise WorkersError(self._unfit(str(error.__cause__ or error)))
@@ -192,15 +205,32 @@ def _connected(scheduler: str) -> "Iterator[Client]":
     """A client of a scheduler. Raises ValueError if there is none."""
     from distributed import Client
 
-    try:
-        client = Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError, ImportError) as error:
-        raise ValueError(
-            f"--scheduler must be the address of a Dask scheduler that runs, as tcp://host:8786, not {scheduler!r}: "
-            f"nothing of that kind answers within {CONNECT_SECONDS} seconds"
-        ) from error
-    with client:
+    _check_answers(scheduler)
+    with Client(scheduler, timeout=CONNECT_SECONDS, set_as_default=False) as client:
         yield client
+
+
+def _check_answers(scheduler: str) -> None:
+    """Raises ValueError if nothing answers there: a client that finds nothing cannot be closed without a traceback."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    async def answer() -> None:
+        arguments = Security().get_connection_args("client")
+        (await connect(scheduler, timeout=CONNECT_SECONDS, **arguments)).abort()
+
+    try:
+        parts = urlsplit(scheduler)
+        if not (parts.scheme and parts.hostname and parts.port):
+            raise ValueError("a scheme, a host and a port are needed")
+        with ThreadPoolExecutor(1) as pool:  # a notebook's own loop runs in this thread
+            pool.submit(asyncio.run, answer()).result()
+    except (OSError, ValueError, TypeError, ImportError, RuntimeError) as error:
+        why = str(error) or type(error).__name__
+        raise ValueError(
+            "--scheduler must be the address of a Dask scheduler that runs, as tcp://host:8786, not "
+            f"{scheduler!r}: {why}"
+        ) from error
 
 
 @contextmanager

@@ -22,6 +22,9 @@ def first_difference(one: Waves, other: Waves) -> Difference | None:
     The hints ``idle`` and ``wake_at`` do not count.
     """
     found = []
+    if one.window != other.window:  # the run of one of them is over before
+        lasts = one.window.last, other.window.last
+        found.append(Difference(cycle=min(lasts), signal="the end of the run", values=(f"{lasts[0]}", f"{lasts[1]}")))
     for mine, yours in zip(one.parts, other.parts, strict=True):
         left, right = _changes(mine), _changes(yours)
         found += [

@@ -274,6 +274,7 @@ def test_an_interrupted_campaign_goes_on(fake_work: list[FaultCase]) -> None:
     assert not known & set(fake_work)
     assert list(found) == todo and found == {job: _verdict(job) for job in todo}
     assert (told[0], told[-1]) == (len(known), 100)
+    assert set(Journal(0).known) == set(todo), "what follows a cut-off line is read again"
     assert Journal(1).known == {}
 
 

@@ -143,6 +143,13 @@ def test_a_difference_is_found_where_it_begins():
     assert found.signal == ".".join(("t3", "gpu0", "tracker", *part.signals[number].path))
 
 
+def test_runs_of_different_length_differ():
+    golden = waves(parts="tracker")
+    shorter = replace(golden, window=replace(golden.window, last=golden.window.last - 1))
+    found = first_difference(golden, shorter)
+    assert found is not None and (found.cycle, found.signal) == (shorter.window.last, "the end of the run")
+
+
 def test_a_window_shows_what_the_whole_run_shows_there():
     window = Window(first=1400, last=1500)
     part, whole = (Dump(waves(window=of, parts="tracker,trigger,slice.1")) for of in (window, WHOLE))
