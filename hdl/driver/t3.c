@@ -117,7 +117,7 @@ static int check_output(const struct t3_device *device, const struct t3_output *
         return T3_EINVAL;
     if (output->rows == 0 || output->columns_bytes == 0 || output->columns_bytes > output->pitch_bytes)
         return T3_EINVAL;
-    if (output->tile_rows == 0 || output->wavefront_rows == 0 || output->epoch > 3 || output->dtype > T3_DTYPE_INT32)
+    if (output->tile_rows == 0 || output->wavefront_rows == 0 || !FITS(output->epoch, T3_RANGE_ATTRIBUTES_EPOCH) || output->dtype > T3_DTYPE_INT32)
         return T3_EINVAL;
     if (output->op < T3_OP_STORE || output->op > T3_OP_MAX)
         return T3_EINVAL;
@@ -351,6 +351,12 @@ int t3_resume(const struct t3_device *device)
 int t3_disarm(const struct t3_device *device, unsigned long polls)
 {
     TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_DISARM)));
+    return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
+}
+
+int t3_force_disarm(const struct t3_device *device, unsigned long polls)
+{
+    TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_DISARM) | PUT(1, T3_CONTROL_FORCE)));
     return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
 }
 

@@ -114,18 +114,21 @@ int t3_arm(const struct t3_job *job, unsigned long polls);
 /* Waits until every tracked chunk is counted and every command done, at most `polls` times. */
 int t3_wait(const struct t3_job *job, unsigned long polls);
 
-/* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, and its commands done.
- * Accesses that still wait before the memory are performed. The next job of the context needs another epoch, and, if
- * updates are counted when performed, must not start before these are. */
+/* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, its commands done, and the
+ * accesses that were taken performed. What comes later is refused if the next job of the context has another epoch. */
 int t3_abort(const struct t3_job *job, unsigned long polls);
 
 /* No new chunk and no new command of any job, until t3_resume; waits until commands are done. Nothing is lost. */
 int t3_quiesce(const struct t3_device *device, unsigned long polls);
 int t3_resume(const struct t3_device *device);
 
-/* Clears all tables of the unit, drops what waits in its queues, and waits until the tables are written. No access may
- * be under way. What was mapped stays. */
+/* Clears all tables of the unit, and waits until they are written. What was mapped stays. T3_EBUS while a job, one of its
+ * accesses or commands is not done. */
 int t3_disarm(const struct t3_device *device, unsigned long polls);
+
+/* As t3_disarm, but drops all jobs as t3_abort does, without waiting: accesses that were taken are performed and not
+ * counted, commands that were given and not taken are lost, and every range must be mapped again. */
+int t3_force_disarm(const struct t3_device *device, unsigned long polls);
 
 /* Quotas of one context, for as long as no job of it runs: ways of a set, live chunks, commands (255: no limit). */
 int t3_set_quota(const struct t3_device *device, unsigned context, unsigned ways, unsigned slots, unsigned credits);

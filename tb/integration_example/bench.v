@@ -14,7 +14,7 @@ module bench;
                TRIGGERS = 16'h00b8, RANGE = 16'h0100, CONTEXT = 16'h0280, PROFILE = 16'h0400, DESCRIPTOR = 16'h1000;
     localparam STORE = 3'd1, ADD = 3'd2, FP16 = 2'd0, REMOTE = 2'd1, DMA = 2'd2, LOCAL = 2'd3;
     localparam [38:0] BASE = 64, PITCH = 8, PEER_BASE = 4096;
-    localparam [1:0] EPOCH = 1;
+    localparam [7:0] EPOCH = 1;
     localparam [7:0] PEER = 3;
 
     reg          clk = 0, rst = 1;
@@ -23,12 +23,12 @@ module bench;
     wire [1:0]   bresp, rresp;
     wire         awvalid, awready, wvalid, wready, bvalid, arvalid, arready, rvalid, interrupt;
     reg          store_valid = 0, update_valid = 0, read_valid = 0, command_ready = 0, command_done_valid = 0;
-    reg  [87:0]  store_item = 0, update_item = 0;
+    reg  [95:0]  store_item = 0, update_item = 0;
     reg  [255:0] store_data = 0, update_data = 0;
     reg  [38:0]  read_line = 0;
     wire         store_ready, update_ready, read_ready, packet_valid, command_valid, answer_valid;
     wire [7:0]   packet_peer;
-    wire [87:0]  packet_item;
+    wire [95:0]  packet_item;
     wire [255:0] packet_data, answer;
     wire [230:0] command;
     wire [3:0]   refused;
@@ -89,7 +89,7 @@ module bench;
         while ($random(seed) & 1) @(negedge clk);
     endtask
 
-    task store(input [87:0] what, input [255:0] bytes);
+    task store(input [95:0] what, input [255:0] bytes);
         begin
             store_item = what;
             store_data = bytes;
@@ -163,7 +163,7 @@ module bench;
     // The GPU: all lines in some order, and one store of another context's program, which must change nothing.
     task play_gpu;
         integer i, step, row, part;
-        reg [87:0] made;
+        reg [95:0] made;
         reg [255:0] wrong;
         begin
             step = 1 + (seed & 3);
@@ -204,7 +204,7 @@ module bench;
         host.read(STATUS);
         while (!host.value[0]) host.read(STATUS);
         host.read(ID);
-        check(host.value == 64'h54330003, "ID");
+        check(host.value == 64'h54330004, "ID");
         for (row = 0; row < 7; row = row + 1)  // +0 before it is armed
             for (part = 0; part < 5; part = part + 1) store(item(row, part, STORE, 1'b0, 4'd0, 8'd0), 256'd0);
         configure;
@@ -262,11 +262,11 @@ module bench;
         forever begin
             @(negedge clk);
             while (!command_valid) @(negedge clk);
-            tile = command[37:26];
-            check(command[49:38] == 1 && tile < 2 && command[75:64] == 1 && command[87:76] == 1, "a command's block");
+            tile = command[43:32];
+            check(command[55:44] == 1 && tile < 2 && command[75:64] == 1 && command[87:76] == 1, "a command's block");
             check(command[166:128] == BASE && command[103:88] == PITCH, "a command's place");
-            check(command[230:192] == PEER_BASE && command[19:12] == PEER, "a command's target");
-            check(command[22:20] == ADD && command[24:23] == FP16, "a command's operation");
+            check(command[230:192] == PEER_BASE && command[25:18] == PEER, "a command's target");
+            check(command[28:26] == ADD && command[30:29] == FP16, "a command's operation");
             commands[tile] = commands[tile] + 1;
             height = tile == 0 ? 4 : 3;
             for (row = 4 * tile; row < 4 * tile + height; row = row + 1)

@@ -5,31 +5,35 @@
 module channel (
     input          clk,
     input          rst,
-    // GPU stores and incoming updates: bits 87:0 of a MemoryRequest, and their line of data
+    // GPU stores and incoming updates: bits 95:0 of a MemoryRequest, and their line of data
     input          store_valid,
     output         store_ready,
-    input  [87:0]  store_item,
+    input  [95:0]  store_item,
     input  [255:0] store_data,
     input          update_valid,
     output         update_ready,
-    input  [87:0]  update_item,
+    input  [95:0]  update_item,
     input  [255:0] update_data,
     // to the slice: the same with a tag, which names the place of the data
     output         compute_write_valid,
     input          compute_write_ready,
-    output [119:0] compute_write,
+    output [127:0] compute_write,
     output         comm_write_valid,
     input          comm_write_ready,
-    output [119:0] comm_write,
+    output [127:0] comm_write,
     // from the slice
     input          dram_valid,
     output         dram_ready,
-    input  [119:0] dram,
+    input  [127:0] dram,
     output [6:0]   occupancy,
     input          compute_refused_valid,
-    input  [119:0] compute_refused,
+    input  [127:0] compute_refused,
     input          comm_refused_valid,
-    input  [119:0] comm_refused,
+    input  [127:0] comm_refused,
+    input          compute_stale_valid,
+    input  [127:0] compute_stale,
+    input          comm_stale_valid,
+    input  [127:0] comm_stale,
     // answers to reads, in the order in which the slice let them through
     output         answer_valid,
     output [255:0] answer,
@@ -54,11 +58,11 @@ module channel (
     assign update_ready = comm_write_ready && !busy[update_tag];
 
     // The DRAM queue: eight entries.
-    reg [119:0] queue [0:7];
+    reg [127:0] queue [0:7];
     reg [2:0]   first, last;
     reg [3:0]   count;
     reg         pace;
-    wire [119:0] head = queue[first];
+    wire [127:0] head = queue[first];
     wire        request_valid = count != 0 && pace;
     wire        request_ready;
     wire        pop = request_valid && request_ready;
@@ -68,8 +72,8 @@ module channel (
 
     // NmcRequest: line, op, dtype, reserved, mask, tag, data. Bit 31 of the tag: the requester wants an answer.
     wire         read = head[41:39] == READ;
-    wire [31:0]  tag = {read, 27'b0, head[91:88]};
-    wire [383:0] request = {data[head[91:88]], tag, 32'hffffffff, 20'b0, head[43:42], head[41:39], head[38:0]};
+    wire [31:0]  tag = {read, 27'b0, head[99:96]};
+    wire [383:0] request = {data[head[99:96]], tag, 32'hffffffff, 20'b0, head[43:42], head[41:39], head[38:0]};
 
     wire         memory_read, memory_write, done_valid;
     wire [38:0]  read_line, write_line;
@@ -117,8 +121,10 @@ module channel (
             update_place <= update_place + 3'd1;
         end
         if (done_valid && !done_tag[31]) busy[done_tag[3:0]] <= 1'b0;
-        if (compute_refused_valid) busy[compute_refused[91:88]] <= 1'b0;
-        if (comm_refused_valid) busy[comm_refused[91:88]] <= 1'b0;
+        if (compute_refused_valid) busy[compute_refused[99:96]] <= 1'b0;
+        if (comm_refused_valid) busy[comm_refused[99:96]] <= 1'b0;
+        if (compute_stale_valid) busy[compute_stale[99:96]] <= 1'b0;
+        if (comm_stale_valid) busy[comm_stale[99:96]] <= 1'b0;
 
         if (push) begin
             queue[last] <= dram;

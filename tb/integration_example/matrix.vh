@@ -24,7 +24,7 @@
                                               + (gpus & 2 ? number(row, part, lane, 1) : 0));
     endfunction
 
-    function [87:0] item(input integer row, input integer part, input [2:0] op, input tracked, input [3:0] context_id,
+    function [95:0] item(input integer row, input integer part, input [2:0] op, input tracked, input [3:0] context_id,
                          input [7:0] source);
         reg [11:0] tile_row, tile_col;
         reg [3:0]  wf;
@@ -32,7 +32,7 @@
             tile_row = row / 4;
             tile_col = part / 2;
             wf = row % 4 / 2;
-            item = {tile_col, tile_row, tile_row == 1, tile_col == 2, wf, tracked, source, context_id, 1'b0, FP16, op,
+            item = {EPOCH, tile_col, tile_row, tile_row == 1, tile_col == 2, wf, tracked, source, context_id, 1'b0, FP16, op,
                     line_of(row, part)};
         end
     endfunction

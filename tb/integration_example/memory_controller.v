@@ -26,20 +26,20 @@ module memory_controller (
     output         axi_rvalid,
     input          axi_rready,
     output         interrupt,
-    // stores of the GPU and updates from the link: bits 87:0 of a MemoryRequest, and the line's data
+    // stores of the GPU and updates from the link: bits 95:0 of a MemoryRequest, and the line's data
     input          store_valid,
     output         store_ready,
-    input  [87:0]  store_item,
+    input  [95:0]  store_item,
     input  [255:0] store_data,
     input          update_valid,
     output         update_ready,
-    input  [87:0]  update_item,
+    input  [95:0]  update_item,
     input  [255:0] update_data,
     // stores that leave for another GPU
     output         packet_valid,
     input          packet_ready,
     output [7:0]   packet_peer,
-    output [87:0]  packet_item,
+    output [95:0]  packet_item,
     output [255:0] packet_data,
     // DMA engine: commands, reads (one at a time), and what is done
     output         command_valid,
@@ -59,14 +59,14 @@ module memory_controller (
     always @(posedge clk) now <= rst ? 48'd0 : now + 48'd1;
 
     // Egress: four stores wait with their data for the matcher's answer, which comes in their order.
-    reg  [87:0]  items [0:3];
+    reg  [95:0]  items [0:3];
     reg  [255:0] datas [0:3];
     reg  [1:0]   first, last;
     reg  [2:0]   waiting;
     wire         match_ready, route_valid, route_ready;
     wire [57:0]  route;
     wire         remote = route[40];
-    wire [87:0]  item = items[first];
+    wire [95:0]  item = items[first];
     wire [1:0]   here = route[4:3];
     wire         match_valid = store_valid && waiting != 4;
     wire         enter = match_valid && match_ready;
@@ -76,7 +76,7 @@ module memory_controller (
     assign route_ready = remote ? packet_ready : local_ready[here];
     assign packet_valid = route_valid && remote;
     assign packet_peer = route[57:50];
-    assign packet_item = {item[87:42], route[49:47], route[38:0]};
+    assign packet_item = {item[95:42], route[49:47], route[38:0]};
     assign packet_data = datas[first];
     assign local_valid = route_valid && !remote ? 4'b0001 << here : 4'b0000;
 
@@ -98,13 +98,15 @@ module memory_controller (
     // Channels.
     wire [3:0]   compute_write_valid, compute_write_ready, comm_write_valid, comm_write_ready;
     wire [3:0]   comm_read_valid, comm_read_ready, dram_valid, dram_ready, update_readies, answers;
-    wire [3:0]   compute_refused_valid, comm_refused_valid;
-    wire [119:0] compute_write [0:3];
-    wire [119:0] comm_write [0:3];
-    wire [119:0] comm_read [0:3];
-    wire [119:0] dram [0:3];
-    wire [119:0] compute_refused [0:3];
-    wire [119:0] comm_refused [0:3];
+    wire [3:0]   compute_refused_valid, comm_refused_valid, compute_stale_valid, comm_stale_valid;
+    wire [127:0] compute_write [0:3];
+    wire [127:0] comm_write [0:3];
+    wire [127:0] comm_read [0:3];
+    wire [127:0] dram [0:3];
+    wire [127:0] compute_refused [0:3];
+    wire [127:0] comm_refused [0:3];
+    wire [127:0] compute_stale [0:3];
+    wire [127:0] comm_stale [0:3];
     wire [6:0]   occupancy [0:3];
     wire [255:0] answered [0:3];
     wire [4:0]   flags [0:3];
@@ -113,7 +115,7 @@ module memory_controller (
     generate
         for (n = 0; n < 4; n = n + 1) begin : channels
             assign comm_read_valid[n] = read_valid && read_line[4:3] == n;
-            assign comm_read[n] = {81'b0, read_line};
+            assign comm_read[n] = {89'b0, read_line};
             channel channel (
                 .clk(clk), .rst(rst),
                 .store_valid(local_valid[n]), .store_ready(local_ready[n]), .store_item(item),
@@ -127,6 +129,8 @@ module memory_controller (
                 .dram_valid(dram_valid[n]), .dram_ready(dram_ready[n]), .dram(dram[n]), .occupancy(occupancy[n]),
                 .compute_refused_valid(compute_refused_valid[n]), .compute_refused(compute_refused[n]),
                 .comm_refused_valid(comm_refused_valid[n]), .comm_refused(comm_refused[n]),
+                .compute_stale_valid(compute_stale_valid[n]), .compute_stale(compute_stale[n]),
+                .comm_stale_valid(comm_stale_valid[n]), .comm_stale(comm_stale[n]),
                 .answer_valid(answers[n]), .answer(answered[n]), .flags(flags[n])
             );
         end
@@ -135,7 +139,7 @@ module memory_controller (
     assign read_ready = comm_read_ready[read_line[4:3]];
     assign answer_valid = |answers;
     assign answer = answers[0] ? answered[0] : answers[1] ? answered[1] : answers[2] ? answered[2] : answered[3];
-    assign refused = compute_refused_valid | comm_refused_valid;
+    assign refused = compute_refused_valid | comm_refused_valid | compute_stale_valid | comm_stale_valid;
 
     t3_unit unit (
         .clk(clk), .rst(rst), .now(now),
@@ -155,44 +159,52 @@ module memory_controller (
         .comm_write__0__payload(comm_write[0]),
         .comm_read__0__valid(comm_read_valid[0]), .comm_read__0__ready(comm_read_ready[0]),
         .comm_read__0__payload(comm_read[0]),
-        .compute_read__0__valid(1'b0), .compute_read__0__ready(), .compute_read__0__payload(120'b0),
+        .compute_read__0__valid(1'b0), .compute_read__0__ready(), .compute_read__0__payload(128'b0),
         .dram__0__valid(dram_valid[0]), .dram__0__ready(dram_ready[0]), .dram__0__payload(dram[0]),
         .compute_refused_valid__0(compute_refused_valid[0]), .compute_refused__0(compute_refused[0]),
         .comm_refused_valid__0(comm_refused_valid[0]), .comm_refused__0(comm_refused[0]),
-        .occupancy__0(occupancy[0]), .update_done_valid__0(1'b0), .update_done__0(120'b0),
+        .compute_stale_valid__0(compute_stale_valid[0]), .compute_stale__0(compute_stale[0]),
+        .comm_stale_valid__0(comm_stale_valid[0]), .comm_stale__0(comm_stale[0]),
+        .occupancy__0(occupancy[0]), .update_done_valid__0(1'b0), .update_done__0(128'b0),
         .compute_write__1__valid(compute_write_valid[1]), .compute_write__1__ready(compute_write_ready[1]),
         .compute_write__1__payload(compute_write[1]),
         .comm_write__1__valid(comm_write_valid[1]), .comm_write__1__ready(comm_write_ready[1]),
         .comm_write__1__payload(comm_write[1]),
         .comm_read__1__valid(comm_read_valid[1]), .comm_read__1__ready(comm_read_ready[1]),
         .comm_read__1__payload(comm_read[1]),
-        .compute_read__1__valid(1'b0), .compute_read__1__ready(), .compute_read__1__payload(120'b0),
+        .compute_read__1__valid(1'b0), .compute_read__1__ready(), .compute_read__1__payload(128'b0),
         .dram__1__valid(dram_valid[1]), .dram__1__ready(dram_ready[1]), .dram__1__payload(dram[1]),
         .compute_refused_valid__1(compute_refused_valid[1]), .compute_refused__1(compute_refused[1]),
         .comm_refused_valid__1(comm_refused_valid[1]), .comm_refused__1(comm_refused[1]),
-        .occupancy__1(occupancy[1]), .update_done_valid__1(1'b0), .update_done__1(120'b0),
+        .compute_stale_valid__1(compute_stale_valid[1]), .compute_stale__1(compute_stale[1]),
+        .comm_stale_valid__1(comm_stale_valid[1]), .comm_stale__1(comm_stale[1]),
+        .occupancy__1(occupancy[1]), .update_done_valid__1(1'b0), .update_done__1(128'b0),
         .compute_write__2__valid(compute_write_valid[2]), .compute_write__2__ready(compute_write_ready[2]),
         .compute_write__2__payload(compute_write[2]),
         .comm_write__2__valid(comm_write_valid[2]), .comm_write__2__ready(comm_write_ready[2]),
         .comm_write__2__payload(comm_write[2]),
         .comm_read__2__valid(comm_read_valid[2]), .comm_read__2__ready(comm_read_ready[2]),
         .comm_read__2__payload(comm_read[2]),
-        .compute_read__2__valid(1'b0), .compute_read__2__ready(), .compute_read__2__payload(120'b0),
+        .compute_read__2__valid(1'b0), .compute_read__2__ready(), .compute_read__2__payload(128'b0),
         .dram__2__valid(dram_valid[2]), .dram__2__ready(dram_ready[2]), .dram__2__payload(dram[2]),
         .compute_refused_valid__2(compute_refused_valid[2]), .compute_refused__2(compute_refused[2]),
         .comm_refused_valid__2(comm_refused_valid[2]), .comm_refused__2(comm_refused[2]),
-        .occupancy__2(occupancy[2]), .update_done_valid__2(1'b0), .update_done__2(120'b0),
+        .compute_stale_valid__2(compute_stale_valid[2]), .compute_stale__2(compute_stale[2]),
+        .comm_stale_valid__2(comm_stale_valid[2]), .comm_stale__2(comm_stale[2]),
+        .occupancy__2(occupancy[2]), .update_done_valid__2(1'b0), .update_done__2(128'b0),
         .compute_write__3__valid(compute_write_valid[3]), .compute_write__3__ready(compute_write_ready[3]),
         .compute_write__3__payload(compute_write[3]),
         .comm_write__3__valid(comm_write_valid[3]), .comm_write__3__ready(comm_write_ready[3]),
         .comm_write__3__payload(comm_write[3]),
         .comm_read__3__valid(comm_read_valid[3]), .comm_read__3__ready(comm_read_ready[3]),
         .comm_read__3__payload(comm_read[3]),
-        .compute_read__3__valid(1'b0), .compute_read__3__ready(), .compute_read__3__payload(120'b0),
+        .compute_read__3__valid(1'b0), .compute_read__3__ready(), .compute_read__3__payload(128'b0),
         .dram__3__valid(dram_valid[3]), .dram__3__ready(dram_ready[3]), .dram__3__payload(dram[3]),
         .compute_refused_valid__3(compute_refused_valid[3]), .compute_refused__3(compute_refused[3]),
         .comm_refused_valid__3(comm_refused_valid[3]), .comm_refused__3(comm_refused[3]),
-        .occupancy__3(occupancy[3]), .update_done_valid__3(1'b0), .update_done__3(120'b0),
+        .compute_stale_valid__3(compute_stale_valid[3]), .compute_stale__3(compute_stale[3]),
+        .comm_stale_valid__3(comm_stale_valid[3]), .comm_stale__3(comm_stale[3]),
+        .occupancy__3(occupancy[3]), .update_done_valid__3(1'b0), .update_done__3(128'b0),
         // What this controller has no use for: software reads the registers, and the clock is never stopped.
         .init_done(), .armed(), .live(), .chunks_done(), .done_mask(), .quiet(), .entries(), .threshold(), .chosen(),
         .idle(), .wake_at(), .interrupt(interrupt)

@@ -104,7 +104,8 @@ class Stimulus:
         """At most one configuration write per cycle, of those that the registers let through."""
         was_busy, self.busy = self.busy, self._is_busy()
         if self.writes and self.busy and self.chance(0.003):
-            self.writes = deque([(regs.CONTROL, pack(regs.Control, disarm=1))])
+            self.writes = deque()
+            self.disarm()
         elif not self.writes and self.chance(1 / self.hold if self.armed else 0.05):
             self.act()
         elif not self.writes and self.chance(0.01):
@@ -158,17 +159,21 @@ class Stimulus:
             self.control(resume=1)
         elif not self.windows and not self.quiesced:
             if self.chance(0.1):
-                self.control(disarm=1)
+                self.disarm()
             elif self.chance(0.5):
                 self.plan()
             self.arm()
         else:
-            actions = (self.arm, self.abort, self.quota, self.debug, self.quiesce, lambda: self.control(disarm=1))
+            actions = (self.arm, self.abort, self.quota, self.debug, self.quiesce, self.disarm)
             self.rng.choices(actions, (4, 3, 2, 3, 1, 1))[0]()
 
     def completed(self, context: int) -> bool:
         """Whether an active context has become complete: here, at any time."""
         return self.chance(0.2)
+
+    def disarm(self) -> None:
+        """Queue a disarm, perhaps a forced one."""
+        self.control(disarm=1, force=self.chance(0.5))
 
     def control(self, **fields: int) -> None:
         """Queue a CONTROL write."""

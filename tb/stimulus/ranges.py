@@ -5,7 +5,7 @@ import random
 from amaranth.hdl import Shape
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import LINE_BITS, MemoryRequest, Op
+from t3hdl.interface.layouts import EPOCH_BITS, LINE_BITS, MemoryRequest, Op
 from t3hdl.interface.words import pack
 
 from tb.lockstep import Lockstep
@@ -24,13 +24,14 @@ class Ranges(Stimulus):
     """Lines and tiles lie close together, on a page and in a region of which any bit may be set; from time to time
     both change. Some bounds and some requests lie elsewhere, so that a single high bit decides about a match.
 
-    ``bounds`` has the ranges that were last written valid: owner, base, limit.
+    ``bounds`` has the ranges that were last written valid: owner, base, limit; ``epochs`` the epoch of each.
     """
 
     def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
         super().__init__(bench, config, rng)
         self.page = self.row = self.col = 0
         self.bounds: dict[int, tuple[int, int, int]] = {}
+        self.epochs: dict[int, int] = {}
 
     def plan(self) -> None:
         self.page = self.rng.getrandbits(len(PAGE)) << PAGE[0]
@@ -43,12 +44,12 @@ class Ranges(Stimulus):
                 continue
             base, limit = (self.near(self.page | self.rng.choice(lines), PAGE, far=0.15) for lines in (BASES, LIMITS))
             owner = context if self.chance(0.9) else self.context()
-            valid = self.chance(0.8)
+            valid, epoch = self.chance(0.8), self.epoch()
             attributes = pack(
                 regs.RangeAttributes,
                 valid=valid,
                 context=owner,
-                epoch=self.rng.randrange(4),
+                epoch=epoch,
                 op=self.rng.choice((Op.ADD, Op.ADD, Op.STORE, Op.MAX)),
                 dtype=self.rng.randrange(4),
             )
@@ -56,9 +57,15 @@ class Ranges(Stimulus):
                 self.writes.append((regs.RANGE + i * regs.RANGE_STRIDE + 8 * word, value))
             self.range_owners.pop(i, None)
             self.bounds.pop(i, None)
+            self.epochs.pop(i, None)
             if valid:
                 self.range_owners[i] = owner
                 self.bounds[i] = owner, base, limit
+                self.epochs[i] = epoch
+
+    def epoch(self) -> int:
+        """An epoch, mostly one of two that differ in one bit."""
+        return self.rng.choice((0, 1 << self.rng.randrange(EPOCH_BITS), self.rng.getrandbits(EPOCH_BITS), 0, 0))
 
     def between(self, first: int, end: int) -> int:
         """Mostly one of [first, end), often the first or the last one, or the one behind it."""
@@ -81,7 +88,9 @@ class Ranges(Stimulus):
             line=self.line(context), op=rng.choice((Op.STORE, Op.STORE, *range(8))),
             dtype=rng.randrange(4), stream=rng.randrange(2), context=context, source=rng.getrandbits(8),
             tagged=self.chance(0.9), wf=rng.randrange(2), right=self.chance(0.1), bottom=self.chance(0.1),
-            row=self.near(row, REGION, far=0.05), col=self.near(col, REGION, far=0.05), tag=rng.getrandbits(32),
+            row=self.near(row, REGION, far=0.05), col=self.near(col, REGION, far=0.05),
+            epoch=rng.choice([*self.epochs.values()]) if self.epochs and self.chance(0.9) else self.epoch(),
+            tag=rng.getrandbits(32),
         )  # fmt: skip
         return self.jittered(word, range(Shape.cast(MemoryRequest).width))
 

@@ -4,7 +4,7 @@ import random
 
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ContextStatus
+from t3hdl.interface.layouts import EPOCH_BITS, ContextStatus, Op
 from t3hdl.interface.words import WORD_BYTES, pack
 
 from tb.lockstep import Lockstep
@@ -15,11 +15,12 @@ _NAMED = (
     regs.VERSION, regs.CAPABILITY, regs.CAPABILITY_TRACKER, regs.IRQ_STATUS, regs.IRQ_STATUS, regs.IRQ_ENABLE,
     regs.ERRORS, regs.VIOLATION, regs.VIOLATIONS, regs.WATCHDOG, regs.STUCK, regs.LOCK, regs.DEBUG_SELECT,
     regs.DEBUG_DATA, regs.UPDATES, regs.TILES, regs.TRIGGERS, regs.COMMAND_STALL, regs.PEAK_READY, regs.DONE_MASK,
-    regs.POISONED, regs.NMC_FLAGS,
+    regs.POISONED, regs.NMC_FLAGS, regs.STALE_UPDATE, regs.STALE_UPDATES,
 )  # fmt: skip
 _ACTIONS = ("arm", "abort", "disarm", "quiesce", "resume")
-_EVENTS = (regs.VIOLATION, regs.VIOLATIONS, regs.IRQ_STATUS, regs.ERRORS, regs.NMC_FLAGS)
-_MOSTLY_0 = {"maintenance", "abort_busy", "quiesced", "violations", "nmc_flags"}
+_REFUSALS = ("violation", "stale_update")
+_EVENTS = (regs.VIOLATION, regs.VIOLATIONS, regs.STALE_UPDATE, regs.STALE_UPDATES, regs.IRQ_STATUS, regs.ERRORS, regs.NMC_FLAGS)
+_MOSTLY_0 = {"maintenance", "abort_busy", "quiesced", "violations", "stale_updates", "nmc_flags", "pending"}
 """Inputs that would refuse nearly every arm, or raise the same event all the time."""
 
 
@@ -83,11 +84,15 @@ class Registers(Stimulus):
                 actions = rng.sample(_ACTIONS, rng.choice((0, 2)))
             context = rng.randrange(min(16, self.config.contexts + 1)) if self.chance(0.95) else rng.getrandbits(4)
             return pack(
-                regs.Control, first=first, descriptors=count, context=context, **dict.fromkeys(actions, 1)
+                regs.Control, first=first, descriptors=count, context=context, force=self.chance(0.5),
+                **dict.fromkeys(actions, 1),
             ) | rng.choice((0, anything & ~0 << regs.Control.size))
         if regs.RANGE <= address < regs.QUOTA and self.chance(0.9):
             context = rng.randrange(self.config.contexts if self.chance(0.6) else 16)
-            return pack(regs.RangeAttributes, valid=self.chance(0.8), context=context, epoch=rng.getrandbits(2))
+            op = rng.choice((Op.STORE, Op.ADD, Op.MIN, Op.MAX, rng.getrandbits(3)))
+            return pack(
+                regs.RangeAttributes, valid=self.chance(0.8), context=context, epoch=rng.getrandbits(EPOCH_BITS), op=op
+            )
         return anything
 
     def change_status(self) -> None:
@@ -95,15 +100,18 @@ class Registers(Stimulus):
         rng, name = self.rng, self.rng.choice(self.status if self.chance(0.7) else self.contexts)
         bits = self.bench.inputs[name][1]
         value = rng.getrandbits(bits)
-        if name in _MOSTLY_0 and self.chance(0.8 if name == "violations" else 0.9):
+        counts = name in {f"{refusal}s" for refusal in _REFUSALS}
+        if name in _MOSTLY_0 and self.chance(0.8 if counts else 0.9):
             value = 0
         elif name in self.contexts and self.chance(0.4):  # a job that runs
             value = value & ~pack(ContextStatus, complete=1) | pack(ContextStatus, armed=1)
-        elif name == "violations" and self.chance(0.9):
+        elif name in self.contexts and self.chance(0.7):  # nothing in flight
+            value &= ~pack(ContextStatus, outstanding=(1 << ContextStatus["outstanding"].width) - 1)
+        elif counts and self.chance(0.9):
             value = rng.randrange(1, 4)
         elif name == "init_done" and self.chance(0.8):
             value = 1
-        elif name == "violation" and self.chance(0.5):
+        elif name in _REFUSALS and self.chance(0.5):
             value = (1 << bits) - 1
         self.bench.set(name, value)
 

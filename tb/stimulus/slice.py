@@ -90,4 +90,6 @@ class SliceInTurns(Slice):
         """The next tile's update; seldom another one's."""
         self._drawn += 1 if self.chance(0.95) else self.rng.randrange(7)
         tile = self._drawn % self._tiles[self.bench.cycle % self.cycles]
-        return pack(MemoryRequest, line=self.rng.getrandbits(38), op=Op.STORE, tagged=1, row=tile % 3, col=tile // 3)
+        epoch = self.EPOCH if self.chance(0.99) else 0
+        name = {"tagged": 1, "epoch": epoch, "row": tile % 3, "col": tile // 3}
+        return pack(MemoryRequest, line=self.rng.getrandbits(38), op=Op.STORE, **name)

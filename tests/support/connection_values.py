@@ -1,9 +1,11 @@
 """What the ports of linked parts have in a cycle, by the table of connections."""
 
 from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import or_
 
 from t3hdl.interface.connections import By, End, Link
-from t3hdl.interface.layouts import MemoryRequest, Violation
+from t3hdl.interface.layouts import MemoryRequest, Refusal
 
 Read = Callable[[End, str], int]
 """The value of a port, by its path in the word map, at the part of this end."""
@@ -30,8 +32,8 @@ def _made(link: Link, read: Read) -> int:
         if link.by is By.COUNT:
             return len(given)
         request = MemoryRequest.from_bits(read(given[0], given[0].path) if given else 0)
-        return Violation.const({name: request[name] for name in Violation.members}).as_bits()
+        return Refusal.const({name: request[name] for name in Refusal.members}).as_bits()
     values = [read(end, end.path) for end in link.sources]
     if link.by is By.SELECTED:
         return values[read(link.select, link.select.path) % len(values)]
-    return int(any(values) if link.by is By.ANY else all(values))
+    return reduce(or_, values) if link.by is By.ANY else int(all(values))

@@ -107,7 +107,7 @@ def programme(config: T3Config, gpu: int, parts: Parts) -> list[Step]:
     live = pack(ContextStatus, armed=1, following=gemm.GPUS, end=gemm.GPUS)
     trigger = parts is not Parts.TRACKER
     return [
-        _write(regs.CONTROL, pack(regs.Control, disarm=1)),
+        _write(regs.CONTROL, pack(regs.Control, disarm=1, force=1)),
         ready,
         Step(Kind.RUN, Run.ZERO),
         *(_map_output() + _share(gpu) if parts is Parts.UNIT else []),
@@ -149,7 +149,7 @@ def _share(gpu: int) -> list[Step]:
     arbiters = ({"mca": 0}, {"mca": 1, "fixed": 1, "threshold": 10}, {"mca": 1, "fixed": 0}, {"mca": 0})
     return [
         _write(regs.ARBITER, pack(regs.Arbiter, **arbiters[gpu], starvation=40, burst=3)),
-        _write(regs.IRQ_STATUS, 0xFF),
+        _write(regs.IRQ_STATUS, 0x1FF),
         _write(regs.NMC_FLAGS, 0x1F),
     ]
 

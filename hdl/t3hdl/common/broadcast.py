@@ -25,7 +25,8 @@ def control_written(valid: Value, write: data.View) -> Value:
 class ControlPulses:
     """CONTROL as a part sees it: each pulse is 1 for one cycle, and at most one of them is.
 
-    ``context`` is valid with ``arm`` and ``abort``, ``first`` and ``descriptors`` with ``arm``.
+    ``context`` is valid with ``arm`` and ``abort``, ``first`` and ``descriptors`` with ``arm``; ``force`` is 1 with
+    ``disarm`` only.
     """
 
     arm: Signal
@@ -33,6 +34,7 @@ class ControlPulses:
     abort: Signal
     quiesce: Signal
     resume: Signal
+    force: Signal
     context: Value
     first: Value
     descriptors: Value
@@ -43,5 +45,10 @@ def control_pulses(m: Module, valid: Value, write: data.View) -> ControlPulses:
     control = data.View(regs.Control, write.data[: regs.Control.size])
     hit = control_written(valid, write)
     pulses = {name: Signal(name=name) for name in ("arm", "disarm", "abort", "quiesce", "resume")}
-    m.d.comb += [pulse.eq(hit & control[name]) for name, pulse in pulses.items()]
-    return ControlPulses(**pulses, context=control.context, first=control.first, descriptors=control.descriptors)
+    force = Signal(name="force")
+    m.d.comb += [
+        *(pulse.eq(hit & control[name]) for name, pulse in pulses.items()),
+        force.eq(hit & control.disarm & control.force),
+    ]
+    amounts = {name: control[name] for name in ("context", "first", "descriptors")}
+    return ControlPulses(**pulses, force=force, **amounts)

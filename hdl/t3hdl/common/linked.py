@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 from types import SimpleNamespace
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Value
+from amaranth.hdl import Array, Module, Value
 from amaranth.lib import wiring
 
 from ..interface.connections import By, End, Link
@@ -72,7 +72,7 @@ def _gathered(link: Link, parts: Parts) -> Value:
     if link.by is By.SELECTED:
         assert link.select is not None
         return Array(values)[port(parts, link.select)]
-    return Cat(values).any() if link.by is By.ANY else reduce(and_, values)
+    return reduce(or_ if link.by is By.ANY else and_, values)
 
 
 def _first(m: Module, link: Link, target: Any, parts: Parts) -> None:

@@ -26,7 +26,8 @@ class RangeTable(wiring.Component):
 
     Members
     -------
-    config_valid, config : In : configuration writes (RANGE; an abort makes the ranges of its context invalid).
+    config_valid, config : In : configuration writes (RANGE; an abort makes the ranges of its context invalid, a forced
+        disarm all of them).
     ranges : Out(Range).array(entries) : the registers; one that is damaged is not valid.
     damaged : Out(1) : a parity bit is wrong.
 
@@ -48,7 +49,7 @@ class RangeTable(wiring.Component):
             address = regs.RANGE + i * regs.RANGE_STRIDE
             attributes = Signal(regs.RangeAttributes, name=f"attributes_{i}")
             fresh = data.View(regs.RangeAttributes, self.config.data[: regs.RangeAttributes.size])
-            aborted = control.abort & (attributes.context == control.context)
+            aborted = control.force | (control.abort & (attributes.context == control.context))
             sound = [
                 self._register(m, f"{name}_{i}", getattr(entry, name), address + 8 * word)
                 for word, name in enumerate(("base", "limit"))
@@ -80,23 +81,26 @@ class RangeTable(wiring.Component):
 
 @dataclass(frozen=True)
 class RangeMatch:
-    """The range of a line: whether it is the asking context's (``mine``) or another one's (``foreign``), and the lines
-    from its base to there. Without a range all of them are 0."""
+    """The range of a line: whether it is the asking context's (``own``), and of the asked epoch as well (``live``), or
+    another context's (``foreign``), and the lines from its base to there. Without a range all of them are 0."""
 
     own: Signal
+    live: Signal
     foreign: Signal
     offset: Signal
     attributes: data.View
 
 
-def find_range(m: Module, ranges: Any, line: Value, context: Value) -> RangeMatch:
-    """The lowest valid range with base <= ``line`` < limit, in the same cycle, as ``context`` sees it.
+def find_range(m: Module, ranges: Any, request: Any, *, contexts: int) -> RangeMatch:
+    """The lowest valid range with base <= ``request.line`` < limit, in the same cycle, as the request's context and
+    epoch see it. Nothing is live for a context from ``contexts`` on.
 
-    Contexts are compared beside the bounds, not behind them; one subtraction gives the lower bound and the offset.
+    These two are compared beside the bounds, not behind them; one subtraction gives the lower bound and the offset.
     """
-    found = RangeMatch(Signal(), Signal(), Signal(LINE_BITS), Signal(regs.RangeAttributes))
+    line, context = request.line, request.context
+    found = RangeMatch(Signal(), Signal(), Signal(), Signal(LINE_BITS), Signal(regs.RangeAttributes))
     offsets = [Signal(LINE_BITS + 1, name=f"offset_{i}") for i in range(len(ranges))]
-    inside, own, first = (Signal(len(ranges), name=name) for name in ("inside", "own", "first"))
+    inside, own, live, first = (Signal(len(ranges), name=name) for name in ("inside", "own", "live", "first"))
     m.d.comb += [offset.eq(line - entry.base) for offset, entry in zip(offsets, ranges, strict=True)]
     m.d.comb += [
         inside.eq(
@@ -106,8 +110,16 @@ def find_range(m: Module, ranges: Any, line: Value, context: Value) -> RangeMatc
             )
         ),
         own.eq(Cat(entry.attributes.context == context for entry in ranges)),
+        live.eq(
+            Cat(
+                (Cat(entry.attributes.context, entry.attributes.epoch) == Cat(context, request.epoch))
+                & (context < contexts)
+                for entry in ranges
+            )
+        ),
         first.eq(lowest_bit(inside)),
         found.own.eq((first & own).any()),
+        found.live.eq((first & live).any()),
         found.foreign.eq((first & ~own).any()),
         found.offset.eq(chosen(first, offsets)),
         found.attributes.eq(chosen(first, [entry.attributes for entry in ranges])),

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
@@ -60,7 +60,7 @@ class RangeMatcher(wiring.Component):
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: 3. Throughput: one row per cycle. Reset: empty, not armed, every range and descriptor 0. Disarm empties
-    queue, registers and windows and keeps ranges and descriptors.
+    the windows and keeps ranges, descriptors, and the rows that were taken.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -86,7 +86,7 @@ class RangeMatcher(wiring.Component):
         chunks = self._descriptors(m)
         m.submodules.ranges = table = RangeTable(entries=config.ranges, protect=config.protect)
         queue = InputQueue(MemoryRequest)
-        m.submodules.queue = ResetInserter(control.disarm)(queue)
+        m.submodules.queue = queue
         m.d.comb += [
             table.config_valid.eq(self.config_valid),
             table.config.eq(self.config),
@@ -115,8 +115,6 @@ class RangeMatcher(wiring.Component):
             m.d.sync += self.route.valid.eq(found_valid)
             with m.If(found_valid):
                 m.d.sync += self.route.payload.eq(route)
-        with m.If(control.disarm):
-            m.d.sync += [found_valid.eq(0), self.route.valid.eq(0), self.route.payload.eq(0)]
 
         # Idle: nothing can move up before `route` transfers.
         damaged = Signal()
@@ -176,7 +174,7 @@ class RangeMatcher(wiring.Component):
 
         A descriptor that is being written matches nothing: its contents would not be those that were compared.
         """
-        place = find_range(m, ranges, item.line, item.context)
+        place = find_range(m, ranges, item, contexts=self._parameters.contexts)
         look = Signal(_Window)
         m.d.comb += look.eq(window)
         hits = Signal(len(chunks))
@@ -192,7 +190,7 @@ class RangeMatcher(wiring.Component):
             match.line.eq(item.line),
             match.op.eq(item.op),
             match.offset.eq(place.offset),
-            match.matched.eq(place.own & item.tagged & hits.any()),
+            match.matched.eq(place.live & item.tagged & hits.any()),
             match.descriptor.eq(one_hot_index(lowest_bit(hits))),
         ]
         return match

@@ -21,7 +21,7 @@ class By(enum.Enum):
     """How a target follows from its sources."""
 
     WIRE = "the source itself, or one source for all targets"
-    ANY = "1 if a source is"
+    ANY = "bit by bit, 1 if that of a source is"
     ALL = "1 if every source is"
     SELECTED = "the source whose number a port gives"
     COUNT = "how many of the sources, which are pulses, are given"
@@ -88,6 +88,7 @@ def _same(source: str, target: str, *ports: str) -> tuple[Connection, ...]:
 
 
 _REFUSED = ("slice.compute_refused", "slice.comm_refused")
+_STALE = ("slice.compute_stale", "slice.comm_stale")
 _PROTECTED = ("slice", "matcher", "tracker", "trigger")
 
 CONNECTIONS: dict[str, tuple[Connection, ...]] = {
@@ -96,7 +97,7 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
         *_same("slice", "core", "dram"),
         _wire("slice.token", "leaf.token_in"),
         *_same("core", "slice", "update_done", "occupancy", "now"),
-        *_same("slice", "core", "compute_refused", "comm_refused"),
+        *_same("slice", "core", "compute_refused", "comm_refused", "compute_stale", "comm_stale"),
     ),
     "matchers, at the egress": (
         *_same("core", "matcher", "store"),
@@ -140,6 +141,7 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
             "stuck", "triggers", "command_stall", "peak_ready", "context",
         ),
         *_same("monitor", "registers", "threshold", "chosen"),
+        Connection(("slice.pending",), ("registers.pending",), By.ANY),
     ),
     "what logic beside the unit sees without the bus": (
         *_same("trigger", "core", "armed", "live", "chunks_done", "done_mask", "quiet"),
@@ -148,6 +150,8 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
     "what went wrong": (
         Connection(_REFUSED, ("registers.violations",), By.COUNT),
         Connection(_REFUSED, ("registers.violation",), By.FIRST),
+        Connection(_STALE, ("registers.stale_updates",), By.COUNT),
+        Connection(_STALE, ("registers.stale_update",), By.FIRST),
         *(
             Connection(tuple(f"{part}.{fault}" for part in _PROTECTED), (f"registers.{fault}",), By.ANY)
             for fault in ("corrected", "uncorrectable")

@@ -14,8 +14,12 @@ LINE_BITS = 39
 INTERLEAVE_LINES = 8
 """Lines in the 256 B interleave of the channel hash [A]."""
 INTERLEAVE_BITS = INTERLEAVE_LINES.bit_length() - 1
+EPOCH_BITS = 8
+"""Bits of an epoch: 256 jobs of a context pass before a packet of the first could be taken for one of the last."""
 COUNT_BITS = 10
 """Bits of a token's count."""
+MAX_CONTEXTS = 16
+"""Contexts of the largest configuration: bits of a word with one bit per context."""
 TIME_BITS = 48
 """Bits of the timestamp input (cycles of the unit's clock)."""
 OCCUPANCY_BITS = 7
@@ -69,13 +73,14 @@ MemoryRequest = data.StructLayout(
         "stream": 1,  # 0 compute, 1 communication
         "context": 4,
         "source": 8,  # GPU that made the access
-        "tagged": 1,  # in: carries a tile name; out of a slice: this access is tracked
+        "tagged": 1,  # in: an update of a job, with epoch and tile; out of a slice: this access is tracked
         "wf": 4,
         "right": 1,  # edge class: tile in the last tile column
         "bottom": 1,  # edge class: tile in the last tile row
         # second word
         "row": 12,  # tile row in the whole output
         "col": 12,  # tile column in the whole output
+        "epoch": EPOCH_BITS,  # of the job that made the access; means nothing unless tagged
         "tag": 32,  # names the write data buffer or the reader; not interpreted by the slice
     }
 )
@@ -91,7 +96,7 @@ def profile_index(bottom: int, right: int, wf: int) -> int:
 
 
 Token = data.StructLayout({
-    "context": 4, "epoch": 2, "row": 12, "col": 12, "wf": 4, "right": 1, "bottom": 1, "n": COUNT_BITS,
+    "context": 4, "epoch": EPOCH_BITS, "row": 12, "col": 12, "wf": 4, "right": 1, "bottom": 1, "n": COUNT_BITS,
 })  # fmt: skip
 """``n`` counted updates of one wavefront tile."""
 
@@ -103,8 +108,8 @@ ChunkDone = data.StructLayout({"slot": 6, "overflowed": 1})
 
 DmaCommand = data.StructLayout({
     # first word
-    "descriptor": 6, "context": 4, "epoch": 2, "peer": 8, "op": 3, "dtype": 2, "by_chunk": 1,
-    "row": 12, "col": 12, "reserved": 14,
+    "descriptor": 6, "context": 4, "epoch": EPOCH_BITS, "peer": 8, "op": 3, "dtype": 2, "by_chunk": 1,
+    "row": 12, "col": 12, "reserved": 8,
     # second word
     "rows": 12, "cols": 12, "pitch": 16, "reserved2": 24,
     # third and fourth word: line addresses of the output buffer here and at the peer
@@ -124,7 +129,7 @@ SlotLoad = data.StructLayout({
     # first word: where the tiles are
     "row0": 12, "row1": 12, "col0": 12, "col1": 12, "addends": 8, "slot": 6, "valid": 1, "reserved": 1,
     # second word
-    "expected": 32, "context": 4, "epoch": 2, "descriptor": 6,
+    "expected": 32, "context": 4, "epoch": EPOCH_BITS, "descriptor": 6,
 })  # fmt: skip
 """Makes a chunk live in the tracker (``valid`` = 1) or retires it: tiles [row0, row1) x [col0, col1)."""
 
@@ -146,8 +151,8 @@ Stuck = data.StructLayout({
 })  # fmt: skip
 """The block that the watchdog found waiting: tiles ``expected`` and tiles ``seen``."""
 
-Violation = data.StructLayout({"line": LINE_BITS, "context": 4, "source": 8})
-"""A write to a range of another context, which was refused."""
+Refusal = data.StructLayout({"line": LINE_BITS, "context": 4, "source": 8, "epoch": EPOCH_BITS})
+"""A write that was refused: to a range of another context (violation), or an update of no live epoch (stale update)."""
 
 NmcRequest = data.StructLayout({
     "line": LINE_BITS, "op": 3, "dtype": 2, "reserved": 20,

@@ -17,7 +17,7 @@ from systemrdl.rdltypes import AccessType, OnWriteType
 SOURCE = Path(__file__).with_name("t3.rdl")
 HEADER = Path(__file__).parents[2] / "driver" / "t3_registers.h"
 
-_ELSEWHERE = {"ContextStatus": "layouts", "Stuck": "layouts", "Flags": "float"}
+_ELSEWHERE = {"Stuck": "layouts", "Flags": "float"}
 """Words that other modules define, because they also travel between parts."""
 
 

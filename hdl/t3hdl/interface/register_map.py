@@ -33,9 +33,9 @@ IRQ_ENABLE = 0x0060
 ERRORS = 0x0068
 """Read: Sticky; cleared by a disarm."""
 VIOLATION = 0x0070
-"""Read: The first refused write since the last disarm."""
+"""Read: The first refused write to another context's range since the last disarm."""
 VIOLATIONS = 0x0078
-"""Read: Refused writes since the last disarm, saturating."""
+"""Read: Refused writes to another context's range since the last disarm, saturating."""
 WATCHDOG = 0x0080
 """Read, write: When to look for a stuck block."""
 STUCK = 0x0088
@@ -62,6 +62,10 @@ POISONED = 0x00D8
 """Read: Descriptors cancelled by an error that could not be corrected, since their context was armed."""
 NMC_FLAGS = 0x00E0
 """Read; ones clear: Exceptions of the NMC units; writing ones clears."""
+STALE_UPDATE = 0x00E8
+"""Read: The first refused update of no live epoch since the last disarm."""
+STALE_UPDATES = 0x00F0
+"""Read: Refused updates of no live epoch since the last disarm, saturating."""
 RANGE = 0x0100
 """4 of them, each with base +0x0, limit +0x8, attributes +0x10."""
 RANGE_WORDS = 3
@@ -125,6 +129,8 @@ ACCESS = {
     DONE_MASK: "r",
     POISONED: "r",
     NMC_FLAGS: "w1c",
+    STALE_UPDATE: "r",
+    STALE_UPDATES: "r",
     CONTROL: "w",
 }
 """How software uses each register that is not in an array: r, w, rw; w1c, w1s are rw with ones."""
@@ -139,7 +145,7 @@ Status = data.StructLayout({
     "over_total": 1,  # see ERRORS
     "locked_write": 1,  # see ERRORS
     "maintenance": 1,  # the tracker's tables are being swept or read
-    "abort_busy": 1,  # an abort is in progress
+    "abort_busy": 1,  # an abort is in progress, of any context
     "quiesced": 1,  # no new chunk, no new command
     "quiet": 1,  # quiesced, and every command is done
 })  # fmt: skip
@@ -205,6 +211,7 @@ Interrupts = data.StructLayout({
     "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be
     "locked_write": 1,  # a write to a locked register was refused
+    "stale_update": 1,  # an update of no live epoch was refused
 })  # fmt: skip
 
 Errors = data.StructLayout({
@@ -215,12 +222,14 @@ Errors = data.StructLayout({
     "violation": 1,  # a refused write, see VIOLATION
     "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be, see POISONED
+    "stale_update": 1,  # a refused update, see STALE_UPDATE
 })  # fmt: skip
 
-ViolationRecord = data.StructLayout({
+RefusalRecord = data.StructLayout({
     "line": 39,  # line address (byte address / 32)
     "context": 4,  # context of the access
     "source": 8,  # GPU that made it
+    "epoch": 8,  # its epoch
     "valid": 1,  # there was one
 })  # fmt: skip
 
@@ -238,12 +247,12 @@ DebugSelect = data.StructLayout({
 DebugData = data.StructLayout({
     "valid": 1,  # the entry is in use
     "context": 4,  # key: context
-    "epoch": 2,  # key: epoch
+    "epoch": 8,  # key: epoch
     "wf": 4,  # key: wavefront
     "row": 12,  # key: tile row
     "col": 12,  # key: tile column
     "count": 16,  # lines counted
-    "reserved": 12,
+    "reserved": 6,
     "ready": 1,  # the entry that DEBUG_SELECT named is here
 })  # fmt: skip
 
@@ -254,8 +263,8 @@ Line = data.StructLayout({
 RangeAttributes = data.StructLayout({
     "valid": 1,  # the range is in use
     "context": 4,  # its owner; writes of other contexts are refused
-    "epoch": 2,  # its use, part of the tracker's key
-    "op": 3,  # what a tagged STORE into it becomes
+    "epoch": 8,  # its live epoch, part of the tracker's key; tagged writes of another one are refused
+    "op": 3,  # what a tagged STORE into it becomes: STORE, ADD, MIN or MAX
     "dtype": 2,  # its elements
 })  # fmt: skip
 
@@ -263,6 +272,18 @@ Quota = data.StructLayout({
     "ways": 5,  # ways of a tracker set, at most
     "slots": 7,  # live chunks, at most
     "credits": 8,  # commands given and not yet done, at most; 255: no limit
+})  # fmt: skip
+
+ContextRecord = data.StructLayout({
+    "armed": 1,  # armed
+    "complete": 1,  # every descriptor was made live or skipped, every chunk is retired
+    "following": 7,  # the next descriptor to be made live
+    "end": 7,  # the descriptor after the last one
+    "slots": 7,  # chunks in use
+    "ready": 13,  # blocks that wait to become commands
+    "outstanding": 16,  # commands given and not yet reported done
+    "pending": 1,  # tracked accesses are in the slices, or in the memory, and not yet counted
+    "aborting": 1,  # an abort of the context is in progress
 })  # fmt: skip
 
 Place = data.StructLayout({
@@ -279,7 +300,7 @@ Amount = data.StructLayout({
     "expected": 32,  # lines of the chunk, times addends
     "addends": 8,  # updates per line
     "context": 4,  # owner; must be the arming context
-    "epoch": 2,  # as in the range
+    "epoch": 8,  # as in the range
     "dtype": 2,  # elements
 })  # fmt: skip
 
@@ -309,23 +330,24 @@ Last = data.StructLayout({
 
 Control = data.StructLayout({
     "arm": 1,  # `descriptors` descriptors of `context` from `first` on become live, in order
-    "disarm": 1,  # clear every table of the unit (the walkers run), keep its configuration
+    "disarm": 1,  # clear every table (the walkers run), keep the configuration; refused while the unit is busy
     "descriptors": 7,  # for arm: number of descriptors
     "first": 6,  # for arm: the first descriptor
     "context": 4,  # for arm and abort
     "abort": 1,  # drop everything of `context`; IRQ_STATUS.aborted says when it is gone
     "quiesce": 1,  # no new chunk and no new command, until `resume`; counting goes on
     "resume": 1,  # ends `quiesce`
+    "force": 1,  # for disarm: also while the unit is busy; drops every job, and makes every range invalid
 })  # fmt: skip
 
 DESCRIPTOR_LAYOUTS = (Place, Amount, Buffer, Target, Tiles, Last)
 """The words of a descriptor, in their order."""
 
 RESET = {
-    ID: {"value": 1412628483},
+    ID: {"value": 1412628484},
     ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "burst": 8},
     THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5},
-    VERSION: {"patch": 0, "minor": 0, "major": 2},
+    VERSION: {"patch": 0, "minor": 0, "major": 3},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }
 """What is not 0 after reset (CAPABILITY tells of the configuration)."""

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Member, Out, Signature
 from ..config import T3Config
 from .layouts import (
     LINE_BITS,
+    MAX_CONTEXTS,
     OCCUPANCY_BITS,
     TIME_BITS,
     ChunkDone,
@@ -18,12 +19,12 @@ from .layouts import (
     DmaCommand,
     MemoryRequest,
     NmcRequest,
+    Refusal,
     Route,
     SlotLoad,
     Stuck,
     TileDone,
     Token,
-    Violation,
 )
 
 # A pulse bus: the payload is sampled in the cycle in which valid is 1; there is no back-pressure.
@@ -52,6 +53,9 @@ def slice_signature(config: T3Config) -> Signature:
         "comm_seen": Out(1),
         "compute_refused_valid": Out(1), "compute_refused": Out(MemoryRequest),
         "comm_refused_valid": Out(1), "comm_refused": Out(MemoryRequest),
+        "compute_stale_valid": Out(1), "compute_stale": Out(MemoryRequest),
+        "comm_stale_valid": Out(1), "comm_stale": Out(MemoryRequest),
+        "pending": Out(MAX_CONTEXTS),
         **_FAULTS,
         **_IDLE,
     })  # fmt: skip
@@ -166,7 +170,9 @@ def registers_signature(config: T3Config) -> Signature:
         "config_valid": Out(1), "config": Out(ConfigWrite),
         "interrupt": Out(1),
         **{name: In(shape) for name, shape in _STATUS.items()},
-        "violations": In(8), "violation": In(Violation),
+        "violations": In(8), "violation": In(Refusal),
+        "stale_updates": In(8), "stale_update": In(Refusal),
+        "pending": In(MAX_CONTEXTS),
         "nmc_flags": In(5),
         **_IDLE,
         "context": In(ContextStatus).array(config.contexts),
@@ -250,6 +256,10 @@ def _machine_side(config: T3Config) -> dict[str, Member]:
         "compute_refused": Out(MemoryRequest).array(config.slices),
         "comm_refused_valid": Out(1).array(config.slices),
         "comm_refused": Out(MemoryRequest).array(config.slices),
+        "compute_stale_valid": Out(1).array(config.slices),
+        "compute_stale": Out(MemoryRequest).array(config.slices),
+        "comm_stale_valid": Out(1).array(config.slices),
+        "comm_stale": Out(MemoryRequest).array(config.slices),
         "occupancy": In(OCCUPANCY_BITS).array(config.slices),
         "now": In(TIME_BITS),
         "store": In(requests).array(config.egress_ports),

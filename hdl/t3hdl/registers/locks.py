@@ -29,7 +29,7 @@ class ConfigurationLocks(wiring.Component):
     control : In(Control) : a CONTROL word; ``bad_window`` says that its arm must not be.
     range_index, descriptor, context : In : what a write is about; ``range_locked``, ``descriptor_locked``,
         ``quota_locked`` say that it must not be changed.
-    arm, abort, disarm : In(1) : pulses; ``control`` is done.
+    arm, abort, disarm : In(1) : pulses; ``control`` is done. A forced disarm forgets the owners of ranges, too.
     set_owner, owner : In : pulse; the attributes of range ``range_index`` are written.
 
     Latency: 0 for the judgement; what a pulse does at t is judged by from t+1. Reset: no window, no range.
@@ -81,7 +81,8 @@ class ConfigurationLocks(wiring.Component):
         for i, each in enumerate(owners):
             with m.If(self.set_owner & (self.range_index == i)):
                 m.d.sync += [each.valid.eq(self.owner.valid), each.context.eq(self.owner.context)]
-            with m.If(self.abort & (each.context == self.control.context)):
+            aborted = self.abort & (each.context == self.control.context)
+            with m.If(aborted | (self.disarm & self.control.force)):
                 m.d.sync += each.valid.eq(0)
 
 

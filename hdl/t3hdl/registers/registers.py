@@ -8,9 +8,10 @@ from amaranth.lib import data, wiring
 
 from ..config import T3Config
 from ..interface import register_map as regs
-from ..interface.layouts import NEVER, PROFILE_WAVEFRONTS, Dtype
+from ..interface.layouts import NEVER, PROFILE_WAVEFRONTS, Dtype, Op
 from ..interface.signatures import registers_signature
 from ..interface.words import WORD_BYTES
+from .abort_state import AbortState
 from .addresses import BROADCAST, address_bits, bits_of, index_in, is_aligned, is_within
 from .events import EventRecord
 from .locks import ConfigurationLocks
@@ -70,18 +71,20 @@ class ControlRegisters(wiring.Component):
         m = Module()
         m.submodules.locks = locks = ConfigurationLocks(config=self._config)
         m.submodules.events = events = EventRecord(contexts=self._config.contexts)
+        m.submodules.aborts = aborts = AbortState(contexts=self._config.contexts)
         taken, locked_write = Signal(), Signal()
         tables = self._decode_tables(m)
         lock = Signal(regs.Lock, name="lock")
         m.d.comb += taken.eq(self.bus_valid & self.bus_ready)
-        writes = self._check_write(m, taken, tables, locks, lock)
+        writes = self._check_write(m, taken, tables, locks, aborts, lock)
         stored = self._stored_registers(m, writes, lock)
-        read_value, readable = self._read(m, self._readable(stored, events, locked_write), tables, stored)
+        readings = self._readable(stored, events, aborts, locked_write)
+        read_value, readable = self._read(m, readings, tables, stored, aborts)
 
         m.d.comb += [
             self.bus_ready.eq(~self.response_valid),
             self.interrupt.eq((events.irq.as_value() & stored[regs.IRQ_ENABLE]).any()),
-            self.idle.eq(~self.response_valid & ~events.busy),
+            self.idle.eq(~self.response_valid & ~events.busy & aborts.settled),
             self.wake_at.eq(NEVER),
         ]
         broadcast = Cat(good for address, good in writes.good.items() if address in BROADCAST).any()
@@ -93,8 +96,8 @@ class ControlRegisters(wiring.Component):
                 self.config.address.eq(self.bus_address & address_bits(self._config)),
                 self.config.data.eq(self.bus_data),
             ]
-        self._follow(m, writes, locks, events)
-        m.d.sync += locked_write.eq((locked_write | writes.hit_lock) & ~events.clear_violations)
+        self._follow(m, writes, locks, events, aborts)
+        m.d.sync += locked_write.eq((locked_write | writes.hit_lock) & ~events.clear_refusals)
         return m
 
     def _is(self, address: int) -> Value:
@@ -137,7 +140,13 @@ class ControlRegisters(wiring.Component):
         return tables
 
     def _check_write(
-        self, m: Module, taken: Value, tables: _Tables, locks: ConfigurationLocks, lock: data.View
+        self,
+        m: Module,
+        taken: Value,
+        tables: _Tables,
+        locks: ConfigurationLocks,
+        aborts: AbortState,
+        lock: data.View,
     ) -> _Writes:
         """What the write on the bus may do.
 
@@ -159,7 +168,8 @@ class ControlRegisters(wiring.Component):
         allowed, hit_lock = Signal(), Signal()
         busy = self.maintenance | self.abort_busy
         refused = locked | {
-            regs.CONTROL: self._check_control(m, allowed, locks, busy),
+            regs.CONTROL: self._check_control(m, allowed, locks, aborts, busy),
+            regs.RANGE: locked[regs.RANGE] | self._bad_range(m),
             regs.DEBUG_SELECT: ~self.init_done | busy,
         }
         m.d.comb += [
@@ -176,23 +186,36 @@ class ControlRegisters(wiring.Component):
         ]
         return _Writes(good=good, hit_lock=hit_lock)
 
-    def _check_control(self, m: Module, allowed: Value, locks: ConfigurationLocks, busy: Value) -> Value:
+    def _bad_range(self, m: Module) -> Value:
+        """Whether the data are attributes of a range in use with an operation that is no update's, or of a context that
+        there is not."""
+        new, bad = data.View(regs.RangeAttributes, self.bus_data[: regs.RangeAttributes.size]), Signal(name="bad_range")
+        is_attributes = self.bus_address[3:5] == regs.RANGE_WORDS - 1
+        update = (new.op >= Op.STORE) & (new.op <= Op.MAX)
+        m.d.comb += bad.eq(is_attributes & new.valid & (~update | (new.context >= self._config.contexts)))
+        return bad
+
+    def _check_control(
+        self, m: Module, allowed: Value, locks: ConfigurationLocks, aborts: AbortState, busy: Value
+    ) -> Value:
         """Whether a write of CONTROL is refused; and what it does otherwise."""
         control = locks.control
         actions = [control[name] for name in ("arm", "disarm", "abort", "quiesce", "resume")]
-        single, bad_arm, bad_abort = Signal(), Signal(), Signal()
-        armed_already = Array([*locks.active, *(0 for _ in range(16 - len(locks.active)))])[control.context]
+        single, bad_arm, bad_abort, bad_disarm = Signal(), Signal(), Signal(), Signal()
+        in_use = locks.active | self.pending[: len(locks.active)] | aborts.aborting
+        unfinished = Cat(context.outstanding.any() for context in self.context)
         acts = allowed & self._is(regs.CONTROL) & single
         m.d.comb += [
             control.eq(self.bus_data),
             single.eq(sum(actions, start=Value.cast(0)) <= 1),
             bad_abort.eq((control.context >= self._config.contexts) | ~self.init_done | busy),
-            bad_arm.eq(bad_abort | self.quiesced | locks.bad_window | armed_already),
+            bad_arm.eq(bad_abort | self.quiesced | locks.bad_window | (in_use >> control.context)[0]),
+            bad_disarm.eq(~control.force & (busy | in_use.any() | unfinished.any())),
             locks.arm.eq(acts & control.arm & ~bad_arm),
             locks.abort.eq(acts & control.abort & ~bad_abort),
-            locks.disarm.eq(acts & control.disarm),  # never refused, so it need not wait for the windows
+            locks.disarm.eq(acts & control.disarm & ~bad_disarm),  # need not wait for the windows
         ]
-        return ~single | (control.arm & bad_arm) | (control.abort & bad_abort)
+        return ~single | (control.arm & bad_arm) | (control.abort & bad_abort) | (control.disarm & bad_disarm)
 
     def _stored_registers(self, m: Module, writes: _Writes, lock: data.View) -> dict[int, Any]:
         """The registers that can be read back, and what a good write does to them."""
@@ -215,7 +238,9 @@ class ControlRegisters(wiring.Component):
                 m.d.sync += quota.eq(self.bus_data)
         return stored | {regs.QUOTA: Array(quotas)}
 
-    def _follow(self, m: Module, writes: _Writes, locks: ConfigurationLocks, events: EventRecord) -> None:
+    def _follow(
+        self, m: Module, writes: _Writes, locks: ConfigurationLocks, events: EventRecord, aborts: AbortState
+    ) -> None:
         """Good writes change locks and sticky bits; what other parts show becomes events."""
         good, data_in = writes.good, self.bus_data
         m.d.comb += [
@@ -223,18 +248,34 @@ class ControlRegisters(wiring.Component):
             locks.owner.eq(data_in),
             events.clear_irq.eq(Mux(good[regs.IRQ_STATUS], data_in, 0)),
             events.clear_flags.eq(Mux(good[regs.NMC_FLAGS], data_in, 0)),
-            events.clear_violations.eq(locks.disarm),
+            events.clear_refusals.eq(locks.disarm),
             events.locked_write.eq(writes.hit_lock),
             events.watchdog.eq(self.stuck.valid),
             events.error.eq(Cat(self.unmatched, self.over_count, self.over_total)),
             events.complete.eq(Cat(context.complete for context in self.context)),
             *(
                 getattr(events, name).eq(getattr(self, name))
-                for name in ("corrected", "uncorrectable", "abort_busy", "violations", "violation", "nmc_flags")
+                for name in (
+                    "corrected", "uncorrectable", "violations", "violation", "stale_updates", "stale_update",
+                    "nmc_flags",
+                )
+            ),
+            events.aborting.eq(aborts.aborting),
+            aborts.abort.eq(locks.abort),
+            aborts.disarm.eq(locks.disarm),
+            aborts.context.eq(locks.control.context),
+            aborts.tables_busy.eq(self.maintenance | self.abort_busy),
+            aborts.in_flight.eq(
+                Cat(
+                    pending | context.outstanding.any()
+                    for pending, context in zip(self.pending, self.context, strict=False)
+                )
             ),
         ]
 
-    def _read(self, m: Module, values: dict[int, Any], tables: _Tables, stored: dict[int, Any]) -> tuple[Value, Value]:
+    def _read(
+        self, m: Module, values: dict[int, Any], tables: _Tables, stored: dict[int, Any], aborts: AbortState
+    ) -> tuple[Value, Value]:
         """The value of the register at the bus address, and whether it can be read."""
         value, readable = Signal(64, name="read_value"), Signal()
         with m.If(self._is_single()), m.Switch(index_in(self.bus_address, WORD_BYTES, regs.RANGE // WORD_BYTES)):
@@ -247,12 +288,17 @@ class ControlRegisters(wiring.Component):
         with m.If(tables.context), m.Switch(index):
             for c, context in enumerate(self.context):
                 with m.Case(c):
-                    m.d.comb += [readable.eq(1), value.eq(context)]
+                    m.d.comb += [readable.eq(1), value.eq(Cat(context, self.pending[c], aborts.aborting[c]))]
         return value, readable
 
-    def _readable(self, stored: dict[int, Any], events: EventRecord, locked_write: Value) -> dict[int, Any]:
+    def _readable(
+        self, stored: dict[int, Any], events: EventRecord, aborts: AbortState, locked_write: Value
+    ) -> dict[int, Any]:
         """Registers at fixed addresses: address to value."""
-        own = {"locked_write": locked_write, "violation": events.first.valid}
+        own = {
+            "locked_write": locked_write, "violation": events.first_violation.valid,
+            "stale_update": events.first_stale.valid, "abort_busy": self.abort_busy | aborts.aborting.any(),
+        }  # fmt: skip
 
         def collect(layout: data.StructLayout) -> Value:
             return Cat(own[name] if name in own else getattr(self, name) for name in layout.members)
@@ -269,8 +315,10 @@ class ControlRegisters(wiring.Component):
             regs.THRESHOLD: Cat(self.threshold, self.chosen),
             regs.IRQ_STATUS: events.irq,
             regs.NMC_FLAGS: events.flags,
-            regs.VIOLATION: events.first,
-            regs.VIOLATIONS: events.count,
+            regs.VIOLATION: events.first_violation,
+            regs.VIOLATIONS: events.violation_count,
+            regs.STALE_UPDATE: events.first_stale,
+            regs.STALE_UPDATES: events.stale_count,
             regs.PEAK_ENTRIES: self.peak_entries, regs.OVERFLOWED: self.overflowed, regs.STUCK: self.stuck,
             regs.DEBUG_DATA: self.debug_data, regs.UPDATES: self.updates, regs.TILES: self.tiles,
             regs.TRIGGERS: self.triggers, regs.COMMAND_STALL: self.command_stall,

@@ -14,12 +14,16 @@ from ..interface import register_map as regs
 from ..interface.layouts import MemoryRequest, Op
 from ..interface.signatures import slice_signature
 from .arbiter import ArbiterSettings, Sources, StreamArbiter, wait_limit_of
-from .token_queue import TokenQueue
+from .pending_accesses import PendingAccesses
+from .token_queue import TileKey, TokenQueue
 
-MatchedRequest = data.StructLayout({"request": MemoryRequest, "epoch": 2})
-"""A request after the match: ``tagged`` means tracked, and then ``epoch`` is its range's."""
+WriteMatch = data.StructLayout({"request": MemoryRequest, "foreign": 1, "stale": 1})
+"""A write after the match: ``tagged`` means tracked. It is refused if its range is another context's (``foreign``), or
+if it is an update of no live epoch (``stale``)."""
 
 _SERVED_MAX = (1 << 24) - 1
+_WRITE_PLACES = 5
+"""Writes that a slice holds at most: two in each stream's queue, one at ``dram``."""
 
 
 class MemorySlice(wiring.Component):
@@ -34,9 +38,13 @@ class MemorySlice(wiring.Component):
     compute_read, compute_write, comm_read, comm_write : In(stream(MemoryRequest)) : the two streams' accesses.
     dram : Out(stream(MemoryRequest)) : to the channel's DRAM queue; ``tagged`` is 1 if the access is tracked.
     token : Out(stream(Token)) : counted updates, merged per tile while they wait.
-    update_done_valid, update_done : In : pulse; the memory has performed a ``dram`` request (count_on = performed).
-    compute_refused_valid, compute_refused : Out : pulse; a compute write into another context's range, dropped.
+    update_done_valid, update_done : In : pulse; the memory has performed a ``dram`` request (count_on = performed), in
+        the cycle of its transfer at the earliest.
+    compute_refused_valid, compute_refused : Out : pulse; a compute write into another context's range, given back.
     comm_refused_valid, comm_refused : Out : likewise, of the communication stream.
+    compute_stale_valid, compute_stale : Out : pulse; an update of no live epoch in the compute stream, given back.
+    comm_stale_valid, comm_stale : Out : likewise, of the communication stream.
+    pending : Out : a bit per context; tracked accesses of it are held here or in the memory, and not yet counted.
     occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
     measure, served : In, Out : grants counted while ``measure`` is 1, saturating.
     comm_seen : Out : communication was granted since arm.
@@ -47,8 +55,8 @@ class MemorySlice(wiring.Component):
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is the end of communication's wait.
 
     Latency: 2 from an input to ``dram``; 1 from ``dram`` (or ``update_done``) to ``token``, and from an input to its
-    refusal. Throughput: one request per cycle. Reset: empty, ready at once. Disarm empties all queues and keeps
-    ranges and ARBITER.
+    refusal. Throughput: one request per cycle. Reset: empty, ready at once. Disarm empties the token queue; accesses
+    that were taken, ranges and ARBITER stay.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -77,16 +85,19 @@ class MemorySlice(wiring.Component):
         m.submodules.ranges = table = RangeTable(entries=self._parameters.ranges, protect=self._parameters.protect)
         m.d.comb += [table.config_valid.eq(self.config_valid), table.config.eq(self.config)]
 
-        epoch = Signal(2)
         tokens = TokenQueue(depth=self._parameters.token_queue, protect=self._parameters.protect)
         m.submodules.tokens = ResetInserter(control.disarm)(tokens)
-        token_space, counting = self._count(m, control, table.ranges, epoch, tokens)
-        heads, taking = self._enqueue(m, control, table.ranges)
-        arbiter = self._arbiter(m, control, heads, token_space)
+        m.submodules.pending = pending = PendingAccesses(
+            contexts=self._parameters.contexts, most=_WRITE_PLACES + self._parameters.token_queue
+        )
+        m.d.comb += self.pending.eq(pending.pending)
+        token_space, counting = self._count(m, control, tokens, pending)
+        heads, taking = self._enqueue(m, table.ranges, pending)
+        arbiter = self._arbiter(m, heads, token_space)
 
         # The output register, whenever it is free, takes the head whose turn it is: nothing of it, if there is none.
         transferred = self.dram.valid & self.dram.ready
-        next_request = Signal(MatchedRequest)
+        next_request = Signal(MemoryRequest)
         compute, comm = (
             chosen(Cat(arbiter.offer[name] for name in names), [heads[name].payload for name in names])
             for names in (("compute_read", "compute_write"), ("comm_read", "comm_write"))
@@ -95,12 +106,9 @@ class MemorySlice(wiring.Component):
         with m.If(arbiter.free):
             m.d.sync += [
                 self.dram.valid.eq(arbiter.granted),
-                self.dram.payload.eq(next_request.request),
+                self.dram.payload.eq(next_request),
                 self.dram.payload.stream.eq(arbiter.comm),
-                epoch.eq(next_request.epoch),
             ]
-        with m.If(control.disarm):
-            m.d.sync += [self.dram.valid.eq(0), self.dram.payload.eq(0), epoch.eq(0)]
 
         self._measure(m, control, arbiter.granted, arbiter.grant.comm_read | arbiter.grant.comm_write)
 
@@ -117,54 +125,67 @@ class MemorySlice(wiring.Component):
         m.d.comb += [self.idle.eq(no_activity & ~fault), self.wake_at.eq(arbiter.wake_at)]
         return m
 
-    def _enqueue(self, m: Module, control: ControlPulses, ranges: Any) -> tuple[dict[str, Any], Value]:
-        """The four input queues behind the match; returns their heads, and whether one takes an item."""
+    def _enqueue(self, m: Module, ranges: Any, pending: PendingAccesses) -> tuple[dict[str, Any], Value]:
+        """The four input queues, those for writes behind the match; returns their heads, and whether one takes an
+        item."""
         heads, taking = {}, []
         for name in Sources.members:
             port = getattr(self, name)
-            queue = PingPongQueue(MatchedRequest)
-            m.submodules[name] = ResetInserter(control.disarm)(queue)
-            matched, foreign = self._match(m, name, port.payload, ranges)
-            m.d.comb += [
-                queue.i.valid.eq(port.valid & ~foreign),
-                queue.i.payload.eq(matched),
-                port.ready.eq(queue.i.ready),
-            ]
-            heads[name] = queue.o
-            taking.append(port.valid & queue.i.ready)
+            m.submodules[name] = queue = PingPongQueue(MemoryRequest)
+            taken = port.valid & queue.i.ready
+            m.d.comb += port.ready.eq(queue.i.ready)
             if name.endswith("write"):
-                self._refuse(m, control, name, taking[-1], foreign)
+                matched = self._match(m, name, port.payload, ranges)
+                m.d.comb += [
+                    queue.i.valid.eq(port.valid & ~matched.foreign & ~matched.stale),
+                    queue.i.payload.eq(matched.request),
+                ]
+                self._refuse(m, name, taken, matched)
+                enters = getattr(pending, f"{name.removesuffix('_write')}_enters")
+                m.d.comb += [
+                    enters.valid.eq(taken & matched.request.tagged),
+                    enters.context.eq(port.payload.context),
+                ]
+            else:
+                m.d.comb += [
+                    queue.i.valid.eq(port.valid),
+                    queue.i.payload.eq(port.payload),
+                    queue.i.payload.tagged.eq(0),
+                ]
+            heads[name] = queue.o
+            taking.append(taken)
         return heads, Cat(taking).any()
 
-    def _refuse(self, m: Module, control: ControlPulses, name: str, taken: Value, foreign: Value) -> None:
-        """Returns a ``foreign`` request of write port ``name`` in the next cycle."""
+    def _refuse(self, m: Module, name: str, taken: Value, matched: data.View) -> None:
+        """Returns a refused request of write port ``name`` in the next cycle."""
         stream, port = name.removesuffix("_write"), getattr(self, name)
-        answer = getattr(self, f"{stream}_refused")
-        m.d.sync += getattr(self, f"{stream}_refused_valid").eq(taken & foreign & ~control.disarm)
+        answer = Signal(MemoryRequest, name=f"{stream}_answer")
+        for pulse, cause in (("refused", matched.foreign), ("stale", matched.stale)):
+            m.d.sync += getattr(self, f"{stream}_{pulse}_valid").eq(taken & cause)
+            m.d.comb += getattr(self, f"{stream}_{pulse}").eq(answer)
         with m.If(taken):  # and perhaps not refused: the answer, which is wide, does not wait for the match
             m.d.sync += [answer.eq(port.payload), answer.stream.eq(stream == "comm")]
 
-    def _match(self, m: Module, name: str, item: data.View, ranges: Any) -> tuple[data.View, Signal]:
-        """What enters the queue of port ``name``, and whether it must not, because the range there is another
-        context's. Only write ports track and refuse."""
-        matched, foreign = Signal(MatchedRequest, name=f"{name}_matched"), Signal(name=f"{name}_foreign")
-        request = matched.request
-        m.d.comb += [request.eq(item), request.tagged.eq(0)]
-        if name.endswith("write"):
-            place = find_range(m, ranges, item.line, item.context)
-            attributes = place.attributes
-            updates = (item.op >= Op.STORE) & (item.op <= Op.MAX)
-            m.d.comb += foreign.eq(place.foreign & (item.op != Op.READ))
-            with m.If(place.own & item.tagged & updates):
-                m.d.comb += [
-                    request.tagged.eq(1),
-                    request.op.eq(Mux(item.op == Op.STORE, attributes.op, item.op)),
-                    request.dtype.eq(attributes.dtype),
-                    matched.epoch.eq(attributes.epoch),
-                ]
-        return matched, foreign
+    def _match(self, m: Module, name: str, item: data.View, ranges: Any) -> data.View:
+        """What a write of port ``name`` becomes."""
+        matched = Signal(WriteMatch, name=f"{name}_matched")
+        place = find_range(m, ranges, item, contexts=self._parameters.contexts)
+        request, attributes, update = matched.request, place.attributes, Signal(name=f"{name}_update")
+        m.d.comb += [
+            update.eq(item.tagged & (item.op >= Op.STORE) & (item.op <= Op.MAX)),
+            matched.foreign.eq(place.foreign & (item.op != Op.READ)),
+            matched.stale.eq(update & ~place.foreign & ~place.live),
+            request.eq(item),
+            request.tagged.eq(update & place.live),
+        ]
+        with m.If(request.tagged):
+            m.d.comb += [
+                request.op.eq(Mux(item.op == Op.STORE, attributes.op, item.op)),
+                request.dtype.eq(attributes.dtype),
+            ]
+        return matched
 
-    def _arbiter(self, m: Module, control: ControlPulses, heads: dict[str, Any], token_space: Value) -> StreamArbiter:
+    def _arbiter(self, m: Module, heads: dict[str, Any], token_space: Value) -> StreamArbiter:
         """The arbiter over the heads; a tracked head is eligible while a place for its token is free."""
         reset = dict(regs.RESET[regs.ARBITER])
         settings = Signal(ArbiterSettings, init={"wait_limit": max(reset.pop("starvation") - 1, 0), **reset})
@@ -175,8 +196,7 @@ class MemorySlice(wiring.Component):
                 *(settings[name].eq(new[name]) for name in reset),
                 settings.wait_limit.eq(wait_limit_of(new.starvation)),
             ]
-        arbiter = StreamArbiter()
-        m.submodules.arbiter = ResetInserter(control.disarm)(arbiter)
+        m.submodules.arbiter = arbiter = StreamArbiter()
         m.d.comb += [
             arbiter.settings.eq(settings),
             arbiter.changed.eq(changed),
@@ -187,12 +207,12 @@ class MemorySlice(wiring.Component):
             arbiter.now.eq(self.now),
         ]
         for name, head in heads.items():
-            eligible = head.valid & (~head.payload.request.tagged | token_space)
+            eligible = head.valid & (~head.payload.tagged | token_space)
             m.d.comb += [arbiter.eligible[name].eq(eligible), head.ready.eq(arbiter.grant[name])]
         return arbiter
 
     def _count(
-        self, m: Module, control: ControlPulses, ranges: Any, epoch: Value, queue: TokenQueue
+        self, m: Module, control: ControlPulses, queue: TokenQueue, pending: PendingAccesses
     ) -> tuple[Value, Value]:
         """Tokens of accepted or performed updates; returns whether another update's token would have a place, and
         whether a count changes in this cycle for another reason than a transfer on ``dram``."""
@@ -206,19 +226,16 @@ class MemorySlice(wiring.Component):
             # A place in the token queue stays reserved for every update that the memory has not reported yet.
             request = self.update_done
             outstanding = Signal(range(depth + 1))
-            epoch = find_range(m, ranges, request.line, request.context).attributes.epoch
-            push = self.update_done_valid & request.tagged & (outstanding != 0)
-            with m.If(control.disarm):
-                m.d.sync += outstanding.eq(0)
-            with m.Elif(accepted != push):
+            push = self.update_done_valid & request.tagged & ((outstanding != 0) | accepted)
+            with m.If(accepted != push):
                 m.d.sync += outstanding.eq(Mux(accepted, outstanding + 1, outstanding - 1))
 
         aborted = self._aborted(m, control)
-        copied = ("context", "row", "col", "wf", "right", "bottom")
         m.d.comb += [
+            pending.leaves.valid.eq(push),
+            pending.leaves.context.eq(request.context),
             queue.push.eq(push & ~(aborted >> request.context)[0]),
-            *(queue.tile[field].eq(request[field]) for field in copied),
-            queue.tile.epoch.eq(epoch),
+            *(queue.tile[field].eq(request[field]) for field in TileKey.members),
             self.token.valid.eq(queue.o.valid),
             self.token.payload.eq(queue.o.payload),
             queue.o.ready.eq(self.token.ready),
@@ -236,7 +253,7 @@ class MemorySlice(wiring.Component):
         aborted = Signal(self._parameters.contexts)
         context_bit = (1 << control.context)[: len(aborted)]
         with m.If(control.disarm):
-            m.d.sync += aborted.eq(0)
+            m.d.sync += aborted.eq(control.force.replicate(len(aborted)))
         with m.Elif(control.abort):
             m.d.sync += aborted.eq(aborted | context_bit)
         with m.Elif(control.arm):

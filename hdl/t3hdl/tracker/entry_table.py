@@ -8,12 +8,13 @@ from amaranth.lib.wiring import In, Out
 
 from ..common.ram import Ram
 from ..config import T3Config
+from ..interface.layouts import EPOCH_BITS
 
 
 def tag_layout(config: T3Config) -> data.StructLayout:
     """The part of a tile's key that the set index does not imply."""
     return data.StructLayout({
-        "context": 4, "epoch": 2, "wf": 4,
+        "context": 4, "epoch": EPOCH_BITS, "wf": 4,
         "row": 12 - config.row_index_bits, "col": 12 - config.column_index_bits,
     })  # fmt: skip
 

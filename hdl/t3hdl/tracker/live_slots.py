@@ -20,15 +20,17 @@ SlotDetail = data.StructLayout({"addends": 8, "descriptor": 6, "corrected": 1, "
 
 _Detail = data.StructLayout({"addends": 8, "descriptor": 6})
 
+_KEY_BITS = SlotLoad["context"].width + SlotLoad["epoch"].width
+_KEY_EQUAL = 1 << _KEY_BITS
 # One sum for each bound, short carry chains: the top bit says "row >= row0", "row >= row1", and so on. The tile goes in
-# as it is: an inverter in front of all slots would be far from some of them. `key`: exactly 64 if equal.
-_Sum = data.StructLayout({"row0": 13, "row1": 13, "col0": 13, "col1": 13, "key": 7})
+# as it is: an inverter in front of all slots would be far from some of them. `key`: exactly _KEY_EQUAL if equal.
+_Sum = data.StructLayout({"row0": 13, "row1": 13, "col0": 13, "col1": 13, "key": _KEY_BITS + 1})
 _TOP = Const(0, 1)
 
 
 def compare_operand_of_slot(load: Any) -> Value:
     """The summand of a slot."""
-    key = (64 - Cat(load.context, load.epoch))[:7]
+    key = (_KEY_EQUAL - Cat(load.context, load.epoch))[: _KEY_BITS + 1]
     return Cat(*((4096 - bound)[:13] for bound in (load.row0, load.row1, load.col0, load.col1)), key)
 
 
@@ -41,7 +43,7 @@ def _contains_tile(bound: Value, side: Value) -> Value:
     """Whether the slot with this summand holds the tile with that one."""
     slot, tile = data.View(_Sum, bound), data.View(_Sum, side)
     row0, row1, col0, col1 = ((slot[name] + tile[name])[12] for name in ("row0", "row1", "col0", "col1"))
-    return row0 & ~row1 & col0 & ~col1 & sum_equals(slot.key, tile.key, Const(64, 7))
+    return row0 & ~row1 & col0 & ~col1 & sum_equals(slot.key, tile.key, Const(_KEY_EQUAL, _KEY_BITS + 1))
 
 
 def _context_matches(bound: Value, context: Value) -> Value:

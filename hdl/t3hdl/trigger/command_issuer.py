@@ -9,14 +9,14 @@ from amaranth.lib.wiring import In, Out
 from ..common.choose import RoundRobin, one_hot_index
 from ..common.ram import Ram
 from ..config import T3Config
-from ..interface.layouts import LINE_BITS, DmaCommand
+from ..interface.layouts import EPOCH_BITS, LINE_BITS, DmaCommand
 from .ready_lists import ReadyBlock
 
 CommandTemplate = data.StructLayout({
     "row0": 12, "col0": 12, "row_shift": 4, "col_shift": 4, "row_blocks_log": 4,
     "whole_rows": 12, "rows_left": 12, "whole_cols": 12, "cols_left": 12,
-    "base": LINE_BITS, "peer_base": LINE_BITS, "pitch": 16, "peer": 8, "op": 3, "dtype": 2, "context": 4, "epoch": 2,
-    "descriptor": 6,
+    "base": LINE_BITS, "peer_base": LINE_BITS, "pitch": 16, "peer": 8, "op": 3, "dtype": 2, "context": 4,
+    "epoch": EPOCH_BITS, "descriptor": 6,
 })  # fmt: skip
 """What the commands of a slot have in common, and where its blocks lie.
 

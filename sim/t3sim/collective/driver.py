@@ -8,6 +8,7 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op, profile_index
 from t3hdl.interface.words import WORD_BYTES, pack
 
+from t3sim.engine.requests import EPOCH
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.limits import check_count
 from t3sim.inputs.machine.files import Machine
@@ -30,7 +31,7 @@ class Driver:
 
     def map_output(self) -> None:
         """Program range 0 (stores into it become FP16 additions) and the geometry profile."""
-        attributes = pack(regs.RangeAttributes, valid=1, context=0, epoch=0, op=RANGE_OP, dtype=Dtype.FP16)
+        attributes = pack(regs.RangeAttributes, valid=1, context=0, epoch=EPOCH, op=RANGE_OP, dtype=Dtype.FP16)
         self.writes += [
             (regs.RANGE_BASE, pack(regs.Line, line=self.base)),
             (regs.RANGE_LIMIT, pack(regs.Line, line=self.base + self.grid.lines)),
@@ -76,7 +77,7 @@ class Driver:
         words = (
             {"row0": chunk.row0, "row1": chunk.row1, "col0": chunk.col0, "col1": chunk.col1, "kind": kind,
              "op": RANGE_OP, "peer": peer},
-            {"expected": expected, "addends": addends, "context": 0, "epoch": 0,
+            {"expected": expected, "addends": addends, "context": 0, "epoch": EPOCH,
              "dtype": Dtype.FP16},
             {"base": self.base, "pitch": self.grid.pitch},
             {"peer_base": self.base, "row_shift": blocks.row_shift, "col_shift": blocks.col_shift,

@@ -43,7 +43,9 @@ QUEUES, STREAMS = len(_QUEUES), 2
 QUEUES_PER_STREAM = QUEUES // STREAMS
 COMPUTE, COMMUNICATION = range(STREAMS)
 REFUSED_VALID = SLICE_OUT.compute_refused_valid, SLICE_OUT.comm_refused_valid
+STALE_VALID = SLICE_OUT.compute_stale_valid, SLICE_OUT.comm_stale_valid
 REFUSED = SLICE_OUT.compute_refused, SLICE_OUT.comm_refused
+"""What is refused, for either reason: both ports have the same word."""
 BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = range(4)
 DRAM_READ, DRAM_WRITE, DRAM_UPDATE = range(3)
 _OP = REQUEST.op.mask << REQUEST.op.shift
@@ -234,7 +236,7 @@ def run_channel(g, c, step, state_changed, now):
         if taken >> queue & 1:
             _pop(g, c, queue)
     for stream in range(STREAMS):
-        if taken and words[out + REFUSED_VALID[stream]]:
+        if taken and (words[out + REFUSED_VALID[stream]] or words[out + STALE_VALID[stream]]):
             _refused(g, c, stream, get(words, out + REFUSED[stream], REQUEST.tag), now)
     if now >= g.hbm_wake[c]:
         wake, tag, done = tick(g, c, now)
@@ -267,7 +269,8 @@ def _after_step(g, c, out, now):
 
 @compiled_inner
 def _refused(g, c, stream, n, now):
-    """The slice refuses a write of a context that does not own the range: it ends here, with an error."""
+    """The slice refuses a write to another context's range, or an update of no live epoch: it ends here, with an error.
+    """
     s, node = g.s[0], g.line_requests[n]
     s.refused = s.refused + 1
     g.inside[stream, c] -= 1

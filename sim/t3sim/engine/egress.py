@@ -40,7 +40,8 @@ def _store_locally(g, wg, row, descriptor, now):
         node.carry = carried_line(g, line + i)
         if i == lines - 1:
             node.bytes = row_segment_bytes(g, line, lines) - LINE_BYTES * i
-        set_tile_identity(node, p.gpu, c.row, c.col, wf, right, bottom)
+        if p.tracked:
+            set_tile_identity(node, p.gpu, c.row, c.col, wf, right, bottom)
         s.updates_local = s.updates_local + 1
         deliver(g, n, now, descriptor)
 
@@ -125,8 +126,9 @@ def _offer(g, port, base, now):
     if wg >= 0:
         c = g.workgroups[wg]
         line, _, wf, right, bottom = _tile_row(g, wg, c.store_row)
-        g.words[base + MATCHER_IN.store_payload] = request_word(line, STORE) | tile_part(wf, right, bottom)
-        g.words[base + MATCHER_IN.store_payload + 1] = tile_name(c.row, c.col)
+        tagged = g.p[0].tracked
+        g.words[base + MATCHER_IN.store_payload] = request_word(line, STORE) | tagged * tile_part(wf, right, bottom)
+        g.words[base + MATCHER_IN.store_payload + 1] = tagged * tile_name(c.row, c.col)
     return wg, ready
 
 

@@ -8,6 +8,8 @@ from t3sim.hardware.words import READ, REQUEST, place
 
 from .state import COMM_READ, COMPUTE_READ, GEMM_READ
 
+EPOCH = 1
+"""The epoch of the one job of a run, on every GPU."""
 NOBODY, ARRIVED = -1, -2
 """Owners of a request that is neither a workgroup's nor a row's: none; a packet, whose room in the receive buffer goes
 back to the sender as a credit."""
@@ -89,8 +91,8 @@ def request_word(line, op):
 
 @compiled_inner
 def tile_name(row, col):
-    """The tile's name in the second word of a request."""
-    return place(REQUEST.row, row) | place(REQUEST.col, col)
+    """The tile's name, and the job's epoch, in the second word of a request."""
+    return place(REQUEST.row, row) | place(REQUEST.col, col) | place(REQUEST.epoch, EPOCH)
 
 
 @compiled_inner

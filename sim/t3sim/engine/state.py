@@ -102,7 +102,7 @@ CONSTANTS = _record(
     pitch="i8", tile_lines="i8", slack="i8",
     slab_k="i8", slabs="i8", slab_clocks="i8", last_slab_clocks="i8", prefetch="i8", stage_barrier="i8",
     hold_store="i8", store_bytes_per_clock="i8", a_base="i8", b_base="i8", a_pitch="i8", b_pitch="i8", out_base="i8",
-    temp_base="i8", tiles="i8", cached_output="i8", start="i8", epoch="i8",
+    temp_base="i8", tiles="i8", cached_output="i8", tracked="i8", start="i8", epoch="i8",
     llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", llc_random="i8",
     llc_bytes_per_clock="i8", request="i8", response="i8",
     link_num="i8", link_den="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",

@@ -152,7 +152,7 @@ def constants(plan: RunPlan, gpu: int) -> dict[str, int]:
         "store_bytes_per_clock": machine.gpu.store_bytes_per_clock,
         "a_base": plan.bases["a"], "b_base": plan.bases["b"], "a_pitch": plan.input_pitch(grid.m),
         "b_pitch": plan.input_pitch(grid.n), "out_base": plan.bases["out"], "temp_base": plan.bases["temp"],
-        "tiles": grid.tiles, "cached_output": plan.sequential,
+        "tiles": grid.tiles, "cached_output": plan.sequential, "tracked": not plan.sequential,
         "start": plan.cycles(machine.gpu.kernel_launch_ns + skew),
         "llc_sets": llc_sets, "llc_mask": llc_sets - 1 if llc_sets & (llc_sets - 1) == 0 else -1,
         "llc_ways": machine.llc.ways, "llc_line": machine.llc.line_bytes // LINE_BYTES,

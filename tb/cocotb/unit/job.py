@@ -56,7 +56,7 @@ class Job:
 
     def __init__(self, config: T3Config, context: int, number: int, rng: random.Random) -> None:
         self._config, self._rng = config, rng
-        self.context, self.epoch = context, number % 4
+        self.context, self.epoch = context, number % 256
         self.first = context * (config.descriptors // config.contexts)
         self.count = rng.randint(1, config.descriptors // config.contexts)
         self.base = (context + 1) << 24 | rng.getrandbits(8) << 8

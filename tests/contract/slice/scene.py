@@ -17,7 +17,7 @@ WRITE_PORTS = ("compute_write", "comm_write")
 UPDATES = (Op.STORE, Op.ADD, Op.MIN, Op.MAX)
 TILE = {"context": 1, "row": 5, "col": 9, "wf": 1, "right": 1, "bottom": 0}
 STORE = dict.fromkeys(MemoryRequest.members, 0) | {
-    "line": 1005, "op": Op.STORE, "dtype": Dtype.FP16, "source": 2, "tagged": 1, "tag": 77, **TILE,
+    "line": 1005, "op": Op.STORE, "dtype": Dtype.FP16, "source": 2, "tagged": 1, "tag": 77, "epoch": 2, **TILE,
 }  # fmt: skip
 READ = dict.fromkeys(MemoryRequest.members, 0) | {"line": 10, "op": Op.READ, "tag": 5}
 TOKEN = TILE | {"epoch": 2, "n": 1}
@@ -78,6 +78,25 @@ class Scene(Bench):
             self.step(update_done=request)
 
     def refused(self) -> dict[str, dict]:
-        """What is given back in this cycle, by stream."""
-        found = {stream: self.item(f"{stream}_refused") for stream in ("compute", "comm")}
+        """The violations that are given back in this cycle, by stream."""
+        return self._given_back("refused")
+
+    def stale(self) -> dict[str, dict]:
+        """The stale updates that are given back in this cycle, by stream."""
+        return self._given_back("stale")
+
+    def is_stale(self, port: str, item: dict) -> bool:
+        """Whether ``item`` is given back at ``port``, which must be free, as it is and once; nothing else may be."""
+        stream = port.removesuffix("_write")
+        self.offer(port, item)
+        self.step()
+        back = self.stale()
+        assert set(back) <= {stream} and not self.refused()
+        assert not back or back[stream] == item | {"stream": int(stream == "comm")}
+        self.step()
+        assert not self.stale()
+        return bool(back)
+
+    def _given_back(self, port: str) -> dict[str, dict]:
+        found = {stream: self.item(f"{stream}_{port}") for stream in ("compute", "comm")}
         return {stream: item for stream, item in found.items() if item}

@@ -7,12 +7,12 @@ import pytest
 from amaranth.back import verilog
 from t3hdl.config import NO_LIMIT, preset
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import NEVER, Dtype, MemoryRequest, Op
+from t3hdl.interface.layouts import EPOCH_BITS, NEVER, Dtype, MemoryRequest, Op
 from t3hdl.slice.slice import MemorySlice
 from t3sim.hardware.golden.slice.arbiter import S
 from t3sim.hardware.rtl.toolchain import find_toolchain
 
-from tests.contract.slice.scene import PORTS, READ, STORE, TOKEN, UPDATES, WRITE_PORTS, Scene
+from tests.contract.slice.scene import PERFORMED, PORTS, RANGE, READ, STORE, TOKEN, UPDATES, WRITE_PORTS, Scene
 
 LARGEST = (1 << 24) - 1
 """The most that ``served`` can count."""
@@ -20,9 +20,12 @@ FULL = {name: (1 << field.shape) - 1 for name, field in MemoryRequest} | {"op": 
 """A request with all bits set but those that decide what it is."""
 
 
+_GIVEN = ("dram", "token", "compute_refused", "comm_refused", "compute_stale", "comm_stale")
+
+
 def assert_empty(scene: Scene) -> None:
     assert [scene[f"{port}.ready"] for port in PORTS] == [1] * 4
-    assert [scene.item(name) for name in ("dram", "token", "compute_refused", "comm_refused")] == [None] * 4
+    assert [scene.item(name) for name in _GIVEN] == [None] * len(_GIVEN)
     assert (scene["served"], scene["comm_seen"], scene["corrected"], scene["uncorrectable"]) == (0, 0, 0, 0)
 
 
@@ -128,7 +131,10 @@ def test_tagged_update_in_a_range_is_tracked(backend, port, op):
 
 @pytest.mark.parametrize(
     "fields",
-    [{"line": 999}, {"line": 2000}, {"tagged": 0}, {"context": 0, "op": Op.READ}, *({"op": op} for op in (0, 5, 6, 7))],
+    [
+        {"line": 999, "tagged": 0}, {"line": 2000, "op": Op.READ_CLEAR}, {"tagged": 0}, {"tagged": 0, "epoch": 1},
+        {"context": 0, "op": Op.READ}, *({"op": op} for op in (0, 5, 6, 7)),
+    ],
 )
 def test_everything_else_passes_unchanged_and_uncounted(backend, fields):
     scene = Scene(backend)
@@ -153,8 +159,8 @@ def test_lowest_valid_range_wins(backend):
     scene = Scene(backend)
     scene.set_range(0, 1004, 1010, op=Op.MAX, dtype=Dtype.INT32, epoch=1)
     scene.set_range(1)
-    for line, op, dtype in ((1005, Op.MAX, Dtype.INT32), (1010, Op.ADD, Dtype.BF16)):
-        request = scene.through("compute_write", STORE | {"line": line})
+    for line, epoch, op, dtype in ((1005, 1, Op.MAX, Dtype.INT32), (1010, 2, Op.ADD, Dtype.BF16)):
+        request = scene.through("compute_write", STORE | {"line": line, "epoch": epoch})
         assert (request["op"], request["dtype"]) == (op, dtype)
     assert scene.tokens("epoch") == [(1,), (2,)]
     scene.set_attributes(0, valid=0, op=Op.MAX)
@@ -165,15 +171,17 @@ def test_the_match_uses_the_registers_of_the_cycle_of_entry(backend):
     scene = Scene(backend)
     scene.set_range(valid=0)
     scene.accept["dram"] = 0
-    scene.offer("compute_write", *[STORE] * 3)  # one comes to rest in `out`, two in the queue
+    third = STORE | {"epoch": 3}
+    scene.offer("compute_write", third, third, third)  # one is given back, one comes to rest in `out`
     scene.set_attributes(epoch=3, op=Op.MIN)  # in the cycle in which the first one enters
+    assert "compute" in scene.stale()
     scene.step(5)
     scene.set_attributes(epoch=1, op=Op.MAX)
-    scene.offer("compute_write", STORE)
+    scene.offer("compute_write", STORE | {"epoch": 1})
     scene.accept["dram"] = 1
     scene.step(8)
-    assert scene.passed("tagged") == [0, 1, 1, 1]
-    assert scene.passed("op") == [Op.STORE, Op.MIN, Op.MIN, Op.MAX]
+    assert scene.passed("tagged") == [1, 1, 1]
+    assert scene.passed("op") == [Op.MIN, Op.MIN, Op.MAX]
     assert [token["epoch"] for _, token in scene.got["token"]] == [3, 3, 1]
 
 
@@ -185,7 +193,7 @@ def test_address_of_a_missing_range_changes_nothing(backend):
     scene.write(regs.RANGE + 24, 5)
     scene.step(3)
     assert scene.backend.state() == before
-    assert not scene.tracks("compute_write", STORE)
+    assert scene.is_stale("compute_write", STORE)
 
 
 # Measure
@@ -250,27 +258,95 @@ def test_arm_starts_the_measurement_over_a_grant_of_the_same_cycle(backend):
 # Disarm
 
 
-def test_disarm_empties_everything_and_keeps_ranges_and_arbiter(backend):
+def test_a_disarm_forgets_counts_and_keeps_accesses_ranges_and_arbiter(backend):
     scene = Scene(backend)
     scene.set_range()
     scene.set_arbiter()
-    configured = scene.backend.state()
-    busy(scene)
+    scene.control(arm=1, context=1, descriptors=1)
+    scene.accept["dram"] = scene.accept["token"] = 0
+    scene.offer("compute_write", *[STORE | {"tag": tag} for tag in range(3)])
+    scene.offer("comm_read", *[READ | {"tag": tag} for tag in range(10, 13)])
+    scene.step(6, measure=1)
+    scene.accept["dram"] = 1
+    scene.step(2)
+    scene.accept["dram"] = 0
+    assert (scene["token.valid"], scene["served"] > 0, scene["comm_seen"]) == (1, 1, 1)
+    scene.control(disarm=1)
+    assert (scene["token.valid"], scene["served"], scene["comm_seen"]) == (0, 0, 0)
     scene.accept["dram"] = scene.accept["token"] = 1
-    scene.offer("comm_write", STORE)
-    scene.control(disarm=1)  # over what is taken, granted and counted in its cycle
-    assert len(scene.sent["comm_write"]) == 1
-    assert_empty(scene)
-    if backend == "golden":
-        assert scene.backend.state() == configured
-    for items in scene.send.values():
-        items.clear()
-    scene.step(5, threshold=0)
-    left = len(scene.got["dram"])
+    scene.step(20)
+    assert sorted(scene.passed()) == [0, 1, 2, 10, 11, 12], "no access is lost"
+    assert scene["pending"] == 0
     assert scene.through("compute_write", STORE)["op"] == Op.ADD
+    left = len(scene.got["dram"])
     scene.offer("comm_read", READ)
-    scene.step(10)
-    assert len(scene.got["dram"]) == left + 1, "still T3-MCA with the written starvation limit"
+    scene.step(10, threshold=0)
+    assert len(scene.got["dram"]) == left, "still T3-MCA with the written starvation limit"
+
+
+def test_a_forced_disarm_counts_nothing_of_what_was_taken_and_ends_every_range(backend):
+    scene = Scene(backend)
+    scene.set_range()
+    scene.accept["dram"] = 0
+    scene.offer("compute_write", *[STORE] * 3)
+    scene.step(5)
+    scene.control(disarm=1, force=1)
+    scene.accept["dram"] = 1
+    scene.step(8)
+    assert scene.passed("tagged") == [1, 1, 1]
+    assert not scene.got["token"]
+    assert scene.is_stale("compute_write", STORE)
+    scene.set_attributes()
+    assert scene.tracks("compute_write", STORE)
+    assert not scene.got["token"], "not counted before an arm"
+    scene.control(arm=1, context=1, descriptors=1)
+    assert scene.tracks("comm_write", STORE)
+    assert len(scene.got["token"]) == 1
+
+
+# Stale updates
+
+
+@pytest.mark.parametrize("op", UPDATES)
+@pytest.mark.parametrize("port", WRITE_PORTS)
+def test_an_update_of_no_live_epoch_comes_back(backend, port, op):
+    scene = Scene(backend)
+    scene.set_range()
+    update = STORE | {"op": op}
+    for bit in range(EPOCH_BITS):
+        assert scene.is_stale(port, update | {"epoch": RANGE["epoch"] ^ 1 << bit})
+    for line in (999, 2000):
+        assert scene.is_stale(port, update | {"line": line})
+    assert not scene.got["dram"]
+    assert scene["pending"] == 0
+    assert scene.tracks(port, update)
+
+
+@pytest.mark.parametrize("performed", [0, 1])
+def test_pending_is_1_until_the_last_update_of_the_context_is_counted(backend, performed):
+    scene = Scene(backend, **PERFORMED) if performed else Scene(backend)
+    scene.set_range()
+    scene.set_range(1, 3000, 4000, context=0)
+    other = STORE | {"context": 0, "line": 3000}
+    scene.accept["dram"] = 0
+    scene.offer("compute_write", STORE)
+    scene.offer("comm_write", STORE, other)
+    scene.step()
+    assert scene["pending"] == 0b10
+    scene.step(4)
+    assert scene["pending"] == 0b11
+    scene.control(abort=1, context=1)
+    assert scene["pending"] == 0b11, "also of an aborted context"
+    scene.accept["dram"] = 1
+    scene.step(6)
+    if performed:
+        assert scene["pending"] == 0b11
+        scene.report(other)
+        assert scene["pending"] == 0b10
+        scene.report(STORE)
+        assert scene["pending"] == 0b10
+        scene.report(STORE)
+    assert scene["pending"] == 0
 
 
 # Waived: how Yosys writes any design. Names of debug nets and unused bits, initial values beside assignments, constants

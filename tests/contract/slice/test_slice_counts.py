@@ -70,7 +70,7 @@ def test_tokens_of_a_tile_merge_behind_the_visible_head(backend, updates):
 @pytest.mark.parametrize(
     ("attributes", "change"),
     [({}, {name: STORE[name] ^ 1}) for name in ("row", "col", "wf", "right", "bottom")]
-    + [({"epoch": 1}, {"line": 3000}), ({"context": 0}, {"line": 3000, "context": 0})],
+    + [({"epoch": 1}, {"line": 3000, "epoch": 1}), ({"context": 0}, {"line": 3000, "context": 0})],
 )
 def test_tokens_of_different_names_do_not_merge(backend, attributes, change):
     scene = Scene(backend)
@@ -199,19 +199,29 @@ def test_performed_counts_a_report_and_a_transfer_of_one_cycle(backend):
 
 
 @pytest.mark.own_size
-def test_performed_takes_the_epoch_of_the_range_that_matches_now(backend):
+def test_performed_counts_for_the_epoch_of_the_update(backend):
+    scene = Scene(backend, **PERFORMED)
+    for epoch in (2, 3, 0x80):
+        scene.set_range(epoch=epoch)
+        scene.offer("compute_write", STORE | {"epoch": epoch})
+        scene.step(4)
+    for epoch in (3, 2, 0x80):  # whatever the range is now
+        scene.report(STORE | {"epoch": epoch})
+    scene.step(3)
+    assert scene.tokens("epoch") == [(3,), (2,), (0x80,)]
+
+
+@pytest.mark.own_size
+def test_performed_takes_a_report_in_the_cycle_of_the_transfer(backend):
     scene = Scene(backend, **PERFORMED)
     scene.set_range()
-    scene.offer("compute_write", *[STORE] * 3)
-    scene.step(8)
-    scene.set_attributes(epoch=3)
-    scene.report(STORE)
-    scene.set_attributes(epoch=1)
-    scene.report(STORE | {"op": Op.ADD})
-    scene.set_attributes(valid=0)
-    scene.report(STORE)
-    scene.step(3)
-    assert scene.tokens("epoch") == [(3,), (1,), (0,)]
+    scene.offer("compute_write", *[STORE | {"row": row} for row in range(4)])
+    while len(scene.got["dram"]) < 4:
+        done = {"update_done": scene.item("dram")} if scene["dram.valid"] else {}
+        scene.step(**done)
+    scene.step(4)
+    assert scene.tokens("row", "n") == [(row, 1) for row in range(4)]
+    assert scene["pending"] == 0
 
 
 @pytest.mark.own_size
@@ -220,11 +230,13 @@ def test_performed_ignores_reports_of_what_is_not_outstanding(backend):
     scene.set_range()
     scene.report(STORE, times=3)
     scene.step(2)
+    assert not scene.got["token"]
     scene.offer("compute_write", *[STORE] * 3)
     scene.step(8)
-    scene.control(disarm=1)
-    scene.report(STORE, times=3)
+    scene.control(disarm=1, force=1)
+    scene.report(STORE, times=5)
     scene.step(2)
+    scene.set_attributes()
     scene.offer("compute_write", *[STORE | {"row": i} for i in range(6)])
     scene.step(20)
     assert not scene.got["token"]

@@ -24,8 +24,8 @@ def test_a_damaged_range_matches_nothing(register, bit):
     assert not scene["idle"]
     scene.step(2)
     assert (scene["uncorrectable"], scene["corrected"], scene["idle"]) == (1, 0, 1)
-    assert not scene.tracks("compute_write", STORE)
-    assert not scene.tracks("compute_write", FOREIGN)
+    assert scene.is_stale("compute_write", STORE)
+    assert scene.is_stale("compute_write", FOREIGN)
     scene.set_range()
     scene.control(disarm=1)
     assert scene["uncorrectable"] == 0

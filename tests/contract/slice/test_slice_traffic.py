@@ -16,7 +16,8 @@ def _item(scene: Scene, port: str, tag: int) -> dict:
     tile = {**TILE, "row": rng.randrange(2), "col": rng.randrange(2)}
     op = rng.choice(UPDATES) if port.endswith("write") else rng.choice([Op.READ, Op.READ_CLEAR])
     line, tagged, context = rng.randrange(900, 2100), int(rng.random() < 0.8), rng.choice([1, 1, 0])
-    return {"line": line, "op": op, "tagged": tagged, "tag": tag, **tile, "context": context}
+    epoch = rng.choice([2, 2, 2, 3])
+    return {"line": line, "op": op, "tagged": tagged, "tag": tag, **tile, "context": context, "epoch": epoch}
 
 
 def _update_in_range(item: dict) -> bool:
@@ -24,11 +25,15 @@ def _update_in_range(item: dict) -> bool:
 
 
 def _tracked(item: dict) -> bool:
-    return bool(_update_in_range(item) and item["tagged"] and item["context"] == 1)
+    return bool(_update_in_range(item) and item["tagged"] and item["context"] == 1 and item["epoch"] == 2)
 
 
 def _foreign(item: dict) -> bool:
     return bool(_update_in_range(item) and item["context"] != 1)
+
+
+def _stale(item: dict) -> bool:
+    return bool(item["op"] in UPDATES and item["tagged"] and not _tracked(item) and not _foreign(item))
 
 
 class _Traffic:
@@ -37,6 +42,7 @@ class _Traffic:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.refused: dict[str, list[int]] = {"compute": [], "comm": []}
+        self.stale: dict[str, list[int]] = {"compute": [], "comm": []}
         self.in_memory: list[dict] = []
         self.seen = 0
         self.offered = {
@@ -61,6 +67,8 @@ class _Traffic:
         scene.step(**reports)
         for stream, item in scene.refused().items():
             self.refused[stream].append(item["tag"])
+        for stream, item in scene.stale().items():
+            self.stale[stream].append(item["tag"])
         passed = [request for _, request in scene.got["dram"][self.seen :]]
         self.seen += len(passed)
         self.in_memory += [request for request in passed if request["tagged"]]
@@ -70,13 +78,17 @@ class _Traffic:
         requests = [request for _, request in self.scene.got["dram"]]
         for index, port in enumerate(PORTS):
             seen = [request for request in requests if request["tag"] // 1000 == index]
-            foreign = [item for item in self.offered[port] if port in WRITE_PORTS and _foreign(item)]
-            passed = [item for item in self.offered[port] if item not in foreign]
+            foreign, stale = (
+                [item for item in self.offered[port] if port in WRITE_PORTS and cause(item)]
+                for cause in (_foreign, _stale)
+            )
+            passed = [item for item in self.offered[port] if item not in foreign + stale]
             assert [request["tag"] for request in seen] == [item["tag"] for item in passed], f"{port}: order"
             assert [request["tagged"] for request in seen] == [_tracked(item) for item in passed]
             if port in WRITE_PORTS:
-                refused = self.refused[port.removesuffix("_write")]
-                assert refused == [item["tag"] for item in foreign], f"{port}: refused"
+                stream = port.removesuffix("_write")
+                assert self.refused[stream] == [item["tag"] for item in foreign], f"{port}: refused"
+                assert self.stale[stream] == [item["tag"] for item in stale], f"{port}: stale"
         counted: Counter = Counter()
         for _, token in self.scene.got["token"]:
             assert token["epoch"] == 2 and token["context"] == 1

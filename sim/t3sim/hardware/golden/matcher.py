@@ -14,7 +14,6 @@ from t3sim.hardware.words import (
     DESCRIPTOR,
     KIND_NONE,
     KIND_REMOTE,
-    RANGE,
     REQUEST,
     ROUTE,
     config_address,
@@ -26,7 +25,7 @@ from t3sim.hardware.words import (
     take,
 )
 
-from .ranges import RANGE_WORDS, drop_ranges, find_range, range_attribute, range_base, write_range
+from .ranges import ALL_CONTEXTS, RANGE_WORDS, drop_ranges, find_range, is_live, range_base, write_range
 
 _IN, _OUT = ports_of(matcher_signature(T3Config()))
 _BOUNDS, _ATTRIBUTES, _, _PEER, _, _ = DESCRIPTOR  # the fields of each descriptor word
@@ -36,7 +35,7 @@ _KEPT = tuple(WORD_BYTES * fields[0].word for fields in (_BOUNDS, _ATTRIBUTES, _
 
 _S = state_map(
     # parameters
-    ranges=1, descriptors=1,
+    ranges=1, descriptors=1, contexts=1,
     # configuration registers: kept by disarm
     table=register_map.RANGE_COUNT * RANGE_WORDS, chunks=register_map.DESCRIPTOR_COUNT * _WORDS,
     # the rest; ``found``: the route of the row between queue and ``route``, by descriptor ``chosen`` (-1: none), and
@@ -48,7 +47,7 @@ _S = state_map(
 def init_state(config: T3Config) -> np.ndarray:
     """State of a matcher of ``config``. Call ``reset`` before ``step``."""
     state = np.zeros(_S.size, np.int64)
-    state[_S.ranges], state[_S.descriptors] = config.ranges, config.descriptors
+    state[_S.ranges], state[_S.descriptors], state[_S.contexts] = config.ranges, config.descriptors, config.contexts
     return state
 
 
@@ -77,7 +76,8 @@ def _match(state, word0, word1, written):
     state[_S.found] = state[_S.unmatched] = place(ROUTE.line, line) | place(ROUTE.op, op)
     state[_S.chosen] = -1
     hit = find_range(state, _S.table, state[_S.ranges], line) if take(word0, REQUEST.tagged) else -1
-    if hit < 0 or range_attribute(state, _S.table, hit, RANGE.context) != take(word0, REQUEST.context):
+    context, epoch = take(word0, REQUEST.context), take(word1, REQUEST.epoch)
+    if not is_live(state, _S.table, hit, state[_S.contexts], context, epoch):
         return
     number = _find_chunk(state, word0, word1, written)
     if number < 0:
@@ -113,7 +113,9 @@ def _configure(state, address, value):
     """One configuration write; after everything else in its cycle, since it acts from the next one on."""
     if address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
-            state[_S.count : _S.size] = 0
+            state[_S.begin : _S.size] = 0  # the windows; rows that were taken stay
+            if take(value, CONTROL.force):
+                drop_ranges(state, _S.table, state[_S.ranges], ALL_CONTEXTS)
         elif take(value, CONTROL.arm):
             first = take(value, CONTROL.first)
             state[_S.begin + take(value, CONTROL.context)] = first

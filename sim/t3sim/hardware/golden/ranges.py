@@ -11,6 +11,7 @@ from t3sim.common.compiled import njit
 from t3sim.hardware.words import RANGE, take
 
 RANGE_WORDS = 3
+ALL_CONTEXTS = -1
 _LINE_MASK = (1 << LINE_BITS) - 1
 _ATTRIBUTES_MASK = sum(field.mask << field.shift for field in RANGE)
 _VALID = RANGE.valid.mask << RANGE.valid.shift
@@ -28,10 +29,10 @@ def write_range(state, table, ranges, address, value):
 
 @njit(cache=True)
 def drop_ranges(state, table, ranges, context):
-    """Make every range of ``context`` invalid; its other attributes stay."""
+    """Make every range of ``context``, or of ``ALL_CONTEXTS``, invalid; its other attributes stay."""
     for number in range(ranges):
         attributes = table + number * RANGE_WORDS + 2
-        if take(state[attributes], RANGE.context) == context:
+        if context == ALL_CONTEXTS or take(state[attributes], RANGE.context) == context:
             state[attributes] &= ~_VALID
 
 
@@ -43,6 +44,15 @@ def find_range(state, table, ranges, line):
         if state[first] <= line < state[first + 1] and state[first + 2] & _VALID:
             return number
     return -1
+
+
+@njit(cache=True)
+def is_live(state, table, number, contexts, context, epoch):
+    """Whether range ``number`` (-1: none) is one of ``context``, a legal one, and its live epoch is ``epoch``."""
+    if number < 0 or context >= contexts:
+        return False
+    owner = range_attribute(state, table, number, RANGE.context)
+    return owner == context and range_attribute(state, table, number, RANGE.epoch) == epoch
 
 
 @njit(cache=True)

@@ -3,12 +3,25 @@
 from t3hdl.interface import layouts
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS
+from t3hdl.interface.words import fields_of
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-from t3sim.hardware.words import ERRORS, INTERRUPTS, STATUS, STUCK, VIOLATION_RECORD, int64_at, place, take
+from t3sim.hardware.words import ERRORS, INTERRUPTS, REFUSAL_RECORD, STATUS, STUCK, int64_at, place, take
 
-from .state import IN, OUT, READABLE, S, access_of, complete_contexts, init_state, input_word, reset_state
+from .state import (
+    IN,
+    OUT,
+    READABLE,
+    S,
+    access_of,
+    complete_contexts,
+    init_state,
+    input_word,
+    pending_contexts,
+    reset_state,
+    unfinished_contexts,
+)
 from .write import DISARMED, GOOD, LOCKED, REFUSED, write
 
 __all__ = ["init_state", "reset", "step"]
@@ -16,8 +29,9 @@ __all__ = ["init_state", "reset", "step"]
 _ADDRESS_MASK = (1 << 16) - 1
 _THRESHOLD_MASK = (1 << OCCUPANCY_BITS) - 1
 _FLAGS_MASK = (1 << 5) - 1
-_VIOLATIONS_MASK, _MAX_VIOLATIONS = (1 << 8) - 1, (1 << 32) - 1
-_VIOLATION_MASK = (1 << layouts.Violation.size) - 1
+_REFUSED_MASK, _MAX_REFUSED = (1 << 8) - 1, (1 << 32) - 1
+_REFUSAL_MASK = (1 << layouts.Refusal.size) - 1
+_CONTEXT = fields_of(regs.ContextRecord)
 _CONTEXT_MASK = (1 << layouts.ContextStatus.size) - 1
 _RISING = place(INTERRUPTS.watchdog, 1) | place(INTERRUPTS.corrected, 1) | place(INTERRUPTS.uncorrectable, 1)
 _ERROR_LEVELS = regs.Interrupts.size
@@ -27,6 +41,7 @@ _KEPT = (
     (regs.ARBITER, S.arbiter), (regs.THRESHOLDS, S.thresholds), (regs.WATCHDOG, S.watchdog), (regs.LOCK, S.lock),
     (regs.IRQ_STATUS, S.irq_status), (regs.IRQ_ENABLE, S.irq_enable), (regs.NMC_FLAGS, S.nmc_flags),
     (regs.VIOLATION, S.violation), (regs.VIOLATIONS, S.violations),
+    (regs.STALE_UPDATE, S.stale_update), (regs.STALE_UPDATES, S.stale_updates),
 )  # fmt: skip
 """Registers that are read as they are kept: address, word of the state."""
 _SHOWN = tuple(
@@ -54,7 +69,7 @@ def _status(state, words):
         | place(STATUS.over_total, words[IN.over_total])
         | place(STATUS.locked_write, state[S.locked_write])
         | place(STATUS.maintenance, words[IN.maintenance])
-        | place(STATUS.abort_busy, words[IN.abort_busy])
+        | place(STATUS.abort_busy, words[IN.abort_busy] & 1 | (state[S.aborting] != 0))
         | place(STATUS.quiesced, words[IN.quiesced])
         | place(STATUS.quiet, words[IN.quiet])
     )
@@ -68,9 +83,20 @@ def _errors(state, words):
         | place(ERRORS.over_count, words[IN.over_count])
         | place(ERRORS.over_total, words[IN.over_total])
         | place(ERRORS.locked_write, state[S.locked_write])
-        | place(ERRORS.violation, take(state[S.violation], VIOLATION_RECORD.valid))
+        | place(ERRORS.violation, take(state[S.violation], REFUSAL_RECORD.valid))
+        | place(ERRORS.stale_update, take(state[S.stale_update], REFUSAL_RECORD.valid))
         | place(ERRORS.corrected, words[IN.corrected])
         | place(ERRORS.uncorrectable, words[IN.uncorrectable])
+    )
+
+
+@njit(cache=True)
+def _context(state, words, context):
+    """The CONTEXT register of a context."""
+    return (
+        words[IN.context_0 + context] & _CONTEXT_MASK
+        | place(_CONTEXT.pending, pending_contexts(state, words) >> context)
+        | place(_CONTEXT.aborting, state[S.aborting] >> context)
     )
 
 
@@ -86,7 +112,7 @@ def _read(state, words, address):
     if address == regs.THRESHOLD:
         return words[IN.threshold] & _THRESHOLD_MASK | (words[IN.chosen] & 1) << OCCUPANCY_BITS
     if address >= regs.CONTEXT:
-        return words[IN.context_0 + (address - regs.CONTEXT) // regs.CONTEXT_STRIDE] & _CONTEXT_MASK
+        return _context(state, words, (address - regs.CONTEXT) // regs.CONTEXT_STRIDE)
     if address >= regs.QUOTA:
         return state[S.quota + (address - regs.QUOTA) // regs.QUOTA_STRIDE]
     for register, word in _KEPT:
@@ -106,31 +132,40 @@ def _events(state, words):
         place(INTERRUPTS.watchdog, stuck)
         | place(INTERRUPTS.corrected, words[IN.corrected])
         | place(INTERRUPTS.uncorrectable, words[IN.uncorrectable])
-        | place(INTERRUPTS.aborted, words[IN.abort_busy])
         | (words[IN.unmatched] & 1) << _ERROR_LEVELS
         | (words[IN.over_count] & 1) << _ERROR_LEVELS + 1
         | (words[IN.over_total] & 1) << _ERROR_LEVELS + 2
     )
-    rises, falls = levels & ~state[S.levels], state[S.levels] & ~levels
-    violations = words[IN.violations] & _VIOLATIONS_MASK
+    rises = levels & ~state[S.levels]
+    violations, stale = words[IN.violations] & _REFUSED_MASK, words[IN.stale_updates] & _REFUSED_MASK
     events = (
         rises & _RISING
-        | falls & place(INTERRUPTS.aborted, 1)
+        | place(INTERRUPTS.aborted, 1 if state[S.aborting_before] & ~state[S.aborting] else 0)
         | place(INTERRUPTS.complete, 1 if complete & ~state[S.complete] else 0)
         | place(INTERRUPTS.error, 1 if rises >> _ERROR_LEVELS else 0)
         | place(INTERRUPTS.violation, 1 if violations else 0)
+        | place(INTERRUPTS.stale_update, 1 if stale else 0)
     )
-    state[S.levels], state[S.complete], state[S.violating] = levels, complete, 1 if violations else 0
+    state[S.levels], state[S.complete], state[S.aborting_before] = levels, complete, state[S.aborting]
+    state[S.busy] = 1 if violations or stale else 0
     return events
 
 
 @njit(cache=True)
-def _record_violations(state, words):
-    """Count the refused writes of this cycle and keep the first one."""
-    violations = words[IN.violations] & _VIOLATIONS_MASK
-    state[S.violations] = min(state[S.violations] + violations, _MAX_VIOLATIONS)
-    if violations and not take(state[S.violation], VIOLATION_RECORD.valid):
-        state[S.violation] = words[IN.violation] & _VIOLATION_MASK | place(VIOLATION_RECORD.valid, 1)
+def _kept_aborts(state, words):
+    """The contexts whose abort goes on: something of them is in flight, or the request of the last cycle is so new that
+    the inputs do not show it."""
+    if state[S.abort_begins] or words[IN.maintenance] & 1 or words[IN.abort_busy] & 1:
+        return state[S.aborting]
+    return state[S.aborting] & (pending_contexts(state, words) | unfinished_contexts(state, words))
+
+
+@njit(cache=True)
+def _record(state, number, refusal, count, first):
+    """Count ``number`` refused writes at word ``count``, and keep the first one at word ``first``."""
+    state[count] = min(state[count] + number, _MAX_REFUSED)
+    if number and not take(state[first], REFUSAL_RECORD.valid):
+        state[first] = refusal & _REFUSAL_MASK | place(REFUSAL_RECORD.valid, 1)
 
 
 @njit(cache=True)
@@ -158,7 +193,7 @@ def _drive(state, out):
     out[OUT.config_valid] = state[S.config_valid]
     out[OUT.config], out[OUT.config + 1] = state[S.config], state[S.config + 1]
     out[OUT.interrupt] = 1 if state[S.irq_status] & state[S.irq_enable] else 0
-    out[OUT.idle] = 1 - (state[S.response_valid] | state[S.violating])
+    out[OUT.idle] = 1 - (state[S.response_valid] | state[S.busy])
     out[OUT.wake_at] = NEVER
 
 
@@ -177,13 +212,21 @@ def step(state_at, in_at, out_at):
     words = int64_at(in_at, IN.context_0 + state[S.contexts])
     taken = words[IN.bus_valid] & 1 and not state[S.response_valid]
     state[S.response_valid :] = 0
-    events, outcome = _events(state, words), REFUSED
+    events, outcome, kept = _events(state, words), REFUSED, _kept_aborts(state, words)
+    state[S.busy] |= state[S.abort_begins] != 0
+    state[S.abort_begins] = 0
     if taken:
         outcome = _access(state, words)
     if outcome == LOCKED:
         events |= place(INTERRUPTS.locked_write, 1)
-    if outcome != DISARMED:
-        _record_violations(state, words)
+    state[S.aborting] = state[S.aborting] & kept | state[S.abort_begins]
+    state[S.busy] |= state[S.abort_begins] != 0
+    if outcome == DISARMED:
+        state[S.aborting] = 0
+    else:
+        violations, stale = words[IN.violations] & _REFUSED_MASK, words[IN.stale_updates] & _REFUSED_MASK
+        _record(state, violations, words[IN.violation], S.violations, S.violation)
+        _record(state, stale, words[IN.stale_update], S.stale_updates, S.stale_update)
     state[S.irq_status] |= events
     state[S.nmc_flags] |= words[IN.nmc_flags] & _FLAGS_MASK
     _drive(state, int64_at(out_at, OUT.size))

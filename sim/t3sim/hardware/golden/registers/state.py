@@ -37,8 +37,11 @@ S = state_map(
     arbiter=1, thresholds=1, watchdog=1, quota=_CONTEXTS, lock=1,
     range_valid=_RANGES, range_context=_RANGES,
     window_first=_CONTEXTS, window_end=_CONTEXTS,  # of the last arm
-    irq_status=1, irq_enable=1, nmc_flags=1, locked_write=1, violation=1, violations=1,
-    complete=1, levels=1, violating=1,  # of the last cycle: contexts, status bits, whether a write was refused
+    irq_status=1, irq_enable=1, nmc_flags=1, locked_write=1,
+    violation=1, violations=1, stale_update=1, stale_updates=1,
+    aborting=1, abort_begins=1,  # contexts; that of the last cycle's request, which the inputs do not show yet
+    # of the last cycle: contexts, contexts, status bits, whether the next one may change something
+    complete=1, aborting_before=1, levels=1, busy=1,
     # the address and data of a configuration pulse as at the port
     response_valid=1, response_error=1, response_data=1, config_valid=1, config=2,
 )  # fmt: skip
@@ -47,7 +50,8 @@ S = state_map(
 _READ_ONLY = (
     regs.ID, regs.STATUS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.THRESHOLD, regs.VERSION, regs.CAPABILITY,
     regs.CAPABILITY_TRACKER, regs.ERRORS, regs.VIOLATION, regs.VIOLATIONS, regs.STUCK, regs.DEBUG_DATA, regs.UPDATES,
-    regs.TILES, regs.TRIGGERS, regs.COMMAND_STALL, regs.PEAK_READY, regs.DONE_MASK, regs.POISONED,
+    regs.TILES, regs.TRIGGERS, regs.COMMAND_STALL, regs.PEAK_READY, regs.DONE_MASK, regs.POISONED, regs.STALE_UPDATE,
+    regs.STALE_UPDATES,
 )  # fmt: skip
 _OWN = (regs.IRQ_STATUS, regs.IRQ_ENABLE, regs.LOCK, regs.NMC_FLAGS)
 """What may be read and written, and concerns no other part."""
@@ -155,3 +159,18 @@ def active_contexts(state, words):
     for context in range(state[S.contexts]):
         mask |= take(words[IN.context_0 + context], CONTEXT_STATUS.armed) << context
     return mask & ~complete_contexts(state, words)
+
+
+@njit(cache=True)
+def unfinished_contexts(state, words):
+    """The contexts with commands that are not done."""
+    mask = 0
+    for context in range(state[S.contexts]):
+        mask |= (take(words[IN.context_0 + context], CONTEXT_STATUS.outstanding) != 0) << context
+    return mask
+
+
+@njit(cache=True)
+def pending_contexts(state, words):
+    """The contexts with tracked accesses that are not counted."""
+    return words[IN.pending] & ((1 << state[S.contexts]) - 1)

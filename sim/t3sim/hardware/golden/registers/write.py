@@ -3,9 +3,19 @@
 from t3hdl.interface import register_map as regs
 
 from t3sim.common.compiled import njit
-from t3sim.hardware.words import CONTROL, LOCK, RANGE, put_config, take
+from t3sim.hardware.words import ADD, CONTROL, LOCK, MAX, MIN, RANGE, STORE, put_config, take
 
-from .state import BROADCAST, IN, LOCKABLE, WRITABLE, S, access_of, active_contexts
+from .state import (
+    BROADCAST,
+    IN,
+    LOCKABLE,
+    WRITABLE,
+    S,
+    access_of,
+    active_contexts,
+    pending_contexts,
+    unfinished_contexts,
+)
 
 _CONTROL, _DEBUG_SELECT = regs.CONTROL, regs.DEBUG_SELECT
 _RANGE_REGISTERS, _ATTRIBUTES = 4 * regs.RANGE_STRIDE, 16
@@ -56,7 +66,8 @@ def _may_arm(state, words, value):
     """Whether a context may be armed with a window now."""
     context, first, count = take(value, CONTROL.context), take(value, CONTROL.first), take(value, CONTROL.descriptors)
     active, end = active_contexts(state, words), first + count
-    if words[IN.quiesced] & 1 or active >> context & 1 or count == 0 or end > state[S.descriptors]:
+    in_use = active | pending_contexts(state, words) | state[S.aborting]
+    if words[IN.quiesced] & 1 or in_use >> context & 1 or count == 0 or end > state[S.descriptors]:
         return False
     for other in range(state[S.contexts]):
         overlaps = state[S.window_first + other] < end and first < state[S.window_end + other]
@@ -72,12 +83,34 @@ def _tables_are_free(words):
 
 
 @njit(cache=True)
+def _is_busy(state, words):
+    """Whether a disarm would drop anything."""
+    if words[IN.maintenance] & 1 or words[IN.abort_busy] & 1 or state[S.aborting]:
+        return True
+    in_flight = pending_contexts(state, words) | unfinished_contexts(state, words)
+    return (active_contexts(state, words) | in_flight) != 0
+
+
+@njit(cache=True)
+def _is_bad_range(state, address, value):
+    """Whether these are attributes of a range in use that no job can have."""
+    number, offset = (address - regs.RANGE) // regs.RANGE_STRIDE, (address - regs.RANGE) % regs.RANGE_STRIDE
+    if not 0 <= number < regs.RANGE_COUNT or offset != _ATTRIBUTES or not take(value, RANGE.valid):
+        return False
+    op = take(value, RANGE.op)
+    update = op == STORE or op == ADD or op == MIN or op == MAX
+    return not update or take(value, RANGE.context) >= state[S.contexts]
+
+
+@njit(cache=True)
 def _control_is_good(state, words, value):
     """Whether a write to CONTROL is one that the unit can carry out now."""
     arm, abort = take(value, CONTROL.arm), take(value, CONTROL.abort)
     disarm, quiesce, resume = take(value, CONTROL.disarm), take(value, CONTROL.quiesce), take(value, CONTROL.resume)
     if arm + disarm + abort + quiesce + resume > 1:
         return False
+    if disarm:
+        return take(value, CONTROL.force) != 0 or not _is_busy(state, words)
     if not (arm or abort):
         return True
     if take(value, CONTROL.context) >= state[S.contexts] or not _tables_are_free(words):
@@ -90,7 +123,10 @@ def _control(state, value):
     """What a good write to CONTROL changes here."""
     context = take(value, CONTROL.context)
     if take(value, CONTROL.disarm):
-        state[S.locked_write] = state[S.violation] = state[S.violations] = 0
+        state[S.locked_write] = 0
+        state[S.violation : S.aborting] = 0
+        if take(value, CONTROL.force):
+            state[S.range_valid : S.range_context] = 0
         state[S.window_first : S.window_first + _CONTEXTS] = 0
         state[S.window_end : S.window_end + _CONTEXTS] = 0
         return DISARMED
@@ -98,6 +134,7 @@ def _control(state, value):
         first = take(value, CONTROL.first)
         state[S.window_first + context], state[S.window_end + context] = first, first + take(value, CONTROL.descriptors)
     elif take(value, CONTROL.abort):
+        state[S.abort_begins] = 1 << context
         for number in range(S.range_context - S.range_valid):
             if state[S.range_context + number] == context:
                 state[S.range_valid + number] = 0
@@ -140,6 +177,8 @@ def write(state, words, address):
         state[S.locked_write] = 1
         return LOCKED
     if address == _DEBUG_SELECT and not _tables_are_free(words):
+        return REFUSED
+    if _is_bad_range(state, address, value):
         return REFUSED
     outcome = GOOD
     if address == _CONTROL:

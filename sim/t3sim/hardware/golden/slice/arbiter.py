@@ -1,7 +1,7 @@
 """The registers of the golden MemorySlice, and its arbiter: which of four queues may send its head to the DRAM."""
 
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
+from t3hdl.interface.layouts import MAX_CONTEXTS, NEVER, OCCUPANCY_BITS, TIME_BITS
 from t3hdl.interface.signatures import slice_signature
 from t3hdl.interface.words import ports_of
 
@@ -13,14 +13,14 @@ IN, OUT = ports_of(slice_signature(T3Config()))
 PORTS, STREAMS = 4, 2
 # The input queues have the number of their port: 2 x stream + (1 for writes).
 COMPUTE, COMM, NONE = 0, 1, -1
-# An item: the two words of its request, the epoch of its range. A queue: the number of items, then two items.
-ITEM = 3
+# An item: the two words of its request. A queue: the number of items, then two items.
+ITEM = 2
 QUEUE = 1 + 2 * ITEM
 TOKEN_QUEUE_LIMIT = 64
 
 S = state_map(
     # parameters
-    token_queue=1, performed=1, ranges=1,
+    token_queue=1, performed=1, ranges=1, contexts=1,
     # configuration registers: kept by disarm
     mca=1, fixed=1, threshold=1, starvation=1, burst_length=1, table=4 * RANGE_WORDS,
     # the rest
@@ -28,7 +28,8 @@ S = state_map(
     last_kind=2, last_stream=1, comm_waiting=1, comm_overdue=1, comm_deadline=1, burst=1,
     served=1, comm_seen=1, armed=1,
     aborted=1,  # a bit per context
-    refused_valid=2, refused=2 * 2,  # by stream: what its write port gives back
+    pending=MAX_CONTEXTS,  # by context: tracked accesses from their entry to their count
+    refused_valid=2, stale_valid=2, refused=2 * 2,  # by stream: why its write port gives an item back, and which
 )  # fmt: skip
 """The state of a MemorySlice."""
 
@@ -119,6 +120,7 @@ def drive_idle(state, words, out):
             wake_at = state[S.comm_deadline]
     else:
         busy = state[S.burst] > 0 or state[S.comm_waiting] > 0 or (not state[S.out_valid] and (compute or comm))
-    busy |= state[S.refused_valid] or state[S.refused_valid + 1]
+    for stream in range(STREAMS):
+        busy |= state[S.refused_valid + stream] or state[S.stale_valid + stream]
     out[OUT.idle] = 0 if busy else 1
     out[OUT.wake_at] = wake_at

@@ -6,7 +6,14 @@ from t3hdl.interface import register_map
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-from t3sim.hardware.golden.ranges import drop_ranges, find_range, range_attribute, write_range
+from t3sim.hardware.golden.ranges import (
+    ALL_CONTEXTS,
+    drop_ranges,
+    find_range,
+    is_live,
+    range_attribute,
+    write_range,
+)
 from t3sim.hardware.words import (
     ADD,
     ARBITER,
@@ -49,15 +56,13 @@ from .arbiter import (
 
 _PORT_WORDS = IN.compute_write_payload - IN.compute_read_payload
 _REFUSED_WORDS = OUT.comm_refused - OUT.compute_refused
-_WORD1_MASK = REQUEST.row.mask << REQUEST.row.shift | REQUEST.col.mask << REQUEST.col.shift
-_WORD1_MASK |= REQUEST.tag.mask << REQUEST.tag.shift
+_STALE_WORDS = OUT.comm_stale - OUT.compute_stale
 _STREAM = REQUEST.stream.mask << REQUEST.stream.shift
 _SET_BY_SLICE = TRACKED | _STREAM
 _OP = REQUEST.op.mask << REQUEST.op.shift
 _DTYPE = REQUEST.dtype.mask << REQUEST.dtype.shift
 _COUNT = TOKEN.n.mask << TOKEN.n.shift
 _SERVED_LIMIT = (1 << 24) - 1
-_OUTSTANDING_MASK = (1 << 16) - 1
 
 
 def init_state(config: T3Config) -> np.ndarray:
@@ -65,7 +70,7 @@ def init_state(config: T3Config) -> np.ndarray:
     state = np.zeros(S.size, np.int64)
     state[S.token_queue] = config.token_queue
     state[S.performed] = config.count_on == "performed"
-    state[S.ranges] = config.ranges
+    state[S.ranges], state[S.contexts] = config.ranges, config.contexts
     return state
 
 
@@ -74,6 +79,15 @@ def _restart(state):
     """All registers but the configuration as after reset."""
     state[S.queue : S.size] = 0
     state[S.last_stream] = COMM
+
+
+@njit(cache=True)
+def _disarm(state, force):
+    """Forget what is counted; a forced disarm is an abort of every context as well. Accesses that were taken stay."""
+    state[S.token_level] = state[S.served] = state[S.comm_seen] = state[S.armed] = 0
+    state[S.aborted] = (1 << state[S.contexts]) - 1 if force else 0
+    if force:
+        drop_ranges(state, S.table, state[S.ranges], ALL_CONTEXTS)
 
 
 @njit(cache=True)
@@ -98,13 +112,16 @@ def _record_grant(state, words, stream, queue):
 
 
 @njit(cache=True)
-def _push_token(state, word0, word1, epoch, level_before):
+def _push_token(state, word0, word1, level_before):
     """Count one update, unless its context is aborted. ``level_before``: tokens before this cycle's pop."""
-    if state[S.aborted] >> take(word0, REQUEST.context) & 1:
+    context = take(word0, REQUEST.context)
+    if state[S.pending + context] > 0:
+        state[S.pending + context] -= 1
+    if state[S.aborted] >> context & 1:
         return
     token = (
-        place(TOKEN.context, take(word0, REQUEST.context))
-        | place(TOKEN.epoch, epoch)
+        place(TOKEN.context, context)
+        | place(TOKEN.epoch, take(word1, REQUEST.epoch))
         | place(TOKEN.row, take(word1, REQUEST.row))
         | place(TOKEN.col, take(word1, REQUEST.col))
         | place(TOKEN.wf, take(word0, REQUEST.wf))
@@ -132,16 +149,14 @@ def _count(state, words, transfer):
     accepted = transfer and state[S.out] & TRACKED
     if not state[S.performed]:
         if accepted:
-            _push_token(state, state[S.out], state[S.out + 1], state[S.out + 2], level)
+            _push_token(state, state[S.out], state[S.out + 1], level)
         return
-    outstanding = state[S.outstanding]
+    if accepted:  # before the report, which may come in the same cycle
+        state[S.outstanding] += 1
     word0 = words[IN.update_done]
-    if outstanding and words[IN.update_done_valid] & 1 and word0 & TRACKED:
-        hit = find_range(state, S.table, state[S.ranges], take(word0, REQUEST.line))
-        epoch = range_attribute(state, S.table, hit, RANGE.epoch) if hit >= 0 else 0
-        _push_token(state, word0, words[IN.update_done + 1], epoch, level)
-        outstanding -= 1
-    state[S.outstanding] = (outstanding + 1 if accepted else outstanding) & _OUTSTANDING_MASK
+    if state[S.outstanding] and words[IN.update_done_valid] & 1 and word0 & TRACKED:
+        _push_token(state, word0, words[IN.update_done + 1], level)
+        state[S.outstanding] -= 1
 
 
 @njit(cache=True)
@@ -155,11 +170,11 @@ def _write_tracked(state, word0, hit):
 
 
 @njit(cache=True)
-def _refuse(state, stream, word0, word1):
-    """Give an item back at the write port of ``stream``."""
-    state[S.refused_valid + stream] = 1
+def _refuse(state, cause, stream, word0, word1):
+    """Give an item back at the write port of ``stream``; ``cause``: ``S.refused_valid`` or ``S.stale_valid``."""
+    state[cause + stream] = 1
     state[S.refused + 2 * stream] = word0 & ~_STREAM | place(REQUEST.stream, stream)
-    state[S.refused + 2 * stream + 1] = word1 & _WORD1_MASK
+    state[S.refused + 2 * stream + 1] = word1
 
 
 @njit(cache=True)
@@ -177,22 +192,24 @@ def _is_write_port(number):
 @njit(cache=True)
 def _enter(state, number, word0, word1):
     """Take an item at port ``number``; that of a write port is matched first, and perhaps refused."""
-    tracked, epoch, stream = 0, 0, _stream_of(number)
-    op = take(word0, REQUEST.op)
+    tracked, stream = 0, _stream_of(number)
+    op, context = take(word0, REQUEST.op), take(word0, REQUEST.context)
     if _is_write_port(number) and op != READ:
         hit = find_range(state, S.table, state[S.ranges], take(word0, REQUEST.line))
-        if hit >= 0:
-            if range_attribute(state, S.table, hit, RANGE.context) != take(word0, REQUEST.context):
-                _refuse(state, stream, word0, word1)
+        if hit >= 0 and range_attribute(state, S.table, hit, RANGE.context) != context:
+            _refuse(state, S.refused_valid, stream, word0, word1)
+            return
+        if word0 & TRACKED and (op == STORE or op == ADD or op == MIN or op == MAX):
+            if not is_live(state, S.table, hit, state[S.contexts], context, take(word1, REQUEST.epoch)):
+                _refuse(state, S.stale_valid, stream, word0, word1)
                 return
-            if word0 & TRACKED and (op == STORE or op == ADD or op == MIN or op == MAX):
-                tracked, epoch = 1, range_attribute(state, S.table, hit, RANGE.epoch)
-                word0 = _write_tracked(state, word0, hit)
+            tracked = 1
+            word0 = _write_tracked(state, word0, hit)
+            state[S.pending + context] += 1
     queue = S.queue + number * QUEUE
     item = queue + 1 + state[queue] * ITEM
     state[item] = word0 & ~_SET_BY_SLICE | place(REQUEST.tagged, tracked) | place(REQUEST.stream, stream)
-    state[item + 1] = word1 & _WORD1_MASK
-    state[item + 2] = epoch
+    state[item + 1] = word1
     state[queue] += 1
 
 
@@ -208,7 +225,7 @@ def _configure(state, address, value):
         end_wait(state)
     elif address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
-            _restart(state)
+            _disarm(state, take(value, CONTROL.force))
         elif take(value, CONTROL.arm):
             state[S.armed] = 1
             state[S.served] = 0
@@ -234,11 +251,17 @@ def _drive(state, words, out):
     out[OUT.token_valid] = 1 if state[S.token_level] > 0 else 0
     out[OUT.served] = state[S.served]
     out[OUT.comm_seen] = state[S.comm_seen]
+    pending = 0
+    for context in range(state[S.contexts]):
+        pending |= (state[S.pending + context] > 0) << context
+    out[OUT.pending] = pending
     for stream in range(STREAMS):
-        port = stream * _REFUSED_WORDS
-        out[OUT.compute_refused_valid + port] = state[S.refused_valid + stream]
-        out[OUT.compute_refused + port] = state[S.refused + 2 * stream]
-        out[OUT.compute_refused + port + 1] = state[S.refused + 2 * stream + 1]
+        refused, stale = stream * _REFUSED_WORDS, stream * _STALE_WORDS
+        out[OUT.compute_refused_valid + refused] = state[S.refused_valid + stream]
+        out[OUT.compute_stale_valid + stale] = state[S.stale_valid + stream]
+        for word in range(2):
+            item = state[S.refused + 2 * stream + word]
+            out[OUT.compute_refused + refused + word] = out[OUT.compute_stale + stale + word] = item
     drive_idle(state, words, out)
 
 
@@ -275,7 +298,7 @@ def step(state_at, in_at, out_at):
         _record_grant(state, words, granted, queue)
     elif transfer:
         state[S.out_valid] = 0
-    state[S.refused_valid] = state[S.refused_valid + 1] = 0
+    state[S.refused_valid : S.refused] = 0
     for number in range(PORTS):
         if accepts >> number & 1:
             port = number * _PORT_WORDS

@@ -45,8 +45,8 @@ S = state_map(
 
 _KEY_MASK = sum(field.mask << field.shift for field in (TOKEN.context, TOKEN.epoch, TOKEN.row, TOKEN.col, TOKEN.wf))
 TOKEN_MASK = sum(field.mask << field.shift for field in TOKEN)
-# A table entry in one word: the key where a token has it, above it the count and the valid bit.
-_COUNT_SHIFT = TOKEN_MASK.bit_length()
+# A table entry in one word: the key where a token has it; from a token's count on, the entry's, and the valid bit.
+_COUNT_SHIFT = TOKEN.n.shift
 _VALID = 1 << 62
 _UPDATES_MASK = (1 << 48) - 1
 # An event in one word: a TileDone, above it the kind and the lines.
