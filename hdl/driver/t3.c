@@ -356,7 +356,7 @@ int t3_disarm(const struct t3_device *device, unsigned long polls)
 
 int t3_force_disarm(const struct t3_device *device, unsigned long polls)
 {
-    TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_DISARM) | PUT(1, T3_CONTROL_FORCE)));
+    TRY(put(device, T3_CONTROL, PUT(1, T3_CONTROL_DISARM) | PUT(1, T3_CONTROL_FORCED)));
     return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
 }
 

@@ -34,6 +34,7 @@ class T3Core(wiring.Component):
     occupancy : In : entries in each channel's DRAM queue.
     now : In : cycles of this clock, for the starvation limit, the watchdog and the measurement.
     compute_refused, comm_refused : Out : pulses of each slice; a write to another context's range, given back.
+    compute_stale, comm_stale : Out : pulses of each slice; an update of no live epoch, given back.
     store : In(stream(MemoryRequest)).array(egress_ports) : one row of a wavefront tile, by its first line.
     route : Out(stream(Route)).array(egress_ports) : where it goes, in the order of ``store``.
     command : Out(stream(DmaCommand)) : blocks for the DMA engine.

@@ -173,7 +173,7 @@ class Stimulus:
 
     def disarm(self) -> None:
         """Queue a disarm, perhaps a forced one."""
-        self.control(disarm=1, force=self.chance(0.5))
+        self.control(disarm=1, forced=self.chance(0.5))
 
     def control(self, **fields: int) -> None:
         """Queue a CONTROL write."""

@@ -84,7 +84,7 @@ class Registers(Stimulus):
                 actions = rng.sample(_ACTIONS, rng.choice((0, 2)))
             context = rng.randrange(min(16, self.config.contexts + 1)) if self.chance(0.95) else rng.getrandbits(4)
             return pack(
-                regs.Control, first=first, descriptors=count, context=context, force=self.chance(0.5),
+                regs.Control, first=first, descriptors=count, context=context, forced=self.chance(0.5),
                 **dict.fromkeys(actions, 1),
             ) | rng.choice((0, anything & ~0 << regs.Control.size))
         if regs.RANGE <= address < regs.QUOTA and self.chance(0.9):

@@ -107,7 +107,7 @@ def programme(config: T3Config, gpu: int, parts: Parts) -> list[Step]:
     live = pack(ContextStatus, armed=1, following=gemm.GPUS, end=gemm.GPUS)
     trigger = parts is not Parts.TRACKER
     return [
-        _write(regs.CONTROL, pack(regs.Control, disarm=1, force=1)),
+        _write(regs.CONTROL, pack(regs.Control, disarm=1, forced=1)),
         ready,
         Step(Kind.RUN, Run.ZERO),
         *(_map_output() + _share(gpu) if parts is Parts.UNIT else []),

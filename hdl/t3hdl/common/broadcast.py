@@ -25,7 +25,7 @@ def control_written(valid: Value, write: data.View) -> Value:
 class ControlPulses:
     """CONTROL as a part sees it: each pulse is 1 for one cycle, and at most one of them is.
 
-    ``context`` is valid with ``arm`` and ``abort``, ``first`` and ``descriptors`` with ``arm``; ``force`` is 1 with
+    ``context`` is valid with ``arm`` and ``abort``, ``first`` and ``descriptors`` with ``arm``; ``forced`` is 1 with
     ``disarm`` only.
     """
 
@@ -34,7 +34,7 @@ class ControlPulses:
     abort: Signal
     quiesce: Signal
     resume: Signal
-    force: Signal
+    forced: Signal
     context: Value
     first: Value
     descriptors: Value
@@ -45,10 +45,10 @@ def control_pulses(m: Module, valid: Value, write: data.View) -> ControlPulses:
     control = data.View(regs.Control, write.data[: regs.Control.size])
     hit = control_written(valid, write)
     pulses = {name: Signal(name=name) for name in ("arm", "disarm", "abort", "quiesce", "resume")}
-    force = Signal(name="force")
+    forced = Signal(name="forced")
     m.d.comb += [
         *(pulse.eq(hit & control[name]) for name, pulse in pulses.items()),
-        force.eq(hit & control.disarm & control.force),
+        forced.eq(hit & control.disarm & control.forced),
     ]
     amounts = {name: control[name] for name in ("context", "first", "descriptors")}
-    return ControlPulses(**pulses, force=force, **amounts)
+    return ControlPulses(**pulses, forced=forced, **amounts)

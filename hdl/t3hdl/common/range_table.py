@@ -49,7 +49,7 @@ class RangeTable(wiring.Component):
             address = regs.RANGE + i * regs.RANGE_STRIDE
             attributes = Signal(regs.RangeAttributes, name=f"attributes_{i}")
             fresh = data.View(regs.RangeAttributes, self.config.data[: regs.RangeAttributes.size])
-            aborted = control.force | (control.abort & (attributes.context == control.context))
+            aborted = control.forced | (control.abort & (attributes.context == control.context))
             sound = [
                 self._register(m, f"{name}_{i}", getattr(entry, name), address + 8 * word)
                 for word, name in enumerate(("base", "limit"))

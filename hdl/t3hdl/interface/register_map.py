@@ -337,7 +337,7 @@ Control = data.StructLayout({
     "abort": 1,  # drop everything of `context`; IRQ_STATUS.aborted says when it is gone
     "quiesce": 1,  # no new chunk and no new command, until `resume`; counting goes on
     "resume": 1,  # ends `quiesce`
-    "force": 1,  # for disarm: also while the unit is busy; drops every job, and makes every range invalid
+    "forced": 1,  # for disarm: also while the unit is busy; drops every job, and makes every range invalid
 })  # fmt: skip
 
 DESCRIPTOR_LAYOUTS = (Place, Amount, Buffer, Target, Tiles, Last)

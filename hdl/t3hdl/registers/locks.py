@@ -82,7 +82,7 @@ class ConfigurationLocks(wiring.Component):
             with m.If(self.set_owner & (self.range_index == i)):
                 m.d.sync += [each.valid.eq(self.owner.valid), each.context.eq(self.owner.context)]
             aborted = self.abort & (each.context == self.control.context)
-            with m.If(aborted | (self.disarm & self.control.force)):
+            with m.If(aborted | (self.disarm & self.control.forced)):
                 m.d.sync += each.valid.eq(0)
 
 

@@ -49,7 +49,8 @@ class ControlRegisters(wiring.Component):
     bus_*, response_* : a request is taken when ``bus_valid`` and ``bus_ready``; its response is a pulse.
     config_valid, config : Out : pulse; a configuration write that every part decodes for itself.
     interrupt : Out(1) : an enabled bit of IRQ_STATUS is set.
-    violations, violation, nmc_flags : In : events of this cycle. The other inputs: what other parts show.
+    violations, violation, stale_updates, stale_update, nmc_flags : In : events of this cycle.
+    pending : In : a bit per context; some slice has tracked accesses of it. The other inputs: what other parts show.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: a request taken at t has its response, and its ``config`` pulse, at t+1. Throughput: one request
@@ -210,7 +211,7 @@ class ControlRegisters(wiring.Component):
             single.eq(sum(actions, start=Value.cast(0)) <= 1),
             bad_abort.eq((control.context >= self._config.contexts) | ~self.init_done | busy),
             bad_arm.eq(bad_abort | self.quiesced | locks.bad_window | (in_use >> control.context)[0]),
-            bad_disarm.eq(~control.force & (busy | in_use.any() | unfinished.any())),
+            bad_disarm.eq(~control.forced & (busy | in_use.any() | unfinished.any())),
             locks.arm.eq(acts & control.arm & ~bad_arm),
             locks.abort.eq(acts & control.abort & ~bad_abort),
             locks.disarm.eq(acts & control.disarm & ~bad_disarm),  # need not wait for the windows

@@ -253,7 +253,7 @@ class MemorySlice(wiring.Component):
         aborted = Signal(self._parameters.contexts)
         context_bit = (1 << control.context)[: len(aborted)]
         with m.If(control.disarm):
-            m.d.sync += aborted.eq(control.force.replicate(len(aborted)))
+            m.d.sync += aborted.eq(control.forced.replicate(len(aborted)))
         with m.Elif(control.abort):
             m.d.sync += aborted.eq(aborted | context_bit)
         with m.Elif(control.arm):

@@ -62,7 +62,8 @@ def access(line: int, tile: tuple[int, int, int], op: Op, **fields: int) -> dict
     row, col, wf = tile
     values = {
         "line": line, "op": op, "dtype": Dtype.FP16, "stream": 0, "context": CONTEXT, "source": 0, "tagged": 1,
-        "wf": wf, "epoch": EPOCH, "right": int(col == COLS - 1), "bottom": int(row == ROWS - 1), "row": row, "col": col, "tag": line,
+        "wf": wf, "right": int(col == COLS - 1), "bottom": int(row == ROWS - 1), "row": row, "col": col,
+        "epoch": EPOCH, "tag": line,
     }  # fmt: skip
     return values | fields
 

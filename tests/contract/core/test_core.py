@@ -160,13 +160,13 @@ def test_a_tiny_core_fires_a_block_in_time(simulator) -> None:
 
 @pytest.mark.parametrize("simulator", ["amaranth", pytest.param("rtl", marks=pytest.mark.long)])
 def test_latency_and_second_run(simulator) -> None:
-    """After disarm a core can be armed again."""
+    """After a forced disarm a core can be armed again."""
     bench = core(simulator)
     fire_one_block(bench)
     # Tokens are still on their way when the unit is disarmed: none of them may reach the next run.
     send(bench, "comm_write", accesses(1, Op.ADD))
     bench.step(12)
-    request(bench, 1, regs.CONTROL, regs.Control.const({"disarm": 1}).as_bits())
+    request(bench, 1, regs.CONTROL, regs.Control.const({"disarm": 1, "forced": 1}).as_bits())
     assert bench["armed"] == 0 and bench["init_done"] == 0
     for queue in bench.send.values():
         queue.clear()

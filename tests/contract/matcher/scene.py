@@ -13,8 +13,10 @@ JOB, OTHER = 1, 0
 """Contexts."""
 BASE, LIMIT = 0x10_0000_0000, 0x10_0000_1000  # above 32 bits
 PEER_BASE = 0x7F_FFFF_F000
+EPOCH = 0x81
 ROW = {
-    "line": BASE + 5, "op": Op.STORE, "context": JOB, "source": 2, "tagged": 1, "wf": 1, "row": 5, "col": 20, "tag": 77,
+    "line": BASE + 5, "op": Op.STORE, "context": JOB, "source": 2, "tagged": 1, "wf": 1, "row": 5, "col": 20,
+    "epoch": EPOCH, "tag": 77,
 }  # fmt: skip
 """An item inside the range and inside the chunk."""
 STAYS = {"line": BASE + 5, "matched": 0, "remote": 0, "descriptor": 0, "op": Op.STORE, "peer": 0}
@@ -36,7 +38,7 @@ class Matcher:
         address = regs.RANGE + number * regs.RANGE_STRIDE
         self.bench.write(address, base)
         self.bench.write(address + 8, limit)
-        attributes = {"valid": valid, "context": context, "epoch": 1, "op": Op.MAX}
+        attributes = {"valid": valid, "context": context, "epoch": EPOCH, "op": Op.MAX}
         self.bench.write(address + 16, attributes, regs.RangeAttributes)
 
     def set_chunk(self, number: int, kind: ChunkKind = ChunkKind.REMOTE, **fields: int) -> None:

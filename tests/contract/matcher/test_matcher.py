@@ -218,6 +218,6 @@ def test_reset_clears_random_state():
     bench = Matcher("golden").bench
     fresh = bench.backend.state()
     memory = bench.backend.memory
-    memory[2:] = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, len(memory) - 2)  # before that: sizes
+    memory[3:] = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, len(memory) - 3)  # before that: sizes
     bench.reset()
     assert bench.backend.state() == fresh

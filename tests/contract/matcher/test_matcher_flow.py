@@ -4,9 +4,9 @@ import pytest
 from t3hdl.config import preset
 from t3hdl.egress.matcher import RangeMatcher
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ChunkKind
+from t3hdl.interface.layouts import EPOCH_BITS, ChunkKind
 
-from tests.contract.matcher.scene import BASE, JOB, LEAVES, OTHER, PEER_BASE, ROW, STAYS, Matcher
+from tests.contract.matcher.scene import BASE, EPOCH, JOB, LEAVES, OTHER, PEER_BASE, ROW, STAYS, Matcher
 
 
 def lines(count):
@@ -45,22 +45,31 @@ def test_four_items_wait(backend):
 
 @pytest.mark.parametrize("items", range(1, 6))
 @pytest.mark.parametrize("accept", [0, 1])
-def test_disarm_drops_what_is_under_way(backend, items, accept):
-    """Also the item that comes in its cycle."""
+@pytest.mark.parametrize("forced", [0, 1])
+def test_a_disarm_loses_no_row_and_what_is_matched_later_stays(backend, items, accept, forced):
     matcher = Matcher(backend).set_up()
     bench = matcher.bench
     bench.accept["route"] = accept
     matcher.send(*[ROW] * items)
     bench.step(items - 1)
-    bench.control(disarm=1)
-    assert (bench.item("route"), bench["store.ready"]) == (None, 1)
+    bench.control(disarm=1, forced=forced)
+    taken = len(bench.sent["store"])
+    assert taken == (items if accept else min(items, 4)), "two wait in the queue, one in `found`, one in `route`"
     bench.send["store"].clear()
     bench.accept["route"] = 1
-    left = len(matcher.routes)
-    bench.step(5)
-    assert len(matcher.routes) == left
-    assert matcher.route() == STAYS
+    bench.step(6)
+    matched = items - 1 if accept else min(items - 1, 2)
+    assert matcher.routes == [LEAVES] * matched + [STAYS] * (taken - matched)
     matcher.arm()
+    assert matcher.route() == (STAYS if forced else LEAVES), "a forced disarm ends the ranges"
+    matcher.set_range(1)
+    assert matcher.route() == LEAVES
+
+
+@pytest.mark.parametrize("bit", range(EPOCH_BITS))
+def test_a_row_of_another_epoch_stays(backend, bit):
+    matcher = Matcher(backend).set_up()
+    assert matcher.route(epoch=EPOCH ^ 1 << bit) == STAYS
     assert matcher.route() == LEAVES
 
 

@@ -1,9 +1,15 @@
-"""ControlRegisters: interrupts, violations and exception flags, and what a disarm clears of them."""
+"""ControlRegisters: interrupts, refused writes and exception flags, and what a disarm clears of them."""
 
 import pytest
 from t3hdl.interface import register_map as regs
 
 from tests.contract.registers.scene import ALL_ONES, ARMED, COMPLETE, Registers, control, word
+
+REFUSALS = {
+    "violation": (regs.VIOLATION, regs.VIOLATIONS),
+    "stale_update": (regs.STALE_UPDATE, regs.STALE_UPDATES),
+}
+"""Each kind of refused writes, by its input: the register of the first, and that of their number."""
 
 
 @pytest.mark.parametrize(
@@ -15,7 +21,6 @@ from tests.contract.registers.scene import ALL_ONES, ARMED, COMPLETE, Registers,
         ("error", {"unmatched": 1}, {}),
         ("error", {"over_count": 1}, {"unmatched": 1}),
         ("error", {"over_total": 1}, {"over_count": 1}),
-        ("aborted", {"abort_busy": 0}, {"abort_busy": 1}),
         ("corrected", {"corrected": 1}, {}),
         ("uncorrectable", {"uncorrectable": 1}, {}),
     ],
@@ -58,36 +63,41 @@ def test_a_disabled_interrupt_waits_and_an_event_wins_over_its_clearing(backend)
     assert bench["interrupt"]
 
 
-def test_violations_are_counted_and_the_first_is_kept(backend):
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_refused_writes_are_counted_and_the_first_is_kept(backend, kind):
     part = Registers(backend)
-    bench = part.bench
-    first, second = {"line": 0x52_3456_789A, "context": 2, "source": 0x82}, {"line": 6, "context": 1, "source": 1}
-    for number, violation in ((3, first), (255, second), (128, second)):
-        part.show(violations=number, violation=violation)
+    bench, record, count = part.bench, *REFUSALS[kind]
+    first = {"line": 0x52_3456_789A, "context": 2, "source": 0x82, "epoch": 0xC3}
+    second = {"line": 6, "context": 1, "source": 1, "epoch": 1}
+    for number, refusal in ((3, first), (255, second), (128, second)):
+        part.show(**{f"{kind}s": number, kind: refusal})
         bench.step()
         assert not bench["idle"]
-    part.show(violations=0)
-    assert part.read(regs.VIOLATIONS) == 386
-    assert part.read(regs.VIOLATION) == 0x52_3456_789A | 2 << 39 | 0x82 << 43 | 1 << 51
-    assert part.read(regs.ERRORS) == word(regs.Errors, violation=1)
-    assert part.interrupts() == {"violation"}
+    part.show(**{f"{kind}s": 0})
+    assert part.read(count) == 386
+    assert part.read(record) == 0x52_3456_789A | 2 << 39 | 0x82 << 43 | 0xC3 << 51 | 1 << 59
+    for other in REFUSALS.keys() - {kind}:
+        assert [part.read(address) for address in REFUSALS[other]] == [0, 0]
+    assert part.read(regs.ERRORS) == word(regs.Errors, **{kind: 1})
+    assert part.interrupts() == {kind}
 
 
-def test_a_disarm_clears_the_violations_up_to_its_own_cycle(backend):
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_a_disarm_clears_refusals_up_to_its_own_cycle(backend, kind):
     part = Registers(backend)
-    bench = part.bench
-    part.show(violations=9, violation={"line": 5})
+    bench, record, count = part.bench, *REFUSALS[kind]
+    part.show(**{f"{kind}s": 9, kind: {"line": 5}})
     bench.step()
     part.request(regs.CONTROL, control(disarm=1))
     bench.step()
-    part.show(bus_valid=0, violations=2, violation={"line": 6})  # of the cycle of the pulse: counts
+    part.show(bus_valid=0, **{f"{kind}s": 2, kind: {"line": 6}})  # of the cycle of the pulse: counts
     bench.step()
-    part.show(violations=0)
-    assert part.read(regs.VIOLATIONS) == 2
-    assert part.read(regs.VIOLATION) == word(regs.ViolationRecord, line=6, valid=1)
-    assert part.interrupts() == {"violation"}, "a disarm keeps the events"
+    part.show(**{f"{kind}s": 0})
+    assert part.read(count) == 2
+    assert part.read(record) == word(regs.RefusalRecord, line=6, valid=1)
+    assert part.interrupts() == {kind}, "a disarm keeps the events"
     assert part.controls(disarm=1)
-    assert [part.read(address) for address in (regs.VIOLATION, regs.VIOLATIONS, regs.ERRORS)] == [0, 0, 0]
+    assert [part.read(address) for address in (record, count, regs.ERRORS)] == [0, 0, 0]
 
 
 def test_nmc_flags_are_sticky(backend):
@@ -114,11 +124,11 @@ def test_a_disarm_keeps_configuration_events_and_flags(backend):
         regs.THRESHOLDS: 9,
         regs.WATCHDOG: 6,
         regs.QUOTA + regs.QUOTA_STRIDE: 7,
-        regs.IRQ_ENABLE: 255,
+        regs.IRQ_ENABLE: 0x1FF,
     }
     for address, value in values.items():
         assert part.writes(address, value)
-    assert part.writes(regs.RANGE_ATTRIBUTES, word(regs.RangeAttributes, valid=1, context=1))
+    assert part.writes(regs.RANGE_ATTRIBUTES, word(regs.RangeAttributes, valid=1, op=1, context=1))
     assert part.controls(disarm=1)
     assert {address: part.read(address) for address in values} == values
     assert (part.read(regs.NMC_FLAGS), part.interrupts()) == (1, {"corrected"})

@@ -2,14 +2,21 @@
 
 import pytest
 from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op
 from t3hdl.interface.words import WORD_BYTES
 
 from tests.contract.registers.scene import ALL_ONES, ARMED, COMPLETE, Registers, word
 
 ATTRIBUTES = regs.RANGE_ATTRIBUTES
+UPDATES = (Op.STORE, Op.ADD, Op.MIN, Op.MAX)
 LOCKABLE = (
     regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR,
 )  # fmt: skip
+
+BUSY = {
+    "init_done": 0, "maintenance": 1, "abort_busy": 1, "pending": 3, "context_0": ARMED | {"outstanding": 1},
+}  # fmt: skip
+"""Everything that refuses a disarm."""
 
 
 def give_range(part: Registers, number: int, *, context: int, valid: int = 1) -> None:
@@ -44,7 +51,19 @@ def give_range(part: Registers, number: int, *, context: int, valid: int = 1) ->
         ({"init_done": 0}, {"abort": 1}, False),
         ({"maintenance": 1}, {"abort": 1}, False),
         ({"abort_busy": 1}, {"abort": 1}, False),
-        ({"init_done": 0, "maintenance": 1, "abort_busy": 1}, {"disarm": 1, "context": 15}, True),
+        ({"pending": 0b01}, {"arm": 1, "descriptors": 1}, False),
+        ({"pending": 0b10}, {"arm": 1, "descriptors": 1}, True),
+        ({"pending": 0b100}, {"arm": 1, "descriptors": 1, "context": 2}, False),
+        ({"context_0": {"outstanding": 1 << 15}}, {"arm": 1, "descriptors": 1}, True),
+        ({"init_done": 0, "quiesced": 1}, {"disarm": 1, "context": 15}, True),
+        ({"context_0": COMPLETE}, {"disarm": 1}, True),
+        ({"maintenance": 1}, {"disarm": 1}, False),
+        ({"abort_busy": 1}, {"disarm": 1}, False),
+        ({"context_1": ARMED}, {"disarm": 1}, False),
+        ({"pending": 0b10}, {"disarm": 1}, False),
+        ({"context_1": COMPLETE | {"outstanding": 1 << 15}}, {"disarm": 1}, False),
+        (BUSY, {"disarm": 1, "forced": 1, "context": 15}, True),
+        (BUSY, {"disarm": 1, "forced": 1, "arm": 1, "descriptors": 1}, False),
         ({"init_done": 0, "maintenance": 1, "abort_busy": 1}, {"quiesce": 1, "context": 15}, True),
         ({"init_done": 0, "quiesced": 1}, {"resume": 1}, True),
         ({"init_done": 0}, {}, True),
@@ -80,13 +99,23 @@ def test_windows_of_active_contexts_do_not_overlap(backend, first, count, good):
     assert part.arm(0, 2, 3)
 
 
-def test_a_disarm_forgets_windows_and_an_abort_does_not(backend):
+def test_a_forced_disarm_forgets_windows_and_an_abort_does_not(backend):
     part = Registers(backend)
     assert part.arm(0, 2, 3)
     assert part.controls(abort=1, context=0)
     assert not part.arm(1, 4, 1), "by its status the context is active still"
-    assert part.controls(disarm=1)
+    assert not part.controls(disarm=1)
+    assert part.controls(disarm=1, forced=1)
     assert not part.arm(0, 4, 1), "likewise"
+    assert part.arm(1, 4, 1)
+
+
+def test_a_disarm_forgets_windows(backend):
+    part = Registers(backend)
+    assert part.arm(0, 2, 3)
+    part.show(context_0=COMPLETE)
+    assert part.controls(disarm=1)
+    part.show(context_0=ARMED)
     assert part.arm(1, 4, 1)
 
 
@@ -117,14 +146,39 @@ def test_ranges_quotas_and_profile_of_active_contexts_are_locked(backend):
     locked = [regs.RANGE, regs.RANGE_LIMIT, ATTRIBUTES, regs.QUOTA + regs.QUOTA_STRIDE, regs.PROFILE, last]
     for address in locked:
         assert not part.writes(address)
-        assert part.interrupts() == {"locked_write"}
-        assert part.writes(regs.IRQ_STATUS, word(regs.Interrupts, locked_write=1))
+        assert "locked_write" in part.interrupts()
+        assert part.writes(regs.IRQ_STATUS, ALL_ONES)
         assert (part.interrupts(), part.locked_write()) == (set(), True), "both are cleared apart"
+        part.show(context_1=COMPLETE)
         assert part.controls(disarm=1)
+        part.show(context_1=ARMED)
         assert not part.locked_write()
     part.show(context_1=COMPLETE)
     for address in locked:
         assert part.writes(address)
+
+
+def test_a_forced_disarm_frees_every_range(backend):
+    part = Registers(backend)
+    for number in range(2):
+        give_range(part, number, context=number)
+    part.show(context_0=ARMED, context_1=ARMED)
+    assert not any(part.writes(regs.RANGE + number * regs.RANGE_STRIDE) for number in range(2))
+    assert part.controls(disarm=1, forced=1)
+    assert all(part.writes(regs.RANGE + number * regs.RANGE_STRIDE) for number in range(2))
+
+
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("op", range(8))
+def test_a_range_in_use_has_the_operation_of_an_update(backend, number, op):
+    part = Registers(backend)
+    address = ATTRIBUTES + number * regs.RANGE_STRIDE
+    attributes = {"op": op, "context": 1, "epoch": 255, "dtype": 3}
+    assert part.writes(address, word(regs.RangeAttributes, valid=1, **attributes)) == (op in UPDATES)
+    assert part.writes(address, word(regs.RangeAttributes, valid=0, **attributes))
+    assert part.writes(address - WORD_BYTES, word(regs.RangeAttributes, valid=1, **attributes)), "it is the limit"
+    assert not part.writes(address, word(regs.RangeAttributes, valid=1, op=Op.ADD, context=2)), "there is none"
+    assert not part.locked_write()
 
 
 def test_an_abort_frees_the_ranges_of_its_context(backend):

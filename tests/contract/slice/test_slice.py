@@ -264,9 +264,11 @@ def test_a_disarm_forgets_counts_and_keeps_accesses_ranges_and_arbiter(backend):
     scene.set_arbiter()
     scene.control(arm=1, context=1, descriptors=1)
     scene.accept["dram"] = scene.accept["token"] = 0
+    scene.offer("comm_read", READ | {"tag": 10})
+    scene.step(3, measure=1, threshold=127)
     scene.offer("compute_write", *[STORE | {"tag": tag} for tag in range(3)])
-    scene.offer("comm_read", *[READ | {"tag": tag} for tag in range(10, 13)])
-    scene.step(6, measure=1)
+    scene.offer("comm_read", *[READ | {"tag": tag} for tag in (11, 12)])
+    scene.step(3)
     scene.accept["dram"] = 1
     scene.step(2)
     scene.accept["dram"] = 0
@@ -290,7 +292,7 @@ def test_a_forced_disarm_counts_nothing_of_what_was_taken_and_ends_every_range(b
     scene.accept["dram"] = 0
     scene.offer("compute_write", *[STORE] * 3)
     scene.step(5)
-    scene.control(disarm=1, force=1)
+    scene.control(disarm=1, forced=1)
     scene.accept["dram"] = 1
     scene.step(8)
     assert scene.passed("tagged") == [1, 1, 1]

@@ -233,7 +233,7 @@ def test_performed_ignores_reports_of_what_is_not_outstanding(backend):
     assert not scene.got["token"]
     scene.offer("compute_write", *[STORE] * 3)
     scene.step(8)
-    scene.control(disarm=1, force=1)
+    scene.control(disarm=1, forced=1)
     scene.report(STORE, times=5)
     scene.step(2)
     scene.set_attributes()

@@ -95,7 +95,7 @@ def test_core_file(folder, tmp_path):
         shutil.copy(path, tmp_path)
     command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(tmp_path), "core", "show", "t3_unit"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "opent3:hardware:t3_unit:2.0.0" in run.stdout
+    assert "opent3:hardware:t3_unit:3.0.0" in run.stdout
     assert re.findall(r"^(\w+) *: <No desc", run.stdout, re.MULTILINE) == ["default", "lint", "sim", "synth"]
     for name in re.findall(r"- (t3\S*?):?(?: |$)", (folder / "t3.core").read_text(), re.MULTILINE):
         assert (folder / name).is_file()
@@ -223,4 +223,4 @@ def test_unit_is_the_sum_of_its_parts():
         "nmc": 0,
     }
     assert number.keys() == PARTS.keys() - {"core", "unit", "alu"}
-    assert "| 88,064 | 11,008 |" in area.tracker_section(config)
+    assert "| 100,352 | 12,544 |" in area.tracker_section(config)

@@ -114,7 +114,7 @@ def _configure(state, address, value):
     if address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
             state[_S.begin : _S.size] = 0  # the windows; rows that were taken stay
-            if take(value, CONTROL.force):
+            if take(value, CONTROL.forced):
                 drop_ranges(state, _S.table, state[_S.ranges], ALL_CONTEXTS)
         elif take(value, CONTROL.arm):
             first = take(value, CONTROL.first)

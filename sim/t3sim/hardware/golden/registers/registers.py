@@ -193,7 +193,7 @@ def _drive(state, out):
     out[OUT.config_valid] = state[S.config_valid]
     out[OUT.config], out[OUT.config + 1] = state[S.config], state[S.config + 1]
     out[OUT.interrupt] = 1 if state[S.irq_status] & state[S.irq_enable] else 0
-    out[OUT.idle] = 1 - (state[S.response_valid] | state[S.busy])
+    out[OUT.idle] = 1 - (state[S.response_valid] | state[S.busy] | (state[S.aborting_before] != state[S.aborting]))
     out[OUT.wake_at] = NEVER
 
 

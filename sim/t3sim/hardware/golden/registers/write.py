@@ -110,7 +110,7 @@ def _control_is_good(state, words, value):
     if arm + disarm + abort + quiesce + resume > 1:
         return False
     if disarm:
-        return take(value, CONTROL.force) != 0 or not _is_busy(state, words)
+        return take(value, CONTROL.forced) != 0 or not _is_busy(state, words)
     if not (arm or abort):
         return True
     if take(value, CONTROL.context) >= state[S.contexts] or not _tables_are_free(words):
@@ -125,7 +125,7 @@ def _control(state, value):
     if take(value, CONTROL.disarm):
         state[S.locked_write] = 0
         state[S.violation : S.aborting] = 0
-        if take(value, CONTROL.force):
+        if take(value, CONTROL.forced):
             state[S.range_valid : S.range_context] = 0
         state[S.window_first : S.window_first + _CONTEXTS] = 0
         state[S.window_end : S.window_end + _CONTEXTS] = 0

@@ -82,11 +82,11 @@ def _restart(state):
 
 
 @njit(cache=True)
-def _disarm(state, force):
+def _disarm(state, forced):
     """Forget what is counted; a forced disarm is an abort of every context as well. Accesses that were taken stay."""
     state[S.token_level] = state[S.served] = state[S.comm_seen] = state[S.armed] = 0
-    state[S.aborted] = (1 << state[S.contexts]) - 1 if force else 0
-    if force:
+    state[S.aborted] = (1 << state[S.contexts]) - 1 if forced else 0
+    if forced:
         drop_ranges(state, S.table, state[S.ranges], ALL_CONTEXTS)
 
 
@@ -225,7 +225,7 @@ def _configure(state, address, value):
         end_wait(state)
     elif address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
-            _disarm(state, take(value, CONTROL.force))
+            _disarm(state, take(value, CONTROL.forced))
         elif take(value, CONTROL.arm):
             state[S.armed] = 1
             state[S.served] = 0
