@@ -19,7 +19,15 @@ _NAMED = (
 )  # fmt: skip
 _ACTIONS = ("arm", "abort", "disarm", "quiesce", "resume")
 _REFUSALS = ("violation", "stale_update")
-_EVENTS = (regs.VIOLATION, regs.VIOLATIONS, regs.STALE_UPDATE, regs.STALE_UPDATES, regs.IRQ_STATUS, regs.ERRORS, regs.NMC_FLAGS)
+_EVENTS = (
+    regs.VIOLATION,
+    regs.VIOLATIONS,
+    regs.STALE_UPDATE,
+    regs.STALE_UPDATES,
+    regs.IRQ_STATUS,
+    regs.ERRORS,
+    regs.NMC_FLAGS,
+)
 _MOSTLY_0 = {"maintenance", "abort_busy", "quiesced", "violations", "stale_updates", "nmc_flags", "pending"}
 """Inputs that would refuse nearly every arm, or raise the same event all the time."""
 
@@ -84,7 +92,11 @@ class Registers(Stimulus):
                 actions = rng.sample(_ACTIONS, rng.choice((0, 2)))
             context = rng.randrange(min(16, self.config.contexts + 1)) if self.chance(0.95) else rng.getrandbits(4)
             return pack(
-                regs.Control, first=first, descriptors=count, context=context, forced=self.chance(0.5),
+                regs.Control,
+                first=first,
+                descriptors=count,
+                context=context,
+                forced=self.chance(0.5),
                 **dict.fromkeys(actions, 1),
             ) | rng.choice((0, anything & ~0 << regs.Control.size))
         if regs.RANGE <= address < regs.QUOTA and self.chance(0.9):

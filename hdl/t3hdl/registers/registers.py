@@ -257,7 +257,12 @@ class ControlRegisters(wiring.Component):
             *(
                 getattr(events, name).eq(getattr(self, name))
                 for name in (
-                    "corrected", "uncorrectable", "violations", "violation", "stale_updates", "stale_update",
+                    "corrected",
+                    "uncorrectable",
+                    "violations",
+                    "violation",
+                    "stale_updates",
+                    "stale_update",
                     "nmc_flags",
                 )
             ),

@@ -72,9 +72,9 @@ def accesses(chunk: int, op: Op) -> list[dict[str, int]]:
     return [access(line, tile, op) for tile in tiles_of(chunk) for line in lines_of(*tile)]
 
 
-def programme() -> list[tuple[int, int]]:
+def programme(epoch: int = EPOCH) -> list[tuple[int, int]]:
     """Range, profile and descriptors as register writes."""
-    attributes = {"valid": 1, "context": CONTEXT, "epoch": EPOCH, "op": Op.ADD, "dtype": Dtype.FP16}
+    attributes = {"valid": 1, "context": CONTEXT, "epoch": epoch, "op": Op.ADD, "dtype": Dtype.FP16}
     writes = [
         (regs.RANGE, BASE),
         (regs.RANGE_LIMIT, BASE + ROWS * COLS * WAVEFRONTS * TILE_LINES),
@@ -87,7 +87,7 @@ def programme() -> list[tuple[int, int]]:
         words = (
             {"row0": 0, "row1": ROWS, "col0": col0, "col1": col1, "kind": kind, "op": Op.ADD, "peer": PEER},
             {"expected": ADDENDS * len(accesses(chunk, Op.ADD)), "addends": ADDENDS, "context": CONTEXT,
-             "epoch": EPOCH, "dtype": Dtype.FP16},
+             "epoch": epoch, "dtype": Dtype.FP16},
             {"base": BASE, "pitch": COLS},
             {"peer_base": PEER_BASE, "row_shift": 1, "col_shift": 0, "row_blocks_log": 1},
             # the last chunk is one column wide, and its corner tile has a single wavefront
@@ -100,29 +100,34 @@ def programme() -> list[tuple[int, int]]:
     return writes
 
 
-def request(bench: Bench, write: int, address: int, data: int = 0) -> int:
-    """One bus request that must be good; returns the data."""
+def request(bench: Bench, write: int, address: int, data: int = 0, *, error: int = 0) -> int:
+    """One bus request that must be good, or with ``error`` an error; returns the data."""
     while not bench["bus_ready"]:
         bench.step()
     bench.step(bus_valid=1, bus_write=write, bus_address=address, bus_data=data)
-    assert (bench["response_valid"], bench["response_error"]) == (1, 0), hex(address)
+    assert (bench["response_valid"], bench["response_error"]) == (1, error), hex(address)
     answer = bench["response_data"]
     bench.step(bus_valid=0)
     return answer
 
 
-def arm(bench: Bench, **arbiter: int) -> None:
+def control(bench: Bench, *, error: int = 0, **fields: int) -> None:
+    """A write of CONTROL that must be good, or with ``error`` an error."""
+    request(bench, 1, regs.CONTROL, regs.Control.const(fields).as_bits(), error=error)
+
+
+def arm(bench: Bench, epoch: int = EPOCH, **arbiter: int) -> None:
     """Programs everything, arms, and waits until all chunks are live."""
     while not bench["init_done"]:
         bench.step()
-    for address, data in programme():
+    live = bench["live"]
+    for address, data in programme(epoch):
         request(bench, 1, address, data)
     settings = {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "burst": 8} | arbiter
     request(bench, 1, regs.ARBITER, regs.Arbiter.const(settings).as_bits())
-    control = {"arm": 1, "descriptors": len(KINDS), "context": CONTEXT}
-    request(bench, 1, regs.CONTROL, regs.Control.const(control).as_bits())
+    control(bench, arm=1, descriptors=len(KINDS), context=CONTEXT)
     bench.step(80)
-    assert (bench["armed"], bench["live"]) == (1, len(KINDS))
+    assert (bench["armed"], bench["live"] - live) == (1, len(KINDS))
 
 
 def drams(bench: Bench) -> list[str]:

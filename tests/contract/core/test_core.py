@@ -28,6 +28,7 @@ from tests.contract.core.scene import (
     arm,
     block_of,
     chunk_of,
+    control,
     core,
     drain,
     drams,
@@ -166,7 +167,7 @@ def test_latency_and_second_run(simulator) -> None:
     # Tokens are still on their way when the unit is disarmed: none of them may reach the next run.
     send(bench, "comm_write", accesses(1, Op.ADD))
     bench.step(12)
-    request(bench, 1, regs.CONTROL, regs.Control.const({"disarm": 1, "forced": 1}).as_bits())
+    control(bench, disarm=1, forced=1)
     assert bench["armed"] == 0 and bench["init_done"] == 0
     for queue in bench.send.values():
         queue.clear()

@@ -74,7 +74,11 @@ class Recorder(Bench):
 def valid_of(outputs: Iterable[str]) -> dict[str, str]:
     """By output, the one without which it means nothing."""
     found = {name: name.replace(".payload", ".valid") for name in outputs if name.endswith(".payload")}
-    found |= {name: f"{name.split('.')[0]}_valid.{name.split('.')[1]}" for name in outputs if "refused." in name or "stale." in name}
+    found |= {
+        name: f"{name.split('.')[0]}_valid.{name.split('.')[1]}"
+        for name in outputs
+        if "refused." in name or "stale." in name
+    }
     return found | {"response_data": "response_valid", "response_error": "response_valid"}
 
 

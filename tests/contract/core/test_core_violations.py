@@ -7,7 +7,7 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import Op
 from t3hdl.interface.words import unpack
 
-from tests.contract.core.scene import BASE, CONFIG, CONTEXT, EPOCH, access, core, programme, request
+from tests.contract.core.scene import BASE, CONFIG, CONTEXT, EPOCH, access, control, core, programme, request
 
 PORTS = [f"{stream}_write.{number}" for number in range(CONFIG.slices) for stream in ("compute", "comm")]
 """In the order in which they are named: the lowest slice, compute before comm."""
@@ -34,8 +34,10 @@ def test_the_first_of_several_refused_writes_is_named(simulator, wrong, record, 
         bench.step(8)
         first = min(PORTS.index(port) for port in ports)
         named = unpack(regs.RefusalRecord, request(bench, 0, record))
-        assert named == {"valid": 1, "line": BASE + first, "source": first, "context": CONTEXT, "epoch": EPOCH} | wrong, ports
+        assert (
+            named == {"valid": 1, "line": BASE + first, "source": first, "context": CONTEXT, "epoch": EPOCH} | wrong
+        ), ports
         assert request(bench, 0, count) == len(ports), ports
         assert [request(bench, 0, other) for other in REFUSALS if other not in (record, count)] == [0, 0]
-        request(bench, 1, regs.CONTROL, regs.Control.const({"disarm": 1}).as_bits())
+        control(bench, disarm=1)
         bench.until("init_done", 1000)

@@ -100,7 +100,9 @@ def check_addresses(part: Registers, config: T3Config, addresses: list[int]) -> 
     """Writes and reads each address."""
     written, shown = tables(config)
     for address in addresses:
-        assert part.writes(address, legal(address, PATTERN ^ address)) == (address in written | READ_WRITE | WRITE_ONLY), hex(address)
+        assert part.writes(address, legal(address, PATTERN ^ address)) == (
+            address in written | READ_WRITE | WRITE_ONLY
+        ), hex(address)
         error, data, pulse = part.access(address)
         assert (error, pulse) == (address not in READ_ONLY | READ_WRITE | shown, None), hex(address)
         assert not error or data == 0, hex(address)

@@ -132,8 +132,12 @@ def test_tagged_update_in_a_range_is_tracked(backend, port, op):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"line": 999, "tagged": 0}, {"line": 2000, "op": Op.READ_CLEAR}, {"tagged": 0}, {"tagged": 0, "epoch": 1},
-        {"context": 0, "op": Op.READ}, *({"op": op} for op in (0, 5, 6, 7)),
+        {"line": 999, "tagged": 0},
+        {"line": 2000, "op": Op.READ_CLEAR},
+        {"tagged": 0},
+        {"tagged": 0, "epoch": 1},
+        {"context": 0, "op": Op.READ},
+        *({"op": op} for op in (0, 5, 6, 7)),
     ],
 )
 def test_everything_else_passes_unchanged_and_uncounted(backend, fields):
