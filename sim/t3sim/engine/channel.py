@@ -269,7 +269,7 @@ def _after_step(g, c, out, now):
 
 @compiled_inner
 def _refused(g, c, stream, n, now):
-    """The slice refuses a write to another context's range, or an update of no live epoch: it ends here, with an error."""
+    """The slice refuses a write, to another context's range or of no live epoch: it ends here, with an error."""
     s, node = g.s[0], g.line_requests[n]
     s.refused = s.refused + 1
     g.inside[stream, c] -= 1
