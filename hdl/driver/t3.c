@@ -117,7 +117,9 @@ static int check_output(const struct t3_device *device, const struct t3_output *
         return T3_EINVAL;
     if (output->rows == 0 || output->columns_bytes == 0 || output->columns_bytes > output->pitch_bytes)
         return T3_EINVAL;
-    if (output->tile_rows == 0 || output->wavefront_rows == 0 || !FITS(output->epoch, T3_RANGE_ATTRIBUTES_EPOCH) || output->dtype > T3_DTYPE_INT32)
+    if (output->tile_rows == 0 || output->wavefront_rows == 0 || output->dtype > T3_DTYPE_INT32)
+        return T3_EINVAL;
+    if (!FITS(output->epoch, T3_RANGE_ATTRIBUTES_EPOCH))
         return T3_EINVAL;
     if (output->op < T3_OP_STORE || output->op > T3_OP_MAX)
         return T3_EINVAL;
@@ -333,8 +335,7 @@ int t3_abort(const struct t3_job *job, unsigned long polls)
     uint32_t context = T3_CONTEXT(job->output.context);
     TRY(poll_until_settled(job->device, polls));
     TRY(put(job->device, T3_CONTROL, PUT(1, T3_CONTROL_ABORT) | PUT(job->output.context, T3_CONTROL_CONTEXT)));
-    TRY(poll_until_settled(job->device, polls));
-    return poll_until(job->device, context, T3_CONTEXT_OUTSTANDING_MASK, 0, polls);
+    return poll_until(job->device, context, T3_CONTEXT_ABORTING_MASK, 0, polls);
 }
 
 int t3_quiesce(const struct t3_device *device, unsigned long polls)

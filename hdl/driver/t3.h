@@ -58,7 +58,7 @@ struct t3_output {
     uint32_t tile_rows, tile_bytes, wavefront_rows;
     unsigned range;   /* register set that describes it */
     unsigned context; /* owner */
-    unsigned epoch;   /* its use: not that of the use before */
+    unsigned epoch;   /* of the job, the same on all GPUs: not that of the job before */
     unsigned op;      /* T3_OP_*: what a store into it becomes */
     unsigned dtype;   /* T3_DTYPE_* */
 };
@@ -122,8 +122,8 @@ int t3_abort(const struct t3_job *job, unsigned long polls);
 int t3_quiesce(const struct t3_device *device, unsigned long polls);
 int t3_resume(const struct t3_device *device);
 
-/* Clears all tables of the unit, and waits until they are written. What was mapped stays. T3_EBUS while a job, one of its
- * accesses or commands is not done. */
+/* Clears all tables of the unit, and waits until they are written. What was mapped stays. T3_EBUS while a job, one of
+ * its accesses or commands is not done. */
 int t3_disarm(const struct t3_device *device, unsigned long polls);
 
 /* As t3_disarm, but drops all jobs as t3_abort does, without waiting: accesses that were taken are performed and not

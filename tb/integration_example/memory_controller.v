@@ -207,6 +207,6 @@ module memory_controller (
         .occupancy__3(occupancy[3]), .update_done_valid__3(1'b0), .update_done__3(128'b0),
         // What this controller has no use for: software reads the registers, and the clock is never stopped.
         .init_done(), .armed(), .live(), .chunks_done(), .done_mask(), .quiet(), .entries(), .threshold(), .chosen(),
-        .idle(), .wake_at(), .interrupt(interrupt)
+        .context__0(), .context__1(), .idle(), .wake_at(), .interrupt(interrupt)
     );
 endmodule

@@ -5,7 +5,7 @@ from collections import deque
 
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ChunkDone, ChunkKind, ContextStatus, DmaCommand, SlotLoad, TileDone
+from t3hdl.interface.layouts import EPOCH_BITS, ChunkDone, ChunkKind, ContextStatus, DmaCommand, SlotLoad, TileDone
 from t3hdl.interface.words import pack
 
 from tb.lockstep import Lockstep
@@ -49,7 +49,7 @@ class Trigger(Stimulus):
             pack(regs.DESCRIPTOR_LAYOUTS[0], row0=row + row0, row1=row + row1, col0=col + col0, col1=col + col1,
                  kind=kind, op=rng.randrange(6), peer=rng.getrandbits(8)),
             pack(regs.DESCRIPTOR_LAYOUTS[1], expected=rng.getrandbits(32), addends=rng.getrandbits(8),
-                 context=context ^ (0 if self.chance(0.9) else 1 << rng.randrange(4)), epoch=rng.getrandbits(2),
+                 context=context ^ (0 if self.chance(0.9) else 1 << rng.randrange(4)), epoch=rng.getrandbits(EPOCH_BITS),
                  dtype=rng.getrandbits(2)),
             pack(regs.DESCRIPTOR_LAYOUTS[2], base=rng.getrandbits(39), pitch=rng.getrandbits(16)),
             pack(regs.DESCRIPTOR_LAYOUTS[3], peer_base=rng.getrandbits(39), row_shift=row_shift, col_shift=col_shift,

@@ -66,10 +66,6 @@ def right(address: Any) -> Any:
     return tile_col(address) == TILE_COLUMNS - 1
 
 
-def outside(address: Any) -> Any:
-    """1 behind the tracked range."""
-    return (address >> 3) == ROWS
-
 
 def in_output(address: Any) -> Any:
     """1 if the line belongs to a tile."""

@@ -3,7 +3,7 @@
 from amaranth.hdl import Array, Cat, Const, Mux, Value
 from amaranth.lib import data
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import Dtype, Op
+from t3hdl.interface.layouts import EPOCH_BITS, Dtype, Op
 
 FIRST_SEED = 0x5433_0001
 
@@ -15,8 +15,7 @@ Seed = data.StructLayout(
         "plain": 2,  # bit 0: local stores in the order of the GEMM, not shuffled; bit 1: incoming updates likewise
         "local_step": 8,
         "incoming_step": 8,  # distance from one line to the next when shuffled, made odd
-        "epoch": 2,
-        "spare": 6,
+        "epoch": EPOCH_BITS,
     }
 )
 

@@ -32,14 +32,17 @@ def line_of(address: Value) -> Value:
     return (address | gemm.BASE)[:LINE_BITS]
 
 
-def request_of(access: Any, *, gpu: Value, tag: Value, dtype: Value, config: T3Config) -> dict[str, Any]:
+def request_of(
+    access: Any, *, gpu: Value, tag: Value, dtype: Value, epoch: Value, config: T3Config
+) -> dict[str, Any]:
     """Fields of the access's MemoryRequest, of a GPU's store, or of an update in the link's words."""
     return {
         "line": line_of(access.address), "op": access.op, "dtype": dtype,
         "context": Mux(access.foreign, _FOREIGN_CONTEXT, CONTEXT), "source": gpu, "tagged": access.tagged,
         "wf": gemm.wavefront(access.address, config),
         "right": gemm.right(access.address), "bottom": gemm.bottom(access.address),
-        "row": gemm.tile_row(access.address), "col": gemm.tile_col(access.address), "tag": tag,
+        "row": gemm.tile_row(access.address), "col": gemm.tile_col(access.address), "epoch": epoch,
+        "tag": tag,
     }  # fmt: skip
 
 
@@ -101,6 +104,7 @@ class Distributor(wiring.Component):
             gpu=self.seed.gpu + self._incoming,
             tag=Mux(head.op == Op.READ, self._read_tag, values),
             dtype=dtype_of(self.seed, self._config),
+            epoch=self.seed.epoch,
             config=self._config,
         )
         free = [~port.valid | port.ready for port in self.o]
@@ -171,7 +175,7 @@ class LocalTraffic(wiring.Component):
             own.eq(zeroing | gemm.in_output(address) | gemm.written_locally(address)),
             store.address.eq(address),
             store.op.eq(Mux(zeroing, int(Op.READ_CLEAR), int(Op.STORE))),
-            store.tagged.eq(~zeroing & (gemm.in_output(address) | gemm.outside(address))),
+            store.tagged.eq(~zeroing & gemm.in_output(address)),
             self.store.valid.eq(walk.valid & own & flying.w_rdy),
             walk.ready.eq((self.store.ready & flying.w_rdy) | ~own),
             flying.w_en.eq(self.store.valid & self.store.ready),
@@ -179,7 +183,12 @@ class LocalTraffic(wiring.Component):
             *assign(
                 self.store.payload,
                 request_of(
-                    store, gpu=self.seed.gpu, tag=0, dtype=~dtype_of(self.seed, self._config), config=self._config
+                    store,
+                    gpu=self.seed.gpu,
+                    tag=0,
+                    dtype=~dtype_of(self.seed, self._config),
+                    epoch=self.seed.epoch,
+                    config=self._config,
                 ),
             ),
         ]
@@ -192,7 +201,7 @@ class LocalTraffic(wiring.Component):
             self.route.ready.eq(out.ready | route.remote),
             out.payload.address.eq(address),
             out.payload.op.eq(route.op),
-            out.payload.tagged.eq(~zeroing & (gemm.in_output(address) | gemm.outside(address))),
+            out.payload.tagged.eq(~zeroing & gemm.in_output(address)),
         ]
 
     def _judge(self, m: Module, zeroing: Value, flying: SyncFIFO) -> None:
@@ -263,7 +272,7 @@ class IncomingTraffic(wiring.Component):
             walk.o.ready.eq(out.i.ready | ~sent),
             out.i.payload.address.eq(address),
             out.i.payload.op.eq(Mux(elsewhere, int(Op.STORE), op_of(self.seed))),
-            out.i.payload.tagged.eq(gemm.in_output(address) | gemm.outside(address)),
+            out.i.payload.tagged.eq(gemm.in_output(address)),
             out.i.payload.foreign.eq(foreign),
             self.busy.eq(walk.busy | out.busy),
         ]

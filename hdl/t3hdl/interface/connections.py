@@ -144,7 +144,7 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
         Connection(("slice.pending",), ("registers.pending",), By.ANY),
     ),
     "what logic beside the unit sees without the bus": (
-        *_same("trigger", "core", "armed", "live", "chunks_done", "done_mask", "quiet"),
+        *_same("trigger", "core", "armed", "live", "chunks_done", "done_mask", "quiet", "context"),
         *_same("monitor", "core", "threshold", "chosen"),
     ),
     "what went wrong": (

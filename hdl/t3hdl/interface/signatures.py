@@ -233,12 +233,12 @@ def crossing_signature() -> Signature:
 
 def core_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.core.T3Core`: those of one GPU's slices, egress and DMA engine, bus, and status."""
-    return Signature({**_machine_side(config), **{name: port.flip() for name, port in BUS.items()}, **_unit_status()})
+    return Signature({**_machine_side(config), **{name: port.flip() for name, port in BUS.items()}, **_unit_status(config)})
 
 
 def unit_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.unit.T3Unit`: the core with AXI4-Lite."""
-    return Signature({**_machine_side(config), **AXI, **_unit_status()})
+    return Signature({**_machine_side(config), **AXI, **_unit_status(config)})
 
 
 def _machine_side(config: T3Config) -> dict[str, Member]:
@@ -271,11 +271,12 @@ def _machine_side(config: T3Config) -> dict[str, Member]:
     }
 
 
-def _unit_status() -> dict[str, Member]:
+def _unit_status(config: T3Config) -> dict[str, Member]:
     """The interrupt, and what an integrator may watch without the bus."""
     return {
         "interrupt": Out(1),
         "init_done": Out(1), "armed": Out(1), "live": Out(7), "chunks_done": Out(7), "done_mask": Out(64),
         "quiet": Out(1), "entries": Out(16), "threshold": Out(OCCUPANCY_BITS), "chosen": Out(1),
+        "context": Out(ContextStatus).array(config.contexts),
         **_IDLE,
     }  # fmt: skip

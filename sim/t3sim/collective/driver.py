@@ -8,11 +8,12 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op, profile_index
 from t3hdl.interface.words import WORD_BYTES, pack
 
-from t3sim.engine.requests import EPOCH
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.limits import check_count
 from t3sim.inputs.machine.files import Machine
 
+EPOCH = 1
+"""The epoch of the one job of a run, on every GPU."""
 RANGE_OP = Op.ADD
 """What a local store to the tracked output becomes."""
 

@@ -2,14 +2,13 @@
 
 from t3hdl.interface.layouts import INTERLEAVE_BITS, INTERLEAVE_LINES, LINE_BYTES
 
+from t3sim.collective.driver import EPOCH
 from t3sim.common.compiled import compiled_inner
 from t3sim.dram.state import lowest_bit
 from t3sim.hardware.words import READ, REQUEST, place
 
 from .state import COMM_READ, COMPUTE_READ, GEMM_READ
 
-EPOCH = 1
-"""The epoch of the one job of a run, on every GPU."""
 NOBODY, ARRIVED = -1, -2
 """Owners of a request that is neither a workgroup's nor a row's: none; a packet, whose room in the receive buffer goes
 back to the sender as a credit."""
