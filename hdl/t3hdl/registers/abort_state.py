@@ -19,7 +19,7 @@ class AbortState(wiring.Component):
     tables_busy : In(1) : the tracker sweeps its tables, or drops what is left of an aborted context.
     in_flight : In(contexts) : tracked accesses, or commands, of the context are not done.
     aborting : Out(contexts) : the abort is in progress.
-    settled : Out(1) : with the inputs of the cycle before, ``aborting`` stays.
+    settled : Out(1) : ``aborting`` has not just become less, and with the inputs of the cycle before it stays.
 
     Latency: 1; an abort ends two cycles after its request at the earliest, when the tracker has begun. Reset: 0.
     """
@@ -39,6 +39,6 @@ class AbortState(wiring.Component):
         m.d.sync += [
             begun.eq(self.abort),
             self.aborting.eq(((self.aborting & kept) | requested) & ~self.disarm.replicate(len(requested))),
-            self.settled.eq(~(self.abort | begun)),
+            self.settled.eq(~(self.abort | begun | (self.aborting & ~kept).any())),
         ]
         return m
