@@ -34,8 +34,8 @@ ASSUMPTIONS: dict[str, Obligation] = {
         integrator="the channel's DRAM scheduler: it has taken an access R cycles after it was offered",
     ),
     "the memory reports each tracked update once": Obligation(
-        says="with count_on = performed: update_done once after the transfer of each dram word with tagged = 1",
-        integrator="the channel's DRAM scheduler; and software disarms only when no access is under way",
+        says="with count_on = performed: update_done once with or after the transfer of each dram word with tagged = 1",
+        integrator="the channel's DRAM scheduler: it gives each such word back, as it was, when it has performed it",
     ),
     "a token queue is pushed only with room": Obligation(
         says="push is 0 while level is the depth",

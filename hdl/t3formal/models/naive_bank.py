@@ -5,7 +5,7 @@ from typing import Any
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import EventKind, Token
+from t3hdl.interface.layouts import EPOCH_BITS, EventKind, Token
 
 EVENT_LINES_LIMIT = 1 << 16
 """Lines of an event stay below this."""
@@ -19,7 +19,7 @@ Detail = data.StructLayout({"descriptor": 6, "threshold": 16})
 Event = data.StructLayout({"kind": 1, "slot": 6, "row": 12, "col": 12, "wf": 4, "lines": 16})
 """What a bank reports."""
 
-Entry = data.StructLayout({"valid": 1, "context": 4, "epoch": 2, "row": 12, "col": 12, "wf": 4, "count": 16})
+Entry = data.StructLayout({"valid": 1, "context": 4, "epoch": EPOCH_BITS, "row": 12, "col": 12, "wf": 4, "count": 16})
 """A counter and the tile that it counts for."""
 
 KEY = ("context", "epoch", "row", "col", "wf")

@@ -7,14 +7,14 @@ from amaranth.lib import data, wiring
 from t3hdl.common.broadcast import ControlPulses, control_pulses, written
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import TIME_BITS, EventKind
+from t3hdl.interface.layouts import EPOCH_BITS, TIME_BITS, EventKind
 from t3hdl.interface.signatures import tracker_signature
 
 from .naive_bank import Event, NaiveBank, lowest, state, states
 
 Slot = data.StructLayout({
-    "valid": 1, "row0": 12, "row1": 12, "col0": 12, "col1": 12, "addends": 8, "context": 4, "epoch": 2, "descriptor": 6,
-    "left": 32, "overflowed": 1, "complete": 1,
+    "valid": 1, "row0": 12, "row1": 12, "col0": 12, "col1": 12, "addends": 8, "context": 4, "epoch": EPOCH_BITS,
+    "descriptor": 6, "left": 32, "overflowed": 1, "complete": 1,
 })  # fmt: skip
 """A live chunk and what is counted of it."""
 

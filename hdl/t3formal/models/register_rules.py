@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Mux, Signal, Value
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op
 from t3hdl.registers.registers import ControlRegisters
 
 from ..prover.harness import Harness
 
 _ACTIONS = ("arm", "disarm", "abort", "quiesce", "resume")
+_FIRST_RULES = ("an address that takes no writes", "an unprivileged write under LOCK.privileged")
+"""Who breaks these does not set ``locked_write``."""
 _SETTINGS = (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)
 
 
@@ -50,21 +53,31 @@ class RegisterRules:
     broadcast : whether it is a write for the parts.
     windows : per context the descriptors of its last arm, as a mask.
     owners : per range a mask with the bit of the context that it was given to, 0 if to none.
+    aborting : the contexts that are being aborted. An abort begins when it is taken, and is over after a cycle in which
+        nothing of the context is in flight, and no abort was taken in the one before, which nobody would know of yet.
+    nothing_in_flight : per context, whether an abort of it may be over.
     """
 
     def __init__(self, harness: Harness, registers: ControlRegisters, config: T3Config) -> None:
-        self._registers, self._config, self._tables = registers, config, tables(config)
+        self._registers, self._config, self._tables, self._m = registers, config, tables(config), harness.m
         self._control = Signal(regs.Control)
         self.windows = [Signal(config.descriptors, name=f"window_model_{c}") for c in range(config.contexts)]
         self.owners = [Signal(16, name=f"owner_model_{i}") for i in range(config.ranges)]
         self.lock = Signal(regs.Lock, name="lock_model")
+        self.aborting, self.begun = Signal(config.contexts, name="aborting_model"), Signal(name="abort_begun")
         harness.m.d.comb += self._control.eq(registers.bus_data)
         self._active = [context.armed & ~context.complete for context in registers.context]
+        self._unfinished = [context.outstanding != 0 for context in registers.context]
+        tables_busy = registers.maintenance | registers.abort_busy | self.begun
+        self.nothing_in_flight = [
+            ~tables_busy & ~registers.pending[c] & ~unfinished for c, unfinished in enumerate(self._unfinished)
+        ]
         self.locked = self._name(harness, "locked", self._locked())
         self.writes = {
             "an address that takes no writes": ~self._at(self._writable()),
             "an unprivileged write under LOCK.privileged": self.lock.privileged & ~registers.bus_privileged,
             **{name: self._at([regs.CONTROL]) & broken for name, broken in self._control_rules().items()},
+            "a range in use with an operation of no update, or a context that does not exist": self._bad_range(),
             "DEBUG_SELECT when the tracker is busy": self._at([regs.DEBUG_SELECT]) & self._busy(),
             "a locked register": self.locked,
         }
@@ -74,9 +87,7 @@ class RegisterRules:
         self.hits_lock = self._name(
             harness,
             "hits_lock",
-            registers.bus_write
-            & self.locked
-            & ~Cat(broken for name, broken in self.writes.items() if name != "a locked register").any(),
+            registers.bus_write & self.locked & ~Cat(self.writes[name] for name in _FIRST_RULES).any(),
         )
         self.broadcast = registers.bus_write & self._at(
             [regs.CONTROL, regs.DEBUG_SELECT, *_SETTINGS, *self._locked_tables()]
@@ -106,15 +117,29 @@ class RegisterRules:
         registers = self._registers
         return ~registers.init_done | registers.maintenance | registers.abort_busy
 
+    def _bad_range(self) -> Value:
+        """Attributes of a range in use that no range may have."""
+        new = Signal(regs.RangeAttributes, name="new_attributes")
+        self._m.d.comb += new.eq(self._registers.bus_data)
+        update = Cat(new.op == op for op in (Op.STORE, Op.ADD, Op.MIN, Op.MAX)).any()
+        attributes = self._tables.ranges[regs.RANGE_WORDS - 1 :: regs.RANGE_WORDS]
+        return self._at(attributes) & new.valid & (~update | (new.context >= self._config.contexts))
+
     def _wanted(self) -> Value:
         """The descriptors that an arm asks for, as a mask of those that exist."""
         first, after = self._control.first, self._control.first + self._control.descriptors
         return Cat((first <= d) & (after > d) for d in range(self._config.descriptors))
 
     def _control_rules(self) -> dict[str, Value]:
-        control, config, wanted = self._control, self._config, self._wanted()
+        registers, control, config, wanted = self._registers, self._control, self._config, self._wanted()
         mine = [control.context == c for c in range(config.contexts)]
-        names_active = Cat(me & active for me, active in zip(mine, self._active, strict=True)).any()
+        pending = [registers.pending[c] for c in range(config.contexts)]
+
+        def named(of_contexts: Iterable[Value]) -> Value:
+            return Cat(me & each for me, each in zip(mine, of_contexts, strict=True)).any()
+
+        in_use = (*self._active, *pending, *self.aborting, *self._unfinished)
+        under_way = registers.maintenance | registers.abort_busy | Cat(in_use).any()
         taken = Cat(
             active & ~me & (window & wanted).any()
             for me, active, window in zip(mine, self._active, self.windows, strict=True)
@@ -123,8 +148,11 @@ class RegisterRules:
             "two actions in one write": sum((control[name] for name in _ACTIONS), start=Value.cast(0)) > 1,
             "arm or abort of a context that does not exist": (control.arm | control.abort) & ~Cat(mine).any(),
             "arm or abort when the tracker is busy": (control.arm | control.abort) & self._busy(),
-            "arm of an active context": control.arm & names_active,
-            "arm while quiesced": control.arm & self._registers.quiesced,
+            "arm of an active context": control.arm & named(self._active),
+            "arm of a pending context": control.arm & named(pending),
+            "arm of a context that is being aborted": control.arm & named(self.aborting),
+            "disarm without force while something is under way": control.disarm & ~control.forced & under_way,
+            "arm while quiesced": control.arm & registers.quiesced,
             "arm of no descriptors": control.arm & (control.descriptors == 0),
             "arm of descriptors that do not exist": control.arm
             & (control.first + control.descriptors > config.descriptors),
@@ -168,5 +196,15 @@ class RegisterRules:
                 m.d.sync += owner.eq(Mux(attributes.valid, 1 << attributes.context, 0))
             with m.If(acts & control.abort):
                 m.d.sync += owner.eq(owner & ~(1 << control.context))
+            with m.If(acts & control.disarm & control.forced):
+                m.d.sync += owner.eq(0)
         with m.If(good & self._at([regs.LOCK])):
             m.d.sync += self.lock.eq(self.lock.as_value() | data)
+        m.d.sync += self.begun.eq(acts & control.abort)
+        for c, over in enumerate(self.nothing_in_flight):
+            with m.If(acts & control.disarm):
+                m.d.sync += self.aborting[c].eq(0)
+            with m.Elif(acts & control.abort & (control.context == c)):
+                m.d.sync += self.aborting[c].eq(1)
+            with m.Elif(over):
+                m.d.sync += self.aborting[c].eq(0)

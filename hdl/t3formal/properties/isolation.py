@@ -1,31 +1,35 @@
 """What is not counted leaves no trace: two runs that differ in it alone give the same tokens at the same times.
 
+Not counted are accesses that are not tracked, those that are refused, and what the memory reports of an aborted
+context, late and of any name.
+
 Tokens, configuration writes, time, and what comes back from the DMA engine are all that token network, tracker and
 trigger take in (:mod:`t3hdl.core`): with the same tokens at the same times they do the same in both runs.
 """
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, wiring
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ConfigWrite, MemoryRequest, Op
+from t3hdl.interface.layouts import ConfigWrite, MemoryRequest
 from t3hdl.interface.signatures import slice_signature
 from t3hdl.slice.slice import MemorySlice
 
+from ..models.naive_ranges import NaiveRanges
 from ..prover.harness import Harness
 from ..prover.proof import Proof
 
 _PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")
 _LINE_BITS = 2
-_NARROW = {"line": _LINE_BITS, "op": 3, "context": 2, "tagged": 1, "col": 1, "tag": 1}
+_NARROW = {"line": _LINE_BITS, "op": 3, "context": 2, "tagged": 1, "col": 1, "epoch": 1, "tag": 1}
 """Fields of requests that may be anything; the others are 0."""
 
 
 class _TwoSlices(wiring.Component):
-    """Two slices with the same configuration writes, credit and time. Ports of the second one end in ``_1``."""
+    """Two slices with the same configuration writes and time. Ports of the second one end in ``_1``."""
 
     def __init__(self, *, config: T3Config) -> None:
         self._config, self._members = config, slice_signature(config).members
@@ -35,7 +39,7 @@ class _TwoSlices(wiring.Component):
 
     def _is_shared(self, name: str) -> bool:
         member = self._members[name]
-        return member.is_port and member.flow == wiring.In
+        return member.is_port and member.flow == wiring.In and not name.startswith("update_done")
 
     def elaborate(self, platform: Any) -> Module:
         """Nothing between the two; streams that leave them are as ready."""
@@ -63,19 +67,11 @@ def _isolated(config: T3Config) -> Harness:
     """Requests are the same in both runs if one of them is counted; the ranges are those that were written."""
     slices = _TwoSlices(config=config)
     harness = Harness(slices)
-    m = harness.m
-    ranges = _ranges(harness, slices, config)
+    write = _configure(harness, slices)
+    ranges = NaiveRanges(harness.m, slices.config_valid, write, config.ranges)
     for port in _PORTS:
-        first, other = _fields(harness, port), _fields(harness, f"{port}_other")
-        payload = Signal(MemoryRequest, name=f"{port}_second")
-        tracked, refused = zip(*(_judged(port, ranges, request) for request in (first, other)), strict=True)
-        differs = ~tracked[0] & ~tracked[1] & (refused[0] == refused[1])
-        m.d.comb += payload.eq(Mux(differs, other, first))
-        streams = getattr(slices, port), getattr(slices, f"{port}_1")
-        for stream, value in zip(streams, (first, payload), strict=True):
-            harness.drive(stream.payload, value)
-        harness.drive(streams[1].valid, streams[0].valid)
-        harness.claim(f"{port} is ready at the same times", streams[0].ready == streams[1].ready)
+        _request(harness, port, ranges, config)
+    _report(harness, slices, write, config)
     for name in ("dram", "token"):
         harness.drive(getattr(slices, f"{name}_1").ready, getattr(slices, name).ready)
         same = getattr(slices, f"{name}_1").valid == getattr(slices, name).valid
@@ -92,54 +88,74 @@ def _isolated(config: T3Config) -> Harness:
     harness.cover(
         "a refusal of another address", slices.comm_refused_valid & (slices.comm_refused != slices.comm_refused_1)
     )
+    harness.cover("refusals for different reasons", slices.comm_refused_valid & slices.comm_stale_valid_1)
     return harness
 
 
-def _ranges(harness: Harness, slices: _TwoSlices, config: T3Config) -> list[tuple[Value, Value, Any]]:
-    """Drives the configuration writes, and follows base, limit and attributes of every range."""
+def _configure(harness: Harness, slices: _TwoSlices) -> Any:
+    """Drives the configuration writes of both: CONTROL and ranges, narrow values."""
     m, write = harness.m, Signal(ConfigWrite, name="write")
     table, bits = harness.free("address", 6) << 3, harness.free("bits", 32)
     m.d.comb += [write.address.eq(Mux(harness.free("of_control"), regs.CONTROL, table)), write.data.eq(bits)]
     harness.drive(slices.config, write)
-    control = Signal(regs.Control)
-    m.d.comb += control.eq(bits)
-    aborted = control_written(slices.config_valid, write) & control.abort
-    ranges = []
-    for i in range(config.ranges):
-        words = [
-            Signal(layout, name=f"range_{i}_{number}")
-            for number, layout in enumerate((regs.Line, regs.Line, regs.RangeAttributes))
-        ]
-        for number, word in enumerate(words):
-            with m.If(slices.config_valid & (write.address == regs.RANGE + i * regs.RANGE_STRIDE + 8 * number)):
-                m.d.sync += word.eq(bits)
-        with m.If(aborted & (words[2].context == control.context)):
-            m.d.sync += words[2].valid.eq(0)
-        ranges.append((words[0].line, words[1].line, words[2]))
-    return ranges
+    return write
 
 
-def _judged(port: str, ranges: list[tuple[Value, Value, Any]], request: Any) -> tuple[Value, Value]:
-    """Whether a request at this port is counted, and whether it is refused."""
-    tracked, refused, before = Value.cast(0), Value.cast(0), Value.cast(0)
-    for base, limit, attributes in ranges if port.endswith("write") else []:
-        hit = attributes.valid & (base <= request.line) & (request.line < limit) & ~before
-        mine = request.context == attributes.context
-        updates = (request.op >= Op.STORE) & (request.op <= Op.MAX)
-        tracked, refused = (
-            tracked | (hit & mine & request.tagged & updates),
-            refused | (hit & ~mine & (request.op != Op.READ)),
+def _request(harness: Harness, port: str, ranges: NaiveRanges, config: T3Config) -> None:
+    """Drives a port of both slices: with two requests if neither is counted, and both or none are refused."""
+    slices, first, other = harness.dut, _fields(harness, port), _fields(harness, f"{port}_other")
+    payload, uncounted = Signal(MemoryRequest, name=f"{port}_second"), Signal(name=f"{port}_uncounted")
+    if port.endswith("write"):
+        judged = [ranges.judge(request, config.contexts) for request in (first, other)]
+        harness.m.d.comb += uncounted.eq(
+            ~judged[0].tracked & ~judged[1].tracked & (judged[0].refused == judged[1].refused)
         )
-        before = before | hit
-    return tracked[0], refused[0]
+    else:
+        harness.m.d.comb += uncounted.eq(1)
+    harness.m.d.comb += payload.eq(Mux(uncounted, other, first))
+    streams = getattr(slices, port), getattr(slices, f"{port}_1")
+    for stream, value in zip(streams, (first, payload), strict=True):
+        harness.drive(stream.payload, value)
+    harness.drive(streams[1].valid, streams[0].valid)
+    harness.claim(f"{port} is ready at the same times", streams[0].ready == streams[1].ready)
+
+
+def _report(harness: Harness, slices: _TwoSlices, write: Any, config: T3Config) -> None:
+    """Drives the reports of the memory: as many of tracked accesses, with two names if neither is counted; and any of
+    others, which need not be the same, nor come at the same times."""
+    m, contexts = harness.m, range(config.contexts)
+    control = data.View(regs.Control, write.data[: regs.Control.size])
+    action, aborted = control_written(slices.config_valid, write), Signal(config.contexts, name="aborted_contexts")
+    for c in contexts:
+        with m.If(action & control.disarm):
+            m.d.sync += aborted[c].eq(control.forced)
+        with m.Elif(action & (control.arm | control.abort) & (control.context == c)):
+            m.d.sync += aborted[c].eq(control.abort)
+    first, other = _fields(harness, "report"), _fields(harness, "report_other")
+    comes = [harness.free(f"report_{name}valid") for name in ("", "other_")]
+    tracked = [valid & request.tagged for valid, request in zip(comes, (first, other), strict=True)]
+    late = [Cat(aborted[c] & (request.context == c) for c in contexts).any() for request in (first, other)]
+    uncounted = Signal(name="uncounted_reports")
+    m.d.comb += uncounted.eq(Mux(tracked[0] | tracked[1], tracked[0] & tracked[1] & late[0] & late[1], 1))
+    harness.drive(slices.update_done_valid, comes[0])
+    harness.drive(slices.update_done, first)
+    harness.drive(slices.update_done_valid_1, Mux(uncounted, comes[1], comes[0]))
+    second = Signal(MemoryRequest, name="report_second")
+    m.d.comb += second.eq(Mux(uncounted, other, first))
+    harness.drive(slices.update_done_1, second)
+    if config.count_on == "performed":
+        waits = [harness.inside[rf"slice_{number}\.outstanding"] for number in range(2)]
+        names = tracked[0] & uncounted & (first.as_value() != other.as_value())
+        harness.cover("late reports of two names", names & (waits[0] != 0))
 
 
 PROOFS = (
     Proof(
         name="isolation.slice",
         invariants=(4,),
-        says="Accesses outside every live range, and of other contexts than the range's, change neither ranges nor "
-        "tokens nor their times: whatever they carry, tracker and trigger see the same.",
+        says="Accesses outside every live range, of other contexts than the range's, or of no live epoch, and late "
+        "reports of aborted contexts change neither ranges nor tokens nor their times: whatever they carry, tracker "
+        "and trigger see the same.",
         harness=_isolated,
         sizes={
             "one range": preset("small", ranges=1, token_queue=2),

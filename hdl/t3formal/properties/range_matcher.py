@@ -22,7 +22,7 @@ _PLACE, _AMOUNT, _TARGET = (regs.DESCRIPTOR_LAYOUTS[word] for word in (0, 1, 3))
 class _Map:
     """What was last written: descriptors by their words, and the window of each context.
 
-    ``written`` says of each descriptor whether it is being written.
+    ``written`` says of each descriptor whether it is being written; ``contexts`` is how many there are.
     """
 
     ranges: NaiveRanges
@@ -30,7 +30,7 @@ class _Map:
     written: list[Value]
     first: list[Signal]
     end: list[Signal]
-    disarm: Value
+    contexts: int
 
 
 def _naive_map(m: Module, part: RangeMatcher) -> _Map:
@@ -58,7 +58,7 @@ def _naive_map(m: Module, part: RangeMatcher) -> _Map:
             m.d.sync += [first[c].eq(control.first), end[c].eq(control.first + control.descriptors)]
         with m.Elif(action & (control.disarm | (control.abort & (control.context == c)))):
             m.d.sync += [first[c].eq(0), end[c].eq(0)]
-    return _Map(ranges, descriptors, written, first, end, action & control.disarm)
+    return _Map(ranges, descriptors, written, first, end, config.contexts)
 
 
 def _word(fields: dict[str, Any]) -> Value:
@@ -82,8 +82,8 @@ def _by(item: Any, i: int, words: dict[int, data.View], offset: Value) -> Value:
 
 def _route(item: Any, chunks: _Map) -> Value:
     """The route of an item, one question after the other."""
-    hit, base, attributes = chunks.ranges.first(item.line)
-    asks = hit & item.tagged & (item.context == attributes.context)
+    _, base, _ = chunks.ranges.first(item.line)
+    asks = item.tagged & chunks.ranges.judge(item, chunks.contexts).live
     route = _unmatched(item)
     for i, words in reversed(list(enumerate(chunks.descriptors))):
         place, amount = words[0], words[1]
@@ -114,7 +114,7 @@ class _Line:
 @dataclass(frozen=True)
 class _Chosen:
     """One item: whether it is watched, how many go before it, how far it is, and its route; ``stray``: no range of its
-    context holds it. ``overwritten``: the descriptor of its route is being written."""
+    context and epoch holds it. ``overwritten``: the descriptor of its route is being written."""
 
     watched: Signal
     before: Signal
@@ -126,7 +126,7 @@ class _Chosen:
     overwritten: Value
 
 
-def _line(m: Module, part: RangeMatcher, disarm: Value) -> _Line:
+def _line(m: Module, part: RangeMatcher) -> _Line:
     queued, between, at_exit = Signal(2), Signal(), Signal()
     goes = between & (~at_exit | part.route.ready)
     turn = (queued != 0) & (~between | goes)
@@ -135,8 +135,6 @@ def _line(m: Module, part: RangeMatcher, disarm: Value) -> _Line:
         between.eq(turn | (between & ~goes)),
         at_exit.eq(goes | (at_exit & ~part.route.ready)),
     ]
-    with m.If(disarm):
-        m.d.sync += [queued.eq(0), between.eq(0), at_exit.eq(0)]
     return _Line(queued, between, at_exit, turn, goes)
 
 
@@ -146,7 +144,7 @@ def _follow(harness: Harness, part: RangeMatcher, chunks: _Map, line: _Line) -> 
     watched, before, matched, leaving = Signal(), Signal(2), Signal(), Signal()
     item, expected, stray = Signal(MemoryRequest), Signal(Route), Signal()
     own = Cat(
-        chunks.ranges.holds(i, item.line) & (attributes.context == item.context)
+        chunks.ranges.holds(i, item.line) & (attributes.context == item.context) & (attributes.epoch == item.epoch)
         for i, attributes in enumerate(chunks.ranges.attributes)
     )
     overwritten = (
@@ -165,8 +163,6 @@ def _follow(harness: Harness, part: RangeMatcher, chunks: _Map, line: _Line) -> 
     with m.Elif(~watched & enters & harness.free("look_at_this_item")):
         m.d.sync += [watched.eq(1), matched.eq(0), leaving.eq(0)]
         m.d.sync += [before.eq(line.queued - turn), item.eq(part.store.payload)]
-    with m.If(chunks.disarm):
-        m.d.sync += watched.eq(0)
     return _Chosen(watched, before, matched, leaving, item, expected, stray, overwritten)
 
 
@@ -174,13 +170,13 @@ def _routes(config: T3Config) -> Harness:
     part = RangeMatcher(config=config)
     harness = Harness(part)
     chunks = _naive_map(harness.m, part)
-    line = _line(harness.m, part, chunks.disarm)
+    line = _line(harness.m, part)
     chosen = _follow(harness, part, chunks, line)
     route, gone = part.route.payload, chosen.watched & chosen.leaving
     harness.claim("it is ready while fewer than two wait", part.store.ready == (line.queued < 2))
     harness.claim("a route is given two cycles after its turn, and no other", part.route.valid == line.at_exit)
     harness.claim("an item has the route that the map says", ~gone | (line.at_exit & (route == chosen.expected)))
-    harness.claim("what is in no live range of its context matches nothing", ~(gone & chosen.stray) | ~route.matched)
+    harness.claim("what is in no range of its job matches nothing", ~(gone & chosen.stray) | ~route.matched)
     harness.cover("the second descriptor sends an item elsewhere", gone & route.remote & (route.descriptor == 1))
     harness.cover("an item of a range stays here", gone & route.matched & ~route.remote)
     waits = chosen.watched & chosen.matched & ~chosen.leaving
@@ -227,10 +223,10 @@ PROOFS = (
     Proof(
         name="matcher.routes",
         invariants=(4, 8),
-        says="Every store row leaves the egress once, in order, with the route that the first live range and the first "
-        "descriptor of its context's window give it when it is its turn, three cycles after it came if nothing waits; "
-        "ranges and descriptors change only when written or aborted. A descriptor that is written then, or while the "
-        "row waits for `route`, gives it none.",
+        says="Every store row leaves the egress once, in order, whatever is disarmed, with the route that the first "
+        "live range and the first descriptor of its context's window give it when it is its turn, three cycles after "
+        "it came if nothing waits; ranges and descriptors change only when written, aborted or disarmed by force. A "
+        "descriptor that is written then, or while the row waits for `route`, gives it none.",
         harness=_routes,
         sizes={
             "1 range, 2 descriptors": preset("small", ranges=1, descriptors=2, chunk_window=2),

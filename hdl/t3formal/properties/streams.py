@@ -1,4 +1,7 @@
-"""A part keeps what it offers: valid and payload of an output stream stay until the transfer, or until a disarm."""
+"""A part keeps what it offers: valid and payload of an output stream stay until the transfer.
+
+A disarm drops tokens and commands, which belong to the jobs that it ends, and no access and no store row.
+"""
 
 from functools import partial
 
@@ -14,9 +17,12 @@ from ..prover.harness import Harness
 from ..prover.proof import Proof
 from .idle import LEAST
 
+_DROPPED = ("token", "command")
+"""How the names of streams begin of which a disarm drops what waits."""
+
 
 def _keeps(name: str, config: T3Config) -> Harness:
-    """Every output stream; what waits inside is dropped by a disarm, in the cycle of its pulse."""
+    """Every output stream; of tokens and commands a disarm drops what waits, in the cycle of its pulse."""
     harness = Harness(PARTS[name](config))
     dut = harness.dut
     ports = {"__".join(map(str, path)): Value.cast(value) for path, _, value in dut.signature.flatten(dut)}
@@ -24,10 +30,14 @@ def _keeps(name: str, config: T3Config) -> Harness:
         if stream.is_input:
             continue
         valid, ready, payload = (ports[port.name] for port in (stream.valid, stream.ready, stream.payload))
-        waits = harness.past(valid & ~ready & ~_disarm(name, harness))
+        dropped = _disarm(name, harness) if stream.name.startswith(_DROPPED) else Const(0)
+        waits = harness.past(valid & ~ready & ~dropped)
         harness.claim(f"{stream.name} stays until it is taken", ~waits | (valid & (payload == harness.past(payload))))
         if name != "core" or not stream.name.startswith("command"):  # in a core that would take hundreds of cycles
             harness.cover(f"{stream.name} waits, and is taken", waits & valid & ready)
+        if name in ("slice", "matcher") and not stream.name.startswith(_DROPPED):
+            disarmed = harness.past(valid & ~ready & _disarm(name, harness))
+            harness.cover(f"{stream.name} waits over a disarm, and is taken", disarmed & valid & ready)
     if name == "slice":
         _token_places(harness, config)
     return harness
@@ -67,7 +77,7 @@ PROOFS = tuple(
     Proof(
         name=f"{name}.keeps-items",
         invariants=(8,),
-        says="What an output stream offers stays as it is until it is taken, unless a disarm drops it.",
+        says="What an output stream offers stays as it is until it is taken; a disarm drops tokens and commands alone.",
         harness=partial(_keeps, name),
         sizes=sizes,
         method="induction",

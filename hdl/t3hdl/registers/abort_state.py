@@ -19,7 +19,7 @@ class AbortState(wiring.Component):
     tables_busy : In(1) : the tracker sweeps its tables, or drops what is left of an aborted context.
     in_flight : In(contexts) : tracked accesses, or commands, of the context are not done.
     aborting : Out(contexts) : the abort is in progress.
-    settled : Out(1) : ``aborting`` is what it was in the cycle before, and with the inputs of that cycle it stays.
+    settled : Out(1) : ``aborting`` has not just become less, and with the inputs of the cycle before it stays.
 
     Latency: 1; an abort ends two cycles after its request at the earliest, when the tracker has begun. Reset: 0.
     """
@@ -35,14 +35,10 @@ class AbortState(wiring.Component):
         m = Module()
         requested, begun = Signal(len(self.aborting), name="requested"), Signal(name="begun")
         kept = self.in_flight | (self.tables_busy | begun).replicate(len(self.aborting))
-        following = Signal(len(self.aborting), name="following")
-        m.d.comb += [
-            requested.eq((self.abort << self.context)[: len(requested)]),
-            following.eq(((self.aborting & kept) | requested) & ~self.disarm.replicate(len(requested))),
-        ]
+        m.d.comb += requested.eq((self.abort << self.context)[: len(requested)])
         m.d.sync += [
             begun.eq(self.abort),
-            self.aborting.eq(following),
-            self.settled.eq(~(self.abort | begun | (following != self.aborting))),
+            self.aborting.eq(((self.aborting & kept) | requested) & ~self.disarm.replicate(len(requested))),
+            self.settled.eq(~(self.abort | begun | (self.aborting & ~kept).any())),
         ]
         return m

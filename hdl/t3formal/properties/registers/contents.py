@@ -1,12 +1,14 @@
 """What the registers hold and show: values that were written, status of other parts, events that software clears."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import Violation
+from t3hdl.interface.layouts import Refusal
 from t3hdl.registers.registers import ControlRegisters
 
 from ...prover.harness import Harness
@@ -23,7 +25,12 @@ _SHOWN = {
     regs.COMMAND_STALL: "command_stall", regs.DONE_MASK: "done_mask", regs.POISONED: "poisoned",
 }  # fmt: skip
 """Registers that show an input."""
-_VIOLATIONS_MAX = (1 << 32) - 1
+_REFUSALS = {
+    regs.VIOLATION: "first_violation", regs.VIOLATIONS: "violation_count",
+    regs.STALE_UPDATE: "first_stale", regs.STALE_UPDATES: "stale_count",
+}  # fmt: skip
+"""Registers that show what was refused, of which :func:`_refusals` speaks."""
+_REFUSED_MAX = (1 << 32) - 1
 
 
 class _Bus:
@@ -49,6 +56,16 @@ class _Bus:
         return self.reads & (self._address == address)
 
 
+@dataclass(frozen=True)
+class _Refused:
+    """A kind of refused writes: the names of the ports ``number`` and ``word``, and of what is kept of them."""
+
+    number: str
+    word: str
+    count: str
+    first: str
+
+
 def _reads(config: T3Config) -> Harness:
     """The model of a stored register is what the last good write left; of the others, the input a cycle ago."""
     registers = ControlRegisters(config=config)
@@ -64,13 +81,21 @@ def _reads(config: T3Config) -> Harness:
         harness.m.d.sync += kept.eq(stored)
         expected[address] = kept  # no write is answered in the cycle before that of a read's answer
     expected |= {address: harness.past(getattr(registers, name)) for address, name in _SHOWN.items()}
-    expected |= {regs.CONTEXT + 8 * c: harness.past(each) for c, each in enumerate(registers.context)}
+    inside = harness.inside
+    aborting = inside[r"aborts\.aborting"]
+    expected |= {
+        regs.CONTEXT + 8 * c: harness.past(Cat(each, registers.pending[c], aborting[c]))
+        for c, each in enumerate(registers.context)
+    }
+    expected |= {address: harness.past(inside[rf"events\.{name}"]) for address, name in _REFUSALS.items()}
     for address, value in expected.items():
         harness.claim(f"{address:#06x} reads as it is", ~bus.reads_from(address) | (answer == Value.cast(value)))
-    first = Signal(regs.ViolationRecord, name="first_violation")
-    harness.m.d.comb += first.eq(harness.inside[r"events\.first"])
-    (locked,) = (register for path, register in harness.inside.registers.items() if path.startswith("locked_write"))
-    own = {"violation": first.valid, "locked_write": locked}
+    (locked,) = (register for path, register in inside.registers.items() if path.startswith("locked_write"))
+    valid = regs.RefusalRecord["valid"].offset
+    own = {
+        "violation": inside[r"events\.first_violation"][valid], "stale_update": inside[r"events\.first_stale"][valid],
+        "locked_write": locked, "abort_busy": registers.abort_busy | aborting.any(),
+    }  # fmt: skip
     for layout, address in ((regs.Status, regs.STATUS), (regs.Errors, regs.ERRORS)):
         for name, field in layout:
             bits = answer[field.offset : field.offset + field.width]
@@ -130,7 +155,8 @@ def _events(harness: Harness, registers: ControlRegisters) -> dict[str, Value]:
         "uncorrectable": rises(registers.uncorrectable),
         "error": Cat(rises(each) for each in errors).any(),
         "violation": registers.violations != 0,
-        "aborted": ~registers.abort_busy & harness.past(registers.abort_busy),
+        "stale_update": registers.stale_updates != 0,
+        "aborted": (harness.past(harness.inside[r"aborts\.aborting"]) & ~harness.inside[r"aborts\.aborting"]).any(),
     }
 
 
@@ -148,33 +174,36 @@ def _sticky(harness: Harness, name: str, bit: Value, event: Value | None, bus: _
         harness.cover("an event in the cycle in which its bit is cleared", happened & cleared & harness.past(bit))
 
 
-def _violations(config: T3Config) -> Harness:
-    """The count of refused writes, and the first of them."""
+def _refusals(kind: _Refused, config: T3Config) -> Harness:
+    """The count of one kind of refused writes, and the first of them."""
     registers = ControlRegisters(config=config)
     harness = Harness(registers)
     bus = _Bus(harness, registers)
     control = Signal(regs.Control)
     harness.m.d.comb += control.eq(bus.data)
     disarmed = bus.writes_to(regs.CONTROL) & control.disarm
-    count, first = harness.inside[r"events\.count"], Signal(regs.ViolationRecord)
-    harness.m.d.comb += first.eq(harness.inside[r"events\.first"])
-    total = harness.past(count) + harness.past(registers.violations)
+    number, refusal = getattr(registers, kind.number), getattr(registers, kind.word)
+    total, kept = harness.inside[rf"events\.{kind.count}"], Signal(regs.RefusalRecord)
+    harness.m.d.comb += kept.eq(harness.inside[rf"events\.{kind.first}"])
+    grown = harness.past(total) + harness.past(number)
     harness.claim(
-        "VIOLATIONS counts refused writes and stays at its maximum",
-        disarmed | (count == Mux(total > _VIOLATIONS_MAX, _VIOLATIONS_MAX, total)),
+        "the count is of refused writes and stays at its maximum",
+        disarmed | (total == Mux(grown > _REFUSED_MAX, _REFUSED_MAX, grown)),
     )
-    harness.claim("a disarm forgets them", ~disarmed | ((count == 0) & ~first.as_value().any()))
-    was, came = harness.past(first.valid), harness.past(registers.violations != 0)
-    harness.claim("there is a first one after the first one", disarmed | (first.valid == (was | came)))
-    same = Cat(first[name] == harness.past(first[name]) for name, _ in Violation).all()
-    new = Cat(first[name] == harness.past(registers.violation[name]) for name, _ in Violation).all()
+    harness.claim("a disarm forgets them", ~disarmed | ((total == 0) & ~kept.as_value().any()))
+    was, came = harness.past(kept.valid), harness.past(number != 0)
+    harness.claim("there is a first one after the first one", disarmed | (kept.valid == (was | came)))
+    same = Cat(kept[name] == harness.past(kept[name]) for name, _ in Refusal).all()
+    new = Cat(kept[name] == harness.past(refusal[name]) for name, _ in Refusal).all()
     harness.claim("the first one stays", disarmed | ~was | same)
     harness.claim("the first one is what was refused", disarmed | was | ~came | new)
-    harness.cover("a second violation", (count == 3) & first.valid & harness.past(came))
-    harness.cover("a disarm with a violation", disarmed & came)
+    harness.cover("a second one", (total == 3) & kept.valid & harness.past(came))
+    harness.cover("a disarm with a refused write", disarmed & came)
     return harness
 
 
+_VIOLATIONS = _Refused("violations", "violation", "violation_count", "first_violation")
+_STALE_UPDATES = _Refused("stale_updates", "stale_update", "stale_count", "first_stale")
 _SIZES = {"small": preset("small"), "one context": preset("small", contexts=1, ranges=1)}
 
 PROOFS = (
@@ -196,14 +225,20 @@ PROOFS = (
         depth=2,
         cover_depth=8,
     ),
-    Proof(
-        name="registers.violations",
-        invariants=(4, 8),
-        says="Refused writes are counted up to the maximum, and the first of them is kept until a disarm.",
-        harness=_violations,
-        sizes=_SIZES,
-        method="induction",
-        depth=2,
-        cover_depth=8,
+    *(
+        Proof(
+            name=f"registers.{name}",
+            invariants=(4, 8),
+            says=f"{what} are counted up to the maximum, and the first of them is kept until a disarm.",
+            harness=partial(_refusals, kind),
+            sizes=_SIZES,
+            method="induction",
+            depth=2,
+            cover_depth=8,
+        )
+        for name, what, kind in (
+            ("violations", "Writes that were refused as another context's", _VIOLATIONS),
+            ("stale-updates", "Updates that were refused for their epoch", _STALE_UPDATES),
+        )
     ),
 )

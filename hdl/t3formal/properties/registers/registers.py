@@ -1,6 +1,7 @@
 """The registers answer every request by docs/hardware/registers.md, and keep locked configuration as it is."""
 
 from amaranth.hdl import Cat, Mux, Signal
+from amaranth.lib import data
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
@@ -68,6 +69,42 @@ def _rules(config: T3Config) -> Harness:
     return harness
 
 
+def _aborts(config: T3Config) -> Harness:
+    """An abort from its request to its end, as the registers show it; what is in flight is free to end, or not to."""
+    registers = ControlRegisters(config=config)
+    harness = Harness(registers)
+    control = data.View(regs.Control, registers.config.data[: regs.Control.size])
+    given = control_written(registers.config_valid, registers.config)
+    aborting, tables = harness.inside[r"aborts\.aborting"], registers.maintenance | registers.abort_busy
+    for c, context in enumerate(registers.context):
+        mine = given & control.abort & (control.context == c)
+        quiet = ~tables & ~registers.pending[c] & (context.outstanding == 0)
+        was, disarmed = harness.past(aborting[c]), given & control.disarm
+        harness.claim(f"an abort of context {c} begins with its pulse", ~mine | aborting[c])
+        harness.claim(f"nothing else begins one of context {c}", was | ~aborting[c] | mine)
+        harness.claim(
+            f"one of context {c} ends only when nothing of it is in flight, or with a disarm",
+            ~was | aborting[c] | disarmed | harness.past(quiet & ~mine),
+        )
+        harness.claim(
+            f"one of context {c} is over as soon as nothing is in flight, but for a cycle after another abort",
+            ~aborting[c] | ~harness.past(quiet) | mine | harness.past(given & control.abort),
+        )
+        harness.claim(
+            f"context {c} is not armed before it",
+            ~(given & control.arm & (control.context == c)) | ~harness.past(aborting[c] | registers.pending[c]),
+        )
+        harness.cover(f"an abort of context {c} ends while its last report comes", was & ~aborting[c] & ~disarmed)
+    busy = Cat((context.armed & ~context.complete) | (context.outstanding != 0) for context in registers.context)
+    under_way = tables | aborting.any() | registers.pending[: config.contexts].any() | busy.any()
+    harness.claim(
+        "nothing is under way when a disarm without force is let through",
+        ~(given & control.disarm & ~control.forced) | ~harness.past(under_way),
+    )
+    harness.cover("a disarm by force while something is under way", given & control.disarm & harness.past(under_way))
+    return harness
+
+
 def _links(harness: Harness, rules: RegisterRules, config: T3Config) -> None:
     """What the registers remember is what the rules remember."""
     for c, window in enumerate(rules.windows):
@@ -80,6 +117,9 @@ def _links(harness: Harness, rules: RegisterRules, config: T3Config) -> None:
         kept = harness.inside[f"owner_{i}"]
         harness.claim(f"range {i} has the owner that it was given last", owner == Mux(kept[0], 1 << kept[1:], 0))
     harness.claim("a lock stays", harness.inside["lock"] == rules.lock.as_value())
+    aborting = harness.inside[r"aborts\.aborting"]
+    harness.claim("the contexts that are being aborted are those of the rules", aborting == rules.aborting)
+    harness.claim("an abort is known for its first cycle", harness.inside["begun"] == rules.begun)
 
 
 PROOFS = (
@@ -104,6 +144,19 @@ PROOFS = (
         },
         method="induction",
         depth=1,
+        cover_depth=8,
+    ),
+    Proof(
+        name="registers.aborts",
+        invariants=(1, 3),
+        says="A context is being aborted from the pulse of its abort until nothing of it is in flight: no tracked "
+        "access, no command, no sweep. It is over in the cycle after, unless another abort has just begun. No arm of a "
+        "context that is pending or being aborted is let through, nor a disarm without force while anything is under "
+        "way.",
+        harness=_aborts,
+        sizes={"small": preset("small"), "one context": preset("small", contexts=1, ranges=1)},
+        method="induction",
+        depth=2,
         cover_depth=8,
     ),
 )

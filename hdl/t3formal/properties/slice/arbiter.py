@@ -5,7 +5,6 @@ from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib import data
-from t3hdl.common.broadcast import control_written
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import NEVER, TIME_BITS
@@ -26,7 +25,6 @@ class _View:
     harness: Harness
     settings: data.View
     wait_limit: Value
-    disarm: Value
     restart: Value
     offers: data.View
     grant: data.View
@@ -41,7 +39,7 @@ class _View:
         return self.grant[f"{stream}_read"] | self.grant[f"{stream}_write"]
 
     def count(self, name: str, step: Any, start_again: Any, width: int = _WAIT_BITS) -> Signal:
-        """A counter that is 0 in the cycle after ``start_again``, a disarm, or a write of the settings."""
+        """A counter that is 0 in the cycle after ``start_again`` or a write of the settings."""
         counter = Signal(width, name=name)
         self.harness.m.d.sync += counter.eq(Mux(start_again | self.restart, 0, counter + step))
         return counter
@@ -53,8 +51,6 @@ def _observe(config: T3Config) -> _View:
     m, write = harness.m, part.config
     settings = Signal(regs.Arbiter, init=regs.RESET[regs.ARBITER])
     set_now = part.config_valid & (write.address == regs.ARBITER)
-    control = data.View(regs.Control, write.data[: regs.Control.size])
-    disarm = control_written(part.config_valid, write) & control.disarm
     with m.If(set_now):
         m.d.sync += settings.eq(write.data)
     used, wait_limit = data.View(ArbiterSettings, harness.inside["settings"]), wait_limit_of(settings.starvation)
@@ -62,7 +58,7 @@ def _observe(config: T3Config) -> _View:
     harness.claim("the settings are those last written", same & (used.wait_limit == wait_limit))
     offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))
     return _View(
-        harness=harness, settings=settings, wait_limit=used.wait_limit, disarm=disarm, restart=set_now | disarm,
+        harness=harness, settings=settings, wait_limit=used.wait_limit, restart=set_now,
         offers=offers, grant=grant, free=~part.dram.valid | part.dram.ready,
     )  # fmt: skip
 
@@ -86,7 +82,7 @@ def _limits(config: T3Config) -> Harness:
     with m.Elif(comm):
         m.d.sync += [running.eq(1), waited_enough.eq(settings.starvation <= 1)]
         m.d.sync += last.eq(part.now + Mux(settings.starvation == 0, 0, settings.starvation - 1))
-    with m.If(view.disarm | ~settings.mca | ~comm):
+    with m.If(~settings.mca | ~comm):
         m.d.sync += allowance.eq(0)
     with m.Elif(goes & (allowance != 0)):
         m.d.sync += allowance.eq(allowance - 1)
@@ -131,7 +127,7 @@ def _memory_accepts(view: _View) -> tuple[Value, Signal]:
     harness, dram = view.harness, view.harness.dut.dram
     within = harness.chosen("memory_accepts_within", 8)
     stalled = Signal(_WAIT_BITS)
-    harness.m.d.sync += stalled.eq(Mux(dram.valid & ~dram.ready & ~view.disarm, stalled + 1, 0))
+    harness.m.d.sync += stalled.eq(Mux(dram.valid & ~dram.ready, stalled + 1, 0))
     harness.assume("the memory accepts within R cycles", stalled < within)
     return within, stalled
 

@@ -5,14 +5,12 @@ from typing import Any
 
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
-from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
-from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import MemoryRequest, Op
 from t3hdl.slice.arbiter import Sources
-from t3hdl.slice.slice import MatchedRequest, MemorySlice
+from t3hdl.slice.slice import MemorySlice
 
-from ...models.naive_ranges import NaiveRanges
+from ...models.naive_ranges import Judgement, NaiveRanges
 from ...models.queue_places import places
 from ...prover.harness import Harness
 from ...prover.proof import Proof
@@ -22,37 +20,32 @@ _PORT_BITS = 2
 """The lowest bits of ``tag`` name the port, so that it is seen on ``dram`` where an access came from."""
 
 
-def _taken(item: Any, ranges: NaiveRanges, stream: bool) -> tuple[data.View, Value, Value]:
-    """What a write becomes in a slice, whether it is refused, and whether it is of no live range of its context."""
-    hit, _, attributes = ranges.first(item.line)
-    own = hit & (attributes.context == item.context)
-    updates = (item.op == Op.STORE) | (item.op == Op.ADD) | (item.op == Op.MIN) | (item.op == Op.MAX)
-    tracked = own & item.tagged & updates
-    changed = {
-        "stream": stream,
-        "tagged": tracked,
-        "op": Mux(tracked & (item.op == Op.STORE), attributes.op, item.op),
-        "dtype": Mux(tracked, attributes.dtype, item.dtype),
-    }
-    return _with(item, changed, Mux(tracked, attributes.epoch, 0)), hit & ~own & (item.op != Op.READ), ~own
-
-
-def _with(item: Any, changed: dict[str, Any], epoch: Any) -> data.View:
-    """``item`` with some fields changed, and its epoch."""
-    fields = [
+def _with(item: Any, **changed: Any) -> data.View:
+    """``item`` with some fields changed."""
+    fields = (
         (Value.cast(changed.get(name, item[name])) | Const(0, field.width))[: field.width]
         for name, field in MemoryRequest
-    ]
-    return data.View(MatchedRequest, Cat(*fields, (Value.cast(epoch) | Const(0, 2))[:2]))
+    )
+    return data.View(MemoryRequest, Cat(*fields))
+
+
+def _taken(item: Any, judged: Judgement, stream: bool) -> data.View:
+    """What a write becomes that enters."""
+    tracked, attributes = judged.tracked, judged.attributes
+    return _with(
+        item,
+        stream=stream,
+        tagged=tracked,
+        op=Mux(tracked & (item.op == Op.STORE), attributes.op, item.op),
+        dtype=Mux(tracked, attributes.dtype, item.dtype),
+    )
 
 
 def _passes(config: T3Config, *, name: str) -> Harness:
     """At port ``name`` one item is chosen while it enters; how many are before it and what it becomes is followed."""
     part = MemorySlice(config=config)
     harness = Harness(part)
-    m, control = harness.m, data.View(regs.Control, part.config.data[: regs.Control.size])
-    disarm = control_written(part.config_valid, part.config) & control.disarm
-    ranges = NaiveRanges(m, part.config_valid, part.config, config.ranges)
+    ranges = NaiveRanges(harness.m, part.config_valid, part.config, config.ranges)
     ranges.claim_kept(harness)
     for number, other in enumerate(_PORTS):
         free = harness.free(f"{other}_item", MemoryRequest).as_value()
@@ -60,25 +53,29 @@ def _passes(config: T3Config, *, name: str) -> Harness:
         harness.drive(getattr(part, other).payload, item)
     _come_from_their_ports(harness)
     port = getattr(part, name)
-    stream = name.startswith("comm")
-    becomes, refused, outside = _with(port.payload, {"stream": stream, "tagged": 0}, 0), Const(0), Const(1)
-    if name.endswith("write"):
-        becomes, refused, outside = _taken(port.payload, ranges, stream)
-        _gives_back(harness, name, port.valid & port.ready & refused & ~disarm)
-    _follow(harness, name, port.valid & port.ready & ~refused, becomes, outside, disarm)
+    stream, taken = name.startswith("comm"), port.valid & port.ready
+    if name.endswith("read"):
+        _follow(harness, name, taken, _with(port.payload, stream=stream, tagged=0), None)
+        return harness
+    judged = ranges.judge(port.payload, config.contexts)
+    _gives_back(harness, name, taken, judged)
+    _follow(harness, name, taken & ~judged.refused, _taken(port.payload, judged, stream), judged)
     return harness
 
 
-def _gives_back(harness: Harness, name: str, refused: Value) -> None:
-    """An item of another context's range comes back in the next cycle, and nothing else does."""
-    stream = name.removesuffix("_write")
-    valid, back = (getattr(harness.dut, f"{stream}_refused{end}") for end in ("_valid", ""))
-    same = _with(getattr(harness.dut, name).payload, {"stream": stream == "comm"}, 0).request
-    harness.claim(
-        "what is another context's comes back in the next cycle, and nothing else", valid == harness.past(refused)
-    )
-    harness.claim("it comes back as it was", ~valid | (back.as_value() == harness.past(same.as_value())))
-    harness.cover("another context's item comes back", valid)
+def _gives_back(harness: Harness, name: str, taken: Value, judged: Judgement) -> None:
+    """What is refused comes back once, in the next cycle, at the pulse that says why, and nothing else does."""
+    stream, causes = name.removesuffix("_write"), {"refused": judged.violates, "stale": judged.stale}
+    same = harness.past(_with(getattr(harness.dut, name).payload, stream=stream == "comm").as_value())
+    pulses = {cause: getattr(harness.dut, f"{stream}_{cause}_valid") for cause in causes}
+    for cause, comes in causes.items():
+        valid, back = pulses[cause], getattr(harness.dut, f"{stream}_{cause}")
+        harness.claim(
+            f"what is {cause} comes back in the next cycle, and nothing else", valid == harness.past(taken & comes)
+        )
+        harness.claim(f"what is {cause} comes back as it was", ~valid | (back.as_value() == same))
+        harness.cover(f"an item comes back that is {cause}", valid)
+    harness.claim("nothing comes back for two reasons", ~(pulses["refused"] & pulses["stale"]))
 
 
 def _come_from_their_ports(harness: Harness) -> None:
@@ -92,39 +89,36 @@ def _come_from_their_ports(harness: Harness) -> None:
             harness.claim(f"place {place} of {name} came from there", ~valid | (port == number))
 
 
-def _follow(harness: Harness, name: str, enters: Value, becomes: data.View, outside: Value, disarm: Value) -> None:
-    """Follows the chosen item of a port to ``dram``."""
+def _follow(harness: Harness, name: str, enters: Value, becomes: data.View, judged: Judgement | None) -> None:
+    """Follows the chosen item of a port to ``dram``; no disarm stops it."""
     m, inside, part, number = harness.m, harness.inside, harness.dut, _PORTS.index(name)
     sent = part.dram.payload
     at_exit = part.dram.valid & (sent.tag[:_PORT_BITS] == number)
     leaves = at_exit & part.dram.ready
     held = Signal(3)
     watched, before = Signal(), Signal(3)
-    expected, foreign = Signal(MatchedRequest), Signal()
+    expected = Signal(MemoryRequest)
+    chosen = ~watched & enters & harness.free("look_at_this_item")
     m.d.sync += held.eq(held + enters - leaves)
     with m.If(watched & leaves):
         m.d.sync += [before.eq(before - 1), watched.eq(before != 0)]
-    with m.Elif(~watched & enters & harness.free("look_at_this_item")):
-        m.d.sync += [watched.eq(1), before.eq(held - leaves), expected.eq(becomes), foreign.eq(outside)]
-    with m.If(disarm):
-        m.d.sync += [held.eq(0), watched.eq(0)]
+    with m.Elif(chosen):
+        m.d.sync += [watched.eq(1), before.eq(held - leaves), expected.eq(becomes)]
 
     now = watched & at_exit & (before == 0)
     harness.claim("nothing leaves that did not enter", ~at_exit | (held != 0))
-    harness.claim("an item leaves in its turn, as its range says", ~now | (sent == expected.request))
-    harness.claim("what is in no range of its context is not tracked", ~(now & foreign) | ~sent.tagged)
-    if name.endswith("write"):
-        harness.claim("its epoch is its range's", ~now | (inside["epoch"] == expected.epoch))
+    harness.claim("an item leaves in its turn, as its range says", ~now | (sent == expected))
+    if judged is not None:
+        _claim_live(harness, chosen, now, watched & expected.tagged, watched & ~expected.tagged, judged)
     # What makes it inductive: where the chosen item is.
     queued = places(inside, name)
-    along = [(at_exit, Cat(sent.as_value(), inside["epoch"])), *queued]
+    along = [(at_exit, sent.as_value()), *queued]
     harness.claim("as many are there as entered and did not leave", held == sum(valid for valid, _ in along))
     harness.claim("the second place is behind the first", queued[0][0] | ~queued[1][0])
-    harness.claim("only what is tracked is of a live range", ~(watched & foreign) | ~expected.request.tagged)
     harness.claim("the chosen item is among those", ~watched | (before < held))
     for i, (valid, held_item) in enumerate(along):
-        mine = data.View(MatchedRequest, held_item)
-        mine = _with(mine.request, {"stream": name.startswith("comm")}, mine.epoch) if i else mine
+        mine = data.View(MemoryRequest, held_item)
+        mine = _with(mine, stream=name.startswith("comm")) if i else mine
         where = before + ~at_exit == i
         harness.claim(
             f"place {i} has the chosen item", ~(watched & where) | (valid & (mine.as_value() == expected.as_value()))
@@ -134,14 +128,28 @@ def _follow(harness: Harness, name: str, enters: Value, becomes: data.View, outs
         harness.cover("a tracked store leaves as its range's update", now & sent.tagged & (sent.op == Op.MAX))
 
 
+def _claim_live(harness: Harness, chosen: Value, now: Value, tracked: Value, others: Value, judged: Judgement) -> None:
+    """Of the chosen item it is kept whether it was an update when it entered, and of a live epoch of its context."""
+    update, live = Signal(name="was_update"), Signal(name="was_live")
+    with harness.m.If(chosen):
+        harness.m.d.sync += [update.eq(judged.update), live.eq(judged.live)]
+    sent = harness.dut.dram.payload
+    harness.claim("what leaves tracked is an update of a live epoch", ~(now & sent.tagged) | (update & live))
+    harness.claim("no other update leaves", ~now | sent.tagged | ~update)
+    harness.claim("what is tracked was a live update", ~tracked | (update & live))
+    harness.claim("nothing else was an update", ~others | ~update)
+    harness.cover("an access that is no update leaves a live range", now & live & ~sent.tagged)
+
+
 PROOFS = tuple(
     Proof(
         name=f"slice.passes-{name.replace('_', '-')}",
         invariants=(3, 4, 8),
         says=f"Every access that {name} takes leaves the slice once and in order"
         + (
-            ", or is refused and comes back; it is changed as the first live range with its line says, and not tracked "
-            "if that is not of its context. Ranges change only when written or aborted."
+            ", whatever is disarmed, or is refused and comes back once. An update of no live epoch of its context is "
+            "always refused, and never reaches the memory; one that enters is tracked, and changed as its range says. "
+            "Ranges change only when written, aborted or disarmed by force."
             if name.endswith("write")
             else ", unchanged and never tracked."
         ),

@@ -193,7 +193,7 @@ def _drive(state, out):
     out[OUT.config_valid] = state[S.config_valid]
     out[OUT.config], out[OUT.config + 1] = state[S.config], state[S.config + 1]
     out[OUT.interrupt] = 1 if state[S.irq_status] & state[S.irq_enable] else 0
-    out[OUT.idle] = 1 - (state[S.response_valid] | state[S.busy] | (state[S.aborting_before] != state[S.aborting]))
+    out[OUT.idle] = 1 - (state[S.response_valid] | state[S.busy])
     out[OUT.wake_at] = NEVER
 
 
@@ -213,7 +213,7 @@ def step(state_at, in_at, out_at):
     taken = words[IN.bus_valid] & 1 and not state[S.response_valid]
     state[S.response_valid :] = 0
     events, outcome, kept = _events(state, words), REFUSED, _kept_aborts(state, words)
-    state[S.busy] |= state[S.abort_begins] != 0
+    state[S.busy] |= state[S.abort_begins] != 0 or state[S.aborting] != kept  # an end shows in the next cycle
     state[S.abort_begins] = 0
     if taken:
         outcome = _access(state, words)
