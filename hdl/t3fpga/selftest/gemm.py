@@ -66,7 +66,6 @@ def right(address: Any) -> Any:
     return tile_col(address) == TILE_COLUMNS - 1
 
 
-
 def in_output(address: Any) -> Any:
     """1 if the line belongs to a tile."""
     return ((address & 7) < COLUMN_LINES) & ((address >> 3) < ROWS)

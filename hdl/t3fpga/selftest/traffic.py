@@ -32,9 +32,7 @@ def line_of(address: Value) -> Value:
     return (address | gemm.BASE)[:LINE_BITS]
 
 
-def request_of(
-    access: Any, *, gpu: Value, tag: Value, dtype: Value, epoch: Value, config: T3Config
-) -> dict[str, Any]:
+def request_of(access: Any, *, gpu: Value, tag: Value, dtype: Value, epoch: Value, config: T3Config) -> dict[str, Any]:
     """Fields of the access's MemoryRequest, of a GPU's store, or of an update in the link's words."""
     return {
         "line": line_of(access.address), "op": access.op, "dtype": dtype,

@@ -233,7 +233,9 @@ def crossing_signature() -> Signature:
 
 def core_signature(config: T3Config) -> Signature:
     """Ports of :class:`t3hdl.core.T3Core`: those of one GPU's slices, egress and DMA engine, bus, and status."""
-    return Signature({**_machine_side(config), **{name: port.flip() for name, port in BUS.items()}, **_unit_status(config)})
+    return Signature(
+        {**_machine_side(config), **{name: port.flip() for name, port in BUS.items()}, **_unit_status(config)}
+    )
 
 
 def unit_signature(config: T3Config) -> Signature:

@@ -22,8 +22,8 @@ from tests.support.connection_values import carried
 from tests.support.system_cases import EVEN, request
 
 NOT_COPIED = ("violations", "violation", "stale_updates", "stale_update", "pending")
-"""Of the registers: the engine itself notes refused writes (docs/architecture.md), and no program asks for them; it arms
-once and aborts never, so no write waits for what is pending."""
+"""Of the registers: the engine itself notes refused writes (docs/architecture.md), and no program asks for them; it
+arms once and aborts never, so no write waits for what is pending."""
 NOW, EPOCH = 1234, 5678
 
 
