@@ -33,7 +33,7 @@ LOCKABLE = (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.RANGE, regs.QUOTA
 RARE = dict.fromkeys((
     "DEBUG_SELECT: write", "PROFILE: write", "ARBITER: write refused", "THRESHOLDS: write refused",
     "WATCHDOG: write refused", "ARBITER: write refused by LOCK.configuration", "interrupt cleared", "one violation",
-    "several violations", "request during maintenance",
+    "several violations", "one stale update", "several stale updates", "request during maintenance",
 ), MEDIUM)  # fmt: skip
 """Cycles from which these bins are expected (see tb/coverage_bins.py)."""
 
@@ -94,6 +94,15 @@ def bins(config: T3Config) -> CoverageBins:
         "interrupt cleared": lambda t: rises(~t.is_set("interrupt")) & (np.arange(len(t)) > 0),
         "one violation": lambda t: t.get("violations") == 1,
         "several violations": lambda t: t.get("violations") > 1,
+        "one stale update": lambda t: t.get("stale_updates") == 1,
+        "several stale updates": lambda t: t.get("stale_updates") > 1,
+        "forced disarm": lambda t: (
+            answered(t, True, True)
+            & at(t, regs.CONTROL, regs.CONTROL + 8)
+            & (after(t.get("bus_data")) >> np.uint64(regs.Control["disarm"].offset) & np.uint64(1) > 0)
+            & (after(t.get("bus_data")) >> np.uint64(regs.Control["forced"].offset) & np.uint64(1) > 0)
+        ),
+        "request while an access is pending": lambda t: (t.get("pending") > 0) & t.is_set("bus_valid"),
         "request during maintenance": lambda t: t.is_set("maintenance") & t.is_set("bus_valid"),
     }
 

@@ -57,7 +57,7 @@ def bins(config: T3Config) -> CoverageBins:
         **config_bins(("arm", "disarm", "abort")),
         "local update": lambda t: tracked(t, 0),
         "remote update": lambda t: tracked(t, COMM),
-        "tagged store outside every range": lambda t: (
+        "untracked store": lambda t: (
             t.moved("dram") & ~t.is_set("dram.payload", "tagged") & (t.get("dram.payload", "op") == Op.STORE)
         ),
         "both streams blocked": lambda t: ~t.is_set("compute_write.ready") & ~t.is_set("comm_write.ready"),
@@ -77,6 +77,9 @@ def bins(config: T3Config) -> CoverageBins:
         "context violation of compute": lambda t: t.is_set("compute_refused_valid"),
         "context violation of communication": lambda t: t.is_set("comm_refused_valid"),
         "two violations at once": lambda t: t.is_set("compute_refused_valid") & t.is_set("comm_refused_valid"),
+        "stale update of compute": lambda t: t.is_set("compute_stale_valid"),
+        "stale update of communication": lambda t: t.is_set("comm_stale_valid"),
+        "abort with an access pending": lambda t: control(t, "abort") & (t.get("pending") > 0),
         "abort with a token waiting": lambda t: control(t, "abort") & t.is_set("token.valid"),
         "disarm with a token waiting": lambda t: control(t, "disarm") & t.is_set("token.valid"),
         "grant is measured": lambda t: t.is_set("measure") & (granted(t, 0) | granted(t, COMM)),
