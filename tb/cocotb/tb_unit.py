@@ -20,14 +20,21 @@ from tb.coverage_bins import MEDIUM, Coverage, CoverageBins, Cycles, rises, stre
 from tb.words import Ports, Trace, all_streams
 
 EVENTS = (
-    "jobs", "aborts", "abort with traffic", "quiesce", "watchdog", "lock", "locked", "waits for a slot", "blocks wait",
-    "blocks fired by tiles", "blocks fired by chunk", "debug read of a valid entry", "control refused while busy",
-    "interrupt: complete", "interrupt: watchdog", "interrupt: violation", "interrupt: aborted",
-    "interrupt: locked_write",
+    "jobs", "aborts", "abort with traffic", "arm with late traffic", "quiesce", "watchdog", "lock", "locked",
+    "waits for a slot", "blocks wait", "blocks fired by tiles", "blocks fired by chunk",
+    "debug read of a valid entry", "control refused while busy",
+    "interrupt: complete", "interrupt: watchdog", "interrupt: violation", "interrupt: stale_update",
+    "interrupt: aborted", "interrupt: locked_write",
 )  # fmt: skip
 """What the host counts."""
 RARE = dict.fromkeys(
-    ("host: abort with traffic", "host: debug read of a valid entry", "host: interrupt: aborted"), MEDIUM
+    (
+        "host: abort with traffic",
+        "host: arm with late traffic",
+        "host: debug read of a valid entry",
+        "host: interrupt: aborted",
+    ),
+    MEDIUM,
 )
 """Cycles from which these bins are expected (see tb/coverage_bins.py)."""
 
@@ -56,9 +63,12 @@ def bins(config: T3Config) -> CoverageBins:
         "every entry in use": lambda t: t.get("entries") == config.tracker_sets * config.tracker_ways,
         "idle": lambda t: t.is_set("idle"),
         "remote store": lambda t: t.moved("route.0") & t.is_set("route.0.payload", "remote"),
-        "context violation": lambda t: np.logical_or.reduce(
-            [t.is_set(f"{side}_refused_valid.{s}") for s in slices for side in ("compute", "comm")]
-        ),
+        **{
+            name: lambda t, w=why: np.logical_or.reduce(
+                [t.is_set(f"{side}_{w}_valid.{s}") for s in slices for side in ("compute", "comm")]
+            )
+            for name, why in (("context violation", "refused"), ("stale update", "stale"))
+        },
     }
 
 

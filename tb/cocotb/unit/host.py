@@ -67,7 +67,8 @@ class Host:
             await self.rest(10)
         for (bottom, right, wf), lines in LINES.items():
             await self.bus.write(regs.PROFILE + 8 * (32 * bottom + 16 * right + wf), lines)
-        await self.bus.write(regs.IRQ_ENABLE, pack(regs.Interrupts, complete=1, watchdog=1, violation=1, aborted=1))
+        enabled = {"complete": 1, "watchdog": 1, "violation": 1, "stale_update": 1, "aborted": 1}
+        await self.bus.write(regs.IRQ_ENABLE, pack(regs.Interrupts, **enabled))
         arbiter = pack(regs.Arbiter, mca=self._rng.randrange(2), fixed=1, threshold=20, starvation=30, burst=4)
         await self.bus.write(regs.ARBITER, arbiter)
 
@@ -144,6 +145,8 @@ class Host:
                 self._machine.send(job.store(chunk))
             if chunks == len(job.chunks) and self._rng.random() < 0.3:
                 self._machine.send(job.foreign_write())
+            if self._rng.random() < 0.2:
+                self._machine.send(job.stale_update())
 
     def _note(self, status: Fields) -> None:
         self.events["waits for a slot"] += 1
@@ -163,13 +166,13 @@ class Host:
         await self.rest(10)
 
     async def _abort(self, job: Job) -> None:
-        """Drop the job, then wait until what was on its way has left."""
+        """Drop the job. What has not reached the unit by then comes during the next one."""
         job.aborted = True
         self.events["abort with traffic"] += bool(self._machine.inside(job.context))
         await self.control(abort=1, context=job.context)
-        while (await self.status())["abort_busy"] or self._machine.inside(job.context):
+        while (await self.status())["abort_busy"]:
             await self.rest(20)
+        self.events["arm with late traffic"] += bool(self._machine.inside(job.context))
         status = await self.context(job.context)
         assert not (status["armed"] or status["slots"] or status["ready"]), f"after an abort: {status}"
         self.events["aborts"] += 1
-        await self.rest(50)  # a command that was valid already

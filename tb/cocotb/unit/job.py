@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
+from t3hdl.interface.layouts import EPOCH_BITS, INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
 from t3hdl.interface.words import WORD_BYTES, pack
 
 from tb.cocotb.unit.machine import Fields, Sent
@@ -171,12 +171,13 @@ class Job:
         block = self.block_at(tile[0], tile[1])
 
         def expect(where: str, request: Fields) -> None:
-            assert where == "dram", f"an update of the context itself came back: {request}"
-            if not (self.aborted and not request["tagged"]):
-                stream = int(port == "comm_write")
-                wanted = {**fields, "op": self.op if op == Op.STORE else op, "dtype": self.dtype, "stream": stream}
-                assert request == wanted, f"update {fields} went to memory as {request}"
+            wanted = {**fields, "stream": int(port == "comm_write")}
+            if where == "dram":
+                wanted |= {"op": self.op if op == Op.STORE else op, "dtype": self.dtype}
                 self.arrived[block] += 1
+            else:
+                assert (where, self.aborted) == ("stale", True), f"an update of the job came back: {where}, {request}"
+            assert request == wanted, f"update {fields} came out at {where} as {request}"
 
         return self._sent(port, fields, expect)
 
@@ -216,6 +217,18 @@ class Job:
 
         return self._sent(port, fields, expect)
 
+    def stale_update(self) -> Sent:
+        """An update of another epoch, which must be refused, whatever becomes of the job."""
+        fields = self.fields(self.base + self._rng.randrange(self.lines), (0, 0, 0), Op.ADD)
+        fields["epoch"] ^= 1 << self._rng.randrange(EPOCH_BITS)
+        port = self._rng.choice(("compute_write", "comm_write"))
+
+        def expect(where: str, request: Fields) -> None:
+            wanted = {**fields, "stream": int(port == "comm_write")}
+            assert (where, request) == ("stale", wanted), f"{fields} came out at {where} as {request}"
+
+        return self._sent(port, fields, expect)
+
     def read(self) -> Sent:
         """A read, which is never tracked."""
         port = self._rng.choice(("compute_read", "comm_read"))
@@ -233,7 +246,8 @@ class Job:
         return {
             "line": line, "op": int(op), "dtype": 0, "stream": 0, "context": self.context,
             "source": self._rng.getrandbits(8), "tagged": 1, "wf": wf, "right": int(col == self.columns - 1),
-            "bottom": int(row == ROWS - 1), "row": row, "col": col, "tag": self._rng.getrandbits(32),
+            "bottom": int(row == ROWS - 1), "row": row, "col": col, "epoch": self.epoch,
+            "tag": self._rng.getrandbits(32),
         }  # fmt: skip
 
     def _sent(self, port: str, fields: Fields, expect: Callable[[str, Fields], None]) -> Sent:

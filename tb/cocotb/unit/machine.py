@@ -73,7 +73,8 @@ class Machine:
         self.done_rate = 0.2
         self.now = 0
         self._sent: Counter[int] = Counter()
-        self.tracked = self.refused = 0
+        self.tracked = 0
+        self.refused = {"refused": 0, "stale": 0}
 
     def send(self, sent: Sent) -> None:
         """Queue an item behind those that wait at the same port."""
@@ -139,18 +140,20 @@ class Machine:
     def _give_back(self, number: int) -> None:
         """Refused writes come back one cycle after they were taken: they are the last that went in."""
         for side in ("compute", "comm"):
-            if self._get(f"{side}_refused_valid.{number}"):
-                request = unpack(MemoryRequest, self._get(f"{side}_refused.{number}"))
-                inside = self._sources[f"{side}_write.{number}"].inside
-                place = next(
-                    (i for i, sent in enumerate(inside) if unpack(MemoryRequest, sent.word)["tag"] == request["tag"]),
-                    None,
-                )
-                assert place is not None, f"{side}_refused.{number} gives back what was never sent: {request}"
-                sent = inside[place]
-                del inside[place]
-                self.refused += 1
-                self._judge(sent, "refused", request)
+            for why in self.refused:
+                if self._get(f"{side}_{why}_valid.{number}"):
+                    self._take_back(why, f"{side}_write.{number}", self._get(f"{side}_{why}.{number}"))
+
+    def _take_back(self, why: str, port: str, word: int) -> None:
+        request = unpack(MemoryRequest, word)
+        inside = self._sources[port].inside
+        tags = [unpack(MemoryRequest, sent.word)["tag"] for sent in inside]
+        assert request["tag"] in tags, f"{port} gets back what was never sent: {request}"
+        place = tags.index(request["tag"])
+        sent = inside[place]
+        del inside[place]
+        self.refused[why] += 1
+        self._judge(sent, why, request)
 
     def _report_performed(self, number: int) -> None:
         memory = self._in_memory[number]

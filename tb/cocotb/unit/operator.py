@@ -64,11 +64,12 @@ class Operator:
         self._host.events.update({f"interrupt: {name}": value for name, value in happened.items()})
         await self._bus.write(regs.IRQ_STATUS, pack(regs.Interrupts, **happened))
 
-    async def finish(self, tracked: int, refused: int) -> None:
+    async def finish(self, tracked: int, refused: dict[str, int]) -> None:
         """After the last job: counters and errors are as they must be; then a locked unit takes no configuration."""
         status = await self._host.status()
         assert not (status["unmatched"] or status["over_count"] or status["over_total"]), f"errors: {status}"
-        assert await self._bus.read(regs.VIOLATIONS) == refused
+        assert await self._bus.read(regs.VIOLATIONS) == refused["refused"]
+        assert await self._bus.read(regs.STALE_UPDATES) == refused["stale"]
         updates = await self._bus.read(regs.UPDATES)
         aborts = self._host.events["aborts"]
         assert updates == tracked or (aborts and updates < tracked), f"{updates} updates counted, {tracked} performed"
