@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from t3formal.models.assumptions import ASSUMPTIONS, Obligation
-from t3formal.models.invariants import INVARIANTS
+from t3formal.models.invariants import GAPS, INVARIANTS
 from t3formal.prover.catalogue import all_proofs
+from t3formal.prover.reach import Reach, reaches
 
 from docs.pages import RESULTS
 from docs.pages.markdown import paragraph, table
-from docs.pages.proofs_text import HEAD, LEVELS, READING
+from docs.pages.proofs_text import CHAINS, HEAD, LEVELS, READING
 
 PAGE = RESULTS / "proofs.md"
 KEPT = PAGE.parent / "proofs"
@@ -27,14 +28,35 @@ def levels_section() -> str:
 
 def invariants_section() -> str:
     """Each invariant with its proofs, and how far those reach."""
-    rows = []
+    rows, known = [], reach_of_proofs()
     for number, says in INVARIANTS.items():
+        whole = f"{says} *{GAPS[number]}*" if number in GAPS else says
         for place, proof in enumerate(proof for proof in all_proofs() if number in proof.invariants):
-            reach = f"first {proof.depth} cycles" if proof.method == "bounded" else "every cycle"
-            first = (number, says) if place == 0 else ("", "")
-            rows.append((*first, f"`{proof.name}`", proof.says, reach))
-    text = "Each invariant is shown by the proofs beside it together; *reach* is how much of a run they cover."
-    return paragraph(text) + table(("", "invariant", "proof", "says", "reach"), rows)
+            first = (number, whole) if place == 0 else ("", "")
+            reach = known[proof.name]
+            rows.append((*first, f"`{proof.name}`", proof.says, _reach(proof.name, reach), _trusted(reach)))
+    return paragraph(CHAINS) + table(("", "invariant", "proof", "says", "reach", "given by the integrator"), rows)
+
+
+def reach_of_proofs() -> dict[str, Reach]:
+    """How far each proof holds with all that it rests on, by what the kept results say that it assumes."""
+    rows = kept("proofs.json")["proofs"]
+    assumed: dict[str, set[str]] = {}
+    for row in rows:
+        assumed.setdefault(row["name"], set()).update(row["assumptions"])
+    bounds = {row["name"]: row["depth"] if row["method"] == "bounded" else None for row in rows}
+    return reaches(bounds, assumed, ASSUMPTIONS)
+
+
+def _reach(name: str, reach: Reach) -> str:
+    if reach.cycles is None:
+        return "every cycle"
+    why = "" if reach.by == name else f", as it rests on `{reach.by}`"
+    return f"first {reach.cycles} cycles{why}"
+
+
+def _trusted(reach: Reach) -> str:
+    return "; ".join(sorted(reach.trusted))
 
 
 def results_section() -> str:
@@ -58,12 +80,22 @@ def results_section() -> str:
 
 def assumptions_section() -> str:
     """Who owes what."""
-    rows = [(name, owed.says, _obligations(owed)) for name, owed in sorted(ASSUMPTIONS.items())]
+    known = reach_of_proofs()
+    rows = [(name, owed.says, _obligations(owed), _shown(owed, known)) for name, owed in sorted(ASSUMPTIONS.items())]
     text = (
-        "What proofs assume of a part's surroundings. A test finds an assumption that nobody owes, and one that nobody "
-        "makes."
+        "What proofs assume of a part's surroundings, and how far that is shown. A test finds an assumption that "
+        "nobody owes, and one that nobody makes."
     )
-    return paragraph(text) + table(("assumption", "in full", "owed by"), rows)
+    return paragraph(text) + table(("assumption", "in full", "owed by", "shown for"), rows)
+
+
+def _shown(owed: Obligation, known: Mapping[str, Reach]) -> str:
+    """How far the weakest of the proofs that owe it goes."""
+    bounds = [known[proof].cycles for proof, _ in owed.claims]
+    if not bounds:
+        return "not shown"
+    cycles = min((bound for bound in bounds if bound is not None), default=None)
+    return "every cycle" if cycles is None else f"first {cycles} cycles"
 
 
 SECTIONS: Mapping[str, Callable[[], str]] = {

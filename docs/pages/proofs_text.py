@@ -80,6 +80,13 @@ LEVELS = (
 )  # fmt: skip
 """Level, where it is, what it shows, what it does not."""
 
+CHAINS = (
+    "Each invariant is shown by the proofs beside it together. *Reach* is how much of a run they cover: a proof that "
+    "assumes what another one owes reaches no further than that one, which is named. What only an integrator can give "
+    "is in the last column, for the proof and for all that it rests on. `t3formal.prover.reach` works it out from "
+    "what the proofs assumed and from the list of who owes what."
+)
+
 READING = """\
 A claim that does not hold gives the shortest run to it, as what goes through the part's ports:
 

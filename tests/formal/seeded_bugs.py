@@ -21,8 +21,25 @@ def in_cell(text, *, module, having, old, new):
     return text[: head.end()] + body + text[end:]
 
 
-def expect_failure(name, patch, claim):
-    """The first size of the proof breaks this claim, because of the patch."""
+def substituted(pattern, replacement, text, *, number):
+    """The text with every match of the pattern replaced, of which there must be so many."""
+    changed, found = re.subn(pattern, replacement, text)
+    assert found == number, f"{pattern} is there {found} times"
+    return changed
+
+
+def in_module(text, module, change):
+    """The text with ``change`` made in the body of the one module with this name, or this name and a number."""
+    ((start, end),) = [
+        (head.end(), text.index("\nend\n", head.end()))
+        for head in re.finditer(rf"^module \\{re.escape(module)}(?:\$\d+)?$", text, re.MULTILINE)
+    ]
+    return text[:start] + change(text[start:end]) + text[end:]
+
+
+def expect_failure(name, patch, claim, *, size=None):
+    """The proof, for its first size or another one, breaks this claim, because of the patch, or without one of what the
+    test changed."""
 
     def changed(text):
         after = patch(text)
@@ -30,6 +47,7 @@ def expect_failure(name, patch, claim):
         return after
 
     (proof,) = chosen_proofs((name,))
-    verdict = check(Task(proof=proof, size=next(iter(proof.sizes))), patch=changed, covers=False)
+    task = Task(proof=proof, size=size or next(iter(proof.sizes)))
+    verdict = check(task, patch=changed if patch else None, covers=False)
     assert verdict.outcome == "violated"
     assert claim in verdict.counterexample.claims, verdict.counterexample.claims

@@ -2,12 +2,12 @@
 
 import gc
 import warnings
-from graphlib import TopologicalSorter
 
 import pytest
 from amaranth.hdl import UnusedElaboratable
 from t3formal.models.assumptions import ASSUMPTIONS
 from t3formal.prover.catalogue import all_proofs
+from t3formal.prover.reach import reaches
 
 pytestmark = pytest.mark.long  # elaborates every proof at all its sizes
 
@@ -57,10 +57,15 @@ def test_what_is_owed_by_a_proof_is_claimed_there(stated):
     assert not missing
 
 
-def test_no_proof_rests_on_itself(stated):
+def test_no_proof_rests_on_itself_and_all_know_their_weakest_link(stated):
     """A proof needs those that owe what it assumes, those need others: there is an order in which all can be shown."""
-    needs = {
-        name: {proof for assumption in assumed for proof, _ in ASSUMPTIONS[assumption].claims}
-        for name, (assumed, _) in stated.items()
-    }
-    TopologicalSorter(needs).prepare()
+    proofs = {proof.name: proof for proof in all_proofs()}
+    bounds = {name: proof.depth if proof.method == "bounded" else None for name, proof in proofs.items()}
+    found = reaches(bounds, {name: assumed for name, (assumed, _) in stated.items()}, ASSUMPTIONS)
+    for name, reach in found.items():
+        assert reach.cycles == bounds[reach.by], name
+        assert reach.by == name or reach.cycles is not None, name
+    limit = bounds["trigger.blocks"]
+    assert limit is not None
+    for name in ("block-table.fires-once", "ready-lists.in-order"):
+        assert (found[name].cycles, found[name].by) == (limit, "trigger.blocks")

@@ -13,3 +13,9 @@ INVARIANTS: dict[int, str] = {
     10: "No ready path leads from outputs to the acceptance of updates: incoming updates always sink.",
 }
 """By number."""
+
+GAPS: dict[int, str] = {
+    9: "Gap: shown for one slice and one bank, and one output of two tiles, in the first cycles of a run alone. For "
+    "every run it follows from invariants 1 and 3 by an argument that no tool checks.",
+}
+"""What the proofs of an invariant together leave open, by number."""

@@ -158,9 +158,9 @@ PROOFS = (
         "and trigger see the same.",
         harness=_isolated,
         sizes={
+            "counted when performed": preset("small", ranges=1, token_queue=2, count_on="performed"),
             "one range": preset("small", ranges=1, token_queue=2),
             "two ranges": preset("small", token_queue=2),
-            "counted when performed": preset("small", ranges=1, token_queue=2, count_on="performed"),
         },
         depth=12,
         quick=False,

@@ -1,9 +1,10 @@
-"""Slice, token network, tracker and trigger together: a DMA read returns every update that was counted.
+"""A DMA read returns every update that was counted: shown once, from reset, for one slice and one bank, no further.
 
-For every run and size it follows from the parts: a slice counts what the DRAM queue has taken, token queue and network
-neither lose nor invent counts, the tracker completes a tile at its threshold, the trigger fires a block after its tiles
-or its chunk. So the updates are in the DRAM queue before the command, and the read, which comes after the command,
-is behind them; the memory does not reorder accesses to one line. Here all parts do it once, linked.
+For every run and size it should follow from the parts, by an argument that no tool checks: a slice counts what the DRAM
+queue has taken, token queue and network neither lose nor invent counts, the tracker completes a tile at its threshold,
+the trigger fires a block after its tiles or its chunk. So the updates are in the DRAM queue before the command, and the
+read, which comes after the command, is behind them; the memory does not reorder accesses to one line. Here all parts do
+it once, linked.
 """
 
 from amaranth.hdl import Mux, Signal, Value
@@ -79,8 +80,9 @@ PROOFS = (
     Proof(
         name="linked.read-after-count",
         invariants=(9,),
-        says="After a command a DMA read finds every counted update of its line before it in the DRAM queue. Bounded: "
-        "from reset through one complete fire, by tiles and by the chunk, up to the read.",
+        says="Bounded, and for one slice and one bank alone: after a command a DMA read finds every counted update of "
+        "its line before it in the DRAM queue, from reset through one complete fire, by tiles and by the chunk, up to "
+        "the read.",
         harness=_read_after_count,
         sizes={"smallest": SMALLEST},
         method="bounded",

@@ -13,7 +13,7 @@ from amaranth.lib.wiring import Component
 
 from ..config import T3Config
 from ..core import T3Core
-from ..interface.layouts import NEVER, TIME_BITS, ConfigWrite, ContextStatus
+from ..interface.layouts import MAX_CONTEXTS, NEVER, TIME_BITS, ConfigWrite, ContextStatus
 from ..interface.signatures import AXI
 from ..unit import T3Unit
 from .module_ports import Port, module_ports, module_streams, pulses
@@ -38,7 +38,8 @@ _HEADER = """\
 // Assertions on the T3 hardware's ports, which bind themselves to its modules. What must hold, and where it is held:
 //   no command too early                              command_after_tiles, command_after_chunk
 //   one command per block, no count lost or doubled   command_once, updates_not_lost, updates_not_doubled
-//   foreign and unmatched accesses change nothing     slice_tracks_own_range_only, slice_refuses_*
+//   foreign, stale, unmatched accesses change nothing slice_tracks_own_range_only, slice_refuses_*
+//   no job begins before the last one has ended       configuration_arm_of_active, slices_are_pending
 //   idle means that nothing changes                   idle_changes_nothing
 //   threshold and starvation limit                    slice_threshold, slice_starvation_limit
 //   AXI4-Lite, streams, locked configuration          axi_*, stream_*, configuration_*
@@ -49,8 +50,10 @@ _HEADER = """\
 
 _BUS = (
     "bus_valid", "bus_ready", "bus_write", "bus_privileged", "bus_address", "bus_data",
-    "response_valid", "response_error", "response_data", "config_valid",
+    "response_valid", "response_error", "response_data", "config_valid", "maintenance", "abort_busy", "pending",
 )  # fmt: skip
+_DROPPED = ("token", "command")
+"""How the names of streams begin of which a disarm drops what waits."""
 _SLICE_STREAMS = ("compute_read", "compute_write", "comm_read", "comm_write", "dram")
 
 
@@ -104,7 +107,7 @@ def _instance(rules: str, name: str, connections: dict[str, str], **parameters: 
 def _probes(config: T3Config, registers: str) -> dict[str, tuple[int, str]]:
     """Width and path of the wires that the rules of core and unit look at inside: those of the registers."""
     probes = {name: (64 if name.endswith("data") else 16 if name.endswith("address") else 1) for name in _BUS}
-    probes |= {"unmatched": 1, "updates": 48}
+    probes |= {"unmatched": 1, "updates": 48, "pending": MAX_CONTEXTS}
     paths = {name: (bits, f"{registers}.{name}") for name, bits in probes.items()}
     paths["config_write"] = (ConfigWrite.size, f"{registers}.\\config ")
     for context in range(config.contexts):
@@ -113,7 +116,7 @@ def _probes(config: T3Config, registers: str) -> dict[str, tuple[int, str]]:
 
 
 def _streams(ports: list[Port], top: bool) -> list[str]:
-    """The rules of every stream; a disarm drops what waits in the part."""
+    """The rules of every stream; a disarm drops the tokens and commands that wait in the part."""
     names = {port.name for port in ports}
     drop = "1'b0"
     if top:
@@ -125,7 +128,7 @@ def _streams(ports: list[Port], top: bool) -> list[str]:
             "t3_stream_rules",
             f"stream_{stream.name}",
             {
-                "drop": "1'b0" if stream.is_input else drop,
+                "drop": drop if stream.name.startswith(_DROPPED) and not stream.is_input else "1'b0",
                 "valid": stream.valid.name,
                 "ready": stream.ready.name,
                 "payload": stream.payload.name,
@@ -185,16 +188,19 @@ def _core_rules(config: T3Config) -> list[str]:
     shadow = (
         "disarm", "arm", "abort", "control", "arbiter", "arbiter_written", "ranges", "descriptors", "profile", "quotas",
     )  # fmt: skip
-    lines.append(_instance("t3_register_rules", "registers", {**bus, **_same("contexts", *shadow)}))
+    lines.append(_instance("t3_register_rules", "registers", {**bus, **_same("contexts", "slices_pending", *shadow)}))
+    either = " | ".join(f"slice_pending[{s}]" for s in slices)
+    lines.append(f"  assign slices_pending = {either};\n")
     for s in slices:
         streams: dict[str, str] = {}
         for name in _SLICE_STREAMS:
             port = f"{name}__{s}"
             streams |= {f"{name}_valid": f"{port}__valid", f"{name}_ready": f"{port}__ready", name: f"{port}__payload"}
-        for name in ("compute_refused", "comm_refused", "update_done"):
+        for name in ("compute_refused", "comm_refused", "compute_stale", "comm_stale", "update_done"):
             streams |= {f"{name}_valid": f"{name}_valid__{s}", name: f"{name}__{s}"}
-        shared = _same("disarm", "arbiter", "arbiter_written", "ranges", "threshold", "now")
-        lines.append(_instance("t3_slice_rules", f"slice_{s}", {**shared, "occupancy": f"occupancy__{s}", **streams}))
+        shared = _same("arbiter", "arbiter_written", "ranges", "threshold", "now")
+        own = {"occupancy": f"occupancy__{s}", "pending": f"slice_pending[{s}]"}
+        lines.append(_instance("t3_slice_rules", f"slice_{s}", {**shared, **own, **streams}))
     command: dict[str, Any] = {f"command_{name}": f"command__{name}" for name in ("valid", "ready")}
     command |= {"command": "command__payload", "unmatched": "probe_unmatched", "updates": "probe_updates"}
     command |= _same("command_done_valid", "command_done", "idle", "counted_valid", "counted")
@@ -217,6 +223,8 @@ _WIRES = """\
   logic [15:0] profile[64];
   quota_t quotas[CONTEXTS];
   context_status_t contexts[CONTEXTS];
+  wire [CONTEXTS-1:0] slices_pending;
+  wire [CONTEXTS-1:0] slice_pending[SLICES];
   memory_request_t counted[SLICES];
   wire [SLICES-1:0] counted_valid;
 """

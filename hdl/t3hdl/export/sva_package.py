@@ -12,7 +12,9 @@ from ..interface import register_map as regs
 
 NAME = "t3_words"
 
-_RANGE = data.StructLayout({"base": layouts.LINE_BITS, "limit": layouts.LINE_BITS, "valid": 1, "context": 4})
+_RANGE = data.StructLayout({
+    "base": layouts.LINE_BITS, "limit": layouts.LINE_BITS, "valid": 1, "context": 4, "epoch": layouts.EPOCH_BITS,
+})  # fmt: skip
 
 _STRUCTS = {
     "memory_request_t": layouts.MemoryRequest,
@@ -34,7 +36,7 @@ _STRUCTS = {
     ),
 }
 
-_KEYWORDS = frozenset(("abort", "context", "end", "tagged"))
+_KEYWORDS = frozenset(("abort", "context", "end", "force", "tagged"))
 """Field names that SystemVerilog or C++ keeps for itself; they get an underscore."""
 
 
@@ -70,6 +72,7 @@ def _sizes(config: T3Config) -> dict[str, int]:
         "DRAIN_CYCLES": config.drain_cycles,
         "PERFORMED": int(config.count_on == "performed"),
         "LINE_BITS": layouts.LINE_BITS,
+        "MAX_CONTEXTS": layouts.MAX_CONTEXTS,
         "TIME_BITS": layouts.TIME_BITS,
         "OCCUPANCY_BITS": layouts.OCCUPANCY_BITS,
         "NO_LIMIT": NO_LIMIT,

@@ -26,10 +26,13 @@ FAULTS = {
     "slice_starvation_limit": Fault("slice_0", "now", "48'h0"),
     "slice_threshold": Fault("slice_0", "occupancy", "7'h0"),
     "slice_tracks_all_of_it": Fault("slice_0", "config_valid", "1'h0"),
-    "slice_alters_nothing": Fault("slice_0", "comm_write__payload", "120'h0"),
+    "slice_alters_nothing": Fault("slice_0", "comm_write__payload", "128'h0"),
+    # every epoch is 0
+    "slice_refuses_stale_comm_updates": Fault("slice_0", "comm_write__payload", "{right} & ~(128'hff << 88)"),
+    "slices_are_pending": Fault("registers", "pending", "16'h0"),
     "stream_output_held": Fault("slice_0", "dram__ready", "1'h1"),
     "updates_not_lost": Fault("network", "token_in__0__valid", "1'h0"),
-    "updates_not_doubled": Fault("network", "token_in__0__payload", "{right} ^ 46'h3000000000"),
+    "updates_not_doubled": Fault("network", "token_in__0__payload", "{right} ^ 52'hc0000000000"),
     # a bit of the peer in the descriptor
     "command_as_mapped": Fault(
         "trigger", "\\config ", "({right} & 80'hf000) == 80'h1000 ? {right} ^ (80'h1 << 69) : {right}"
@@ -126,7 +129,8 @@ def test_good_run(traffic, capfd, together, gap, accept):
 
 
 def test_rough_run(traffic, capfd):
-    """Foreign writes, partial and refused register writes, abort, quiesce and disarm in the midst of traffic."""
+    """Foreign writes, partial and refused register writes, abort, quiesce and disarm in the midst of traffic: what is
+    sent after the abort is stale, and no disarm is let through but by force."""
     traffic.gap, traffic.accept = 0.1, 0.6
     configure(traffic, fixed=0)
     arm(traffic)
@@ -148,7 +152,8 @@ def test_rough_run(traffic, capfd):
             assert traffic.write(regs.RANGE_ATTRIBUTES, programme()[2][1]) == 0
             arm(traffic)
         else:
-            assert control(traffic, disarm=1) == 0
+            assert control(traffic, disarm=1) == 2
+            assert control(traffic, disarm=1, force=1) == 0
             for queue in traffic.send.values():
                 queue.clear()
     traffic.step(300)

@@ -153,7 +153,8 @@ module t3_command_rules
       tally.delete();
       given.delete();
       accepted = 0;
-      {waiting, aborted} = '0;
+      waiting = 0;
+      aborted = disarm && control.force_;
       for (int c = 0; c < 16; c++) outstanding[c] = 0;
     end else begin
       if (command_valid && !waiting) judge();

@@ -1,5 +1,6 @@
 // The register bus, and what its writes leave in the hardware: a copy for the other rules to judge by.
-// DESIGN 1.4.8: one answer to each request; a locked configuration does not change.
+// DESIGN 1.4.8: one answer to each request; a locked configuration does not change. No arm of a context of which
+// something is under way, no disarm that would drop something, unless by force.
 module t3_register_rules
   import t3_words::*;
 (
@@ -17,10 +18,14 @@ module t3_register_rules
     input wire config_valid,
     input config_write_t config_write,
     input context_status_t contexts[CONTEXTS],
+    input wire maintenance,
+    input wire abort_busy,
+    input wire [MAX_CONTEXTS-1:0] pending,
+    input wire [CONTEXTS-1:0] slices_pending,  // as counted at the ports of the slices
     output wire disarm,
     output wire arm,
     output wire abort,
-    output control_t control,  // with arm or abort: whose
+    output control_t control,  // with arm or abort: whose; with disarm: by force or not
     output arbiter_t arbiter,
     output wire arbiter_written,
     output range_t ranges[RANGES],
@@ -64,6 +69,7 @@ module t3_register_rules
           default: begin
             ranges[range_number].valid <= range_attributes(value).valid;
             ranges[range_number].context_ <= range_attributes(value).context_;
+            ranges[range_number].epoch <= range_attributes(value).epoch;
           end
         endcase
       end
@@ -73,6 +79,7 @@ module t3_register_rules
       if (abort) begin
         for (int i = 0; i < RANGES; i++) if (ranges[i].context_ == control.context_) ranges[i].valid <= 0;
       end
+      if (disarm && control.force_) for (int i = 0; i < RANGES; i++) ranges[i].valid <= 0;
       if (arm) windows[control.context_] <= control;
       if (disarm) for (int c = 0; c < CONTEXTS; c++) windows[c] <= '0;
     end
@@ -86,7 +93,8 @@ module t3_register_rules
   logic requested, wrote, privileged;
   logic [15:0] requested_address;
   logic [63:0] requested_data;
-  logic [CONTEXTS-1:0] active;
+  logic [CONTEXTS-1:0] active, unfinished;
+  logic tables_busy;
   lock_t lock;
   always_ff @(posedge clk) begin
     requested <= !rst && bus_valid && bus_ready;
@@ -94,7 +102,11 @@ module t3_register_rules
     privileged <= bus_privileged;
     requested_address <= bus_address;
     requested_data <= bus_data;
-    for (int c = 0; c < CONTEXTS; c++) active[c] <= contexts[c].armed && !contexts[c].complete;
+    for (int c = 0; c < CONTEXTS; c++) begin
+      active[c] <= contexts[c].armed && !contexts[c].complete;
+      unfinished[c] <= pending[c] || contexts[c].outstanding != 0;
+    end
+    tables_busy <= maintenance || abort_busy;
     if (rst) lock <= '0;
     else if (response_valid && !response_error && wrote && requested_address == LOCK)
       lock <= lock | lock_t'(requested_data[$bits(lock_t)-1:0]);
@@ -134,8 +146,17 @@ module t3_register_rules
         && descriptor_number < 16'(windows[c].first) + 16'(windows[c].descriptors)
         |-> !active[c]);
     configuration_arm_of_active :
-    assert property (arm && control.context_ == c |-> !active[c]);
+    assert property (arm && control.context_ == c |-> !active[c] && !$past(pending[c]));
+    slices_are_pending :
+    assert property (pending[c] == slices_pending[c]);
   end
+  configuration_disarm_while_busy :
+  assert property (disarm && !control.force_ |-> !tables_busy && active == 0 && unfinished == 0);
+  configuration_range_of_updates :
+  assert property (
+      config_valid && to_range && address % RANGE_STRIDE == 16 && range_attributes(value).valid
+      |-> range_attributes(value).op inside {OP_STORE, OP_ADD, OP_MIN, OP_MAX}
+      && 32'(range_attributes(value).context_) < CONTEXTS);
   for (genvar i = 0; i < RANGES; i++) begin : g_range
     configuration_range_in_use :
     assert property (

@@ -1,12 +1,11 @@
-// One memory channel: nothing is lost, doubled or altered; only accesses to a live range of their own context are
-// tracked (DESIGN 1.4.4); communication passes the threshold by the starvation limit alone, and no compute access
+// One memory channel: nothing is lost, doubled or altered, a disarm or not; only updates of a live epoch of their own
+// context are tracked, others are refused (DESIGN 1.4.4); communication passes the threshold by the starvation limit alone, and no compute access
 // passes communication that has waited for it (1.4.6). Judged by what crosses the ports, and by the configuration.
 module t3_slice_rules
   import t3_words::*;
 (
     input wire clk,
     input wire rst,
-    input wire disarm,
     input arbiter_t arbiter,
     input wire arbiter_written,
     input range_t ranges[RANGES],
@@ -32,30 +31,39 @@ module t3_slice_rules
     input memory_request_t compute_refused,
     input wire comm_refused_valid,
     input memory_request_t comm_refused,
+    input wire compute_stale_valid,
+    input memory_request_t compute_stale,
+    input wire comm_stale_valid,
+    input memory_request_t comm_stale,
     input wire update_done_valid,
-    input memory_request_t update_done
+    input memory_request_t update_done,
+    output logic [CONTEXTS-1:0] pending  // tracked accesses of the context have entered, and are not counted
 );
   // What a write meets at entry: the lowest valid range around its line.
   typedef enum logic [1:0] {
     UNTRACKED,
     TRACKED,
-    REFUSED
+    VIOLATION,
+    STALE
   } entry_t;
 
   function automatic entry_t entry_of(memory_request_t item);
+    logic update = item.tagged_ && item.op inside {OP_STORE, OP_ADD, OP_MIN, OP_MAX};
     for (int i = 0; i < RANGES; i++) begin
       if (ranges[i].valid && ranges[i].base <= item.line && item.line < ranges[i].limit) begin
-        if (ranges[i].context_ != item.context_) return item.op == OP_READ ? UNTRACKED : REFUSED;
-        return item.tagged_ && item.op inside {OP_STORE, OP_ADD, OP_MIN, OP_MAX} ? TRACKED : UNTRACKED;
+        if (ranges[i].context_ != item.context_) return item.op == OP_READ ? UNTRACKED : VIOLATION;
+        if (!update) return UNTRACKED;
+        return ranges[i].epoch == item.epoch && 32'(item.context_) < CONTEXTS ? TRACKED : STALE;
       end
     end
-    return UNTRACKED;
+    return update ? STALE : UNTRACKED;
   endfunction
 
   // What a slice must not change, folded into a number that adds up.
   function automatic logic [63:0] fold(memory_request_t item);
     return {25'b0, item.line} * 64'd3 + {52'b0, item.context_, item.source} * 64'd5
-        + {34'b0, item.wf, item.right, item.bottom, item.row, item.col} * 64'd7 + {32'b0, item.tag} * 64'd11;
+        + {26'b0, item.wf, item.right, item.bottom, item.row, item.col, item.epoch} * 64'd7
+        + {32'b0, item.tag} * 64'd11;
   endfunction
 
   // A cycle is judged in the next one, when its grant shows at `dram` and its refusals at their ports.
@@ -71,7 +79,7 @@ module t3_slice_rules
   logic [OCCUPANCY_BITS-1:0] limit;
   logic [TIME_BITS-1:0] then;
   always_ff @(posedge clk) begin
-    started <= !rst && !disarm;
+    started <= !rst;
     arbiter_then <= arbiter;
     rewritten <= arbiter_written;
     level <= {1'b0, occupancy} + (OCCUPANCY_BITS + 1)'(dram_valid);
@@ -97,7 +105,10 @@ module t3_slice_rules
 
   // A grant of a cycle ago shows as a new item at `dram`.
   wire granted = started && dram_valid && out_free;
-  wire refused[2] = '{compute_refused_valid, comm_refused_valid};
+  wire refused[2] = '{compute_refused_valid || compute_stale_valid, comm_refused_valid || comm_stale_valid};
+  memory_request_t compute_back, comm_back;
+  assign compute_back = compute_stale_valid ? compute_stale : compute_refused;
+  assign comm_back = comm_stale_valid ? comm_stale : comm_refused;
 
   // By stream, a cycle ago: items in the queues, tracked ones among them, and what all of them fold to.
   logic [3:0] queued[2];
@@ -105,9 +116,9 @@ module t3_slice_rules
   logic [63:0] queued_fold[2];
   for (genvar s = 0; s < 2; s++) begin : g_stream
     wire out = granted && dram.stream == s;
-    wire [63:0] refused_fold = fold(s == 0 ? compute_refused : comm_refused);
+    wire [63:0] refused_fold = fold(s == 0 ? compute_back : comm_back);
     always_ff @(posedge clk) begin
-      if (rst || disarm || !started) begin
+      if (rst || !started) begin
         queued[s] <= 0;
         queued_tracked[s] <= 0;
         queued_fold[s] <= 0;
@@ -135,24 +146,45 @@ module t3_slice_rules
   time_counts_every_cycle :
   assume property (started |-> now == $past(now) + 1 && now != 0);
 
-  // The memory reports each tracked update once, after it has taken it.
+  // The memory reports each tracked update once, with its transfer or after it.
   logic [15:0] unperformed;
+  wire sent = dram_valid && dram_ready && dram.tagged_;
   wire performed = PERFORMED && update_done_valid && update_done.tagged_;
   always_ff @(posedge clk) begin
-    if (rst || disarm) unperformed <= 0;
-    else unperformed <= unperformed + 16'(dram_valid && dram_ready && dram.tagged_) - 16'(performed && unperformed > 0);
+    if (rst) unperformed <= 0;
+    else unperformed <= unperformed + 16'(sent) - 16'(performed && (unperformed > 0 || sent));
   end
   memory_reports_its_updates :
-  assume property (performed |-> unperformed > 0);
+  assume property (performed |-> unperformed > 0 || sent);
+
+  // Tracked accesses of each context between entry and count.
+  wire compute_enters = compute_write_valid && compute_write_ready && entry_of(compute_write) == TRACKED;
+  wire comm_enters = comm_write_valid && comm_write_ready && entry_of(comm_write) == TRACKED;
+  wire counted = PERFORMED ? performed && (unperformed > 0 || sent) : sent;
+  wire [3:0] counted_context = PERFORMED ? update_done.context_ : dram.context_;
+  for (genvar c = 0; c < CONTEXTS; c++) begin : g_pending
+    logic [15:0] number;
+    assign pending[c] = number != 0;
+    always_ff @(posedge clk) begin
+      if (rst) number <= 0;
+      else
+        number <= number + 16'(compute_enters && compute_write.context_ == c)
+            + 16'(comm_enters && comm_write.context_ == c) - 16'(counted && counted_context == c && number > 0);
+    end
+  end
 
   slice_refuses_foreign_compute_writes :
-  assert property (started |-> compute_refused_valid == (compute_wrote && compute_entry == REFUSED));
+  assert property (started |-> compute_refused_valid == (compute_wrote && compute_entry == VIOLATION));
   slice_refuses_foreign_comm_writes :
-  assert property (started |-> comm_refused_valid == (comm_wrote && comm_entry == REFUSED));
+  assert property (started |-> comm_refused_valid == (comm_wrote && comm_entry == VIOLATION));
+  slice_refuses_stale_compute_updates :
+  assert property (started |-> compute_stale_valid == (compute_wrote && compute_entry == STALE));
+  slice_refuses_stale_comm_updates :
+  assert property (started |-> comm_stale_valid == (comm_wrote && comm_entry == STALE));
   slice_returns_refused_compute_write :
-  assert property (started && compute_refused_valid |-> fold(compute_refused) == fold(compute_taken));
+  assert property (started && refused[0] |-> fold(compute_back) == fold(compute_taken));
   slice_returns_refused_comm_write :
-  assert property (started && comm_refused_valid |-> fold(comm_refused) == fold(comm_taken));
+  assert property (started && refused[1] |-> fold(comm_back) == fold(comm_taken));
 
   // The wait of communication, between two bounds: `sure` counts reads alone, which are always eligible, `maybe`
   // everything in the queues.
@@ -167,7 +199,7 @@ module t3_slice_rules
   wire comm_granted = granted && dram.stream;
   wire starving = maybe && then - maybe_since >= TIME_BITS'(arbiter_then.starvation);
   always_ff @(posedge clk) begin
-    if (rst || disarm || !started) begin
+    if (rst || !started) begin
       {reading, sure, maybe} <= '0;
       burst <= 0;
     end else begin
