@@ -36,7 +36,7 @@ _STRUCTS = {
     ),
 }
 
-_KEYWORDS = frozenset(("abort", "context", "end", "force", "tagged"))
+_KEYWORDS = frozenset(("abort", "context", "end", "tagged"))
 """Field names that SystemVerilog or C++ keeps for itself; they get an underscore."""
 
 

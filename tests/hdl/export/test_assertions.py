@@ -153,7 +153,7 @@ def test_rough_run(traffic, capfd):
             arm(traffic)
         else:
             assert control(traffic, disarm=1) == 2
-            assert control(traffic, disarm=1, force=1) == 0
+            assert control(traffic, disarm=1, forced=1) == 0
             for queue in traffic.send.values():
                 queue.clear()
     traffic.step(300)

@@ -154,7 +154,7 @@ module t3_command_rules
       given.delete();
       accepted = 0;
       waiting = 0;
-      aborted = disarm && control.force_;
+      aborted = disarm && control.forced;
       for (int c = 0; c < 16; c++) outstanding[c] = 0;
     end else begin
       if (command_valid && !waiting) judge();

@@ -79,7 +79,7 @@ module t3_register_rules
       if (abort) begin
         for (int i = 0; i < RANGES; i++) if (ranges[i].context_ == control.context_) ranges[i].valid <= 0;
       end
-      if (disarm && control.force_) for (int i = 0; i < RANGES; i++) ranges[i].valid <= 0;
+      if (disarm && control.forced) for (int i = 0; i < RANGES; i++) ranges[i].valid <= 0;
       if (arm) windows[control.context_] <= control;
       if (disarm) for (int c = 0; c < CONTEXTS; c++) windows[c] <= '0;
     end
@@ -151,7 +151,7 @@ module t3_register_rules
     assert property (pending[c] == slices_pending[c]);
   end
   configuration_disarm_while_busy :
-  assert property (disarm && !control.force_ |-> !tables_busy && active == 0 && unfinished == 0);
+  assert property (disarm && !control.forced |-> !tables_busy && active == 0 && unfinished == 0);
   configuration_range_of_updates :
   assert property (
       config_valid && to_range && address % RANGE_STRIDE == 16 && range_attributes(value).valid
