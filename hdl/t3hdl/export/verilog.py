@@ -97,6 +97,15 @@ def write_verilog(
         ) from error
 
 
+def check_prefix(prefix: str) -> None:
+    """Raises ValueError if ``prefix`` before the names of modules would not make plain Verilog names."""
+    if prefix and (len(prefix) > MAX_PREFIX or not _IDENTIFIER.fullmatch(prefix)):
+        raise ValueError(
+            f"a prefix of module names must be at most {MAX_PREFIX} letters, digits and underscores, with no digit "
+            f"first, not {prefix!r}: choose another one, such as 'left_'"
+        )
+
+
 def generate(
     config: T3Config,
     out_dir: Path,
@@ -122,11 +131,7 @@ def generate(
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise ValueError(f"components must be among {', '.join(PARTS)}, not {', '.join(unknown)}")
-    if prefix and (len(prefix) > MAX_PREFIX or not _IDENTIFIER.fullmatch(prefix)):
-        raise ValueError(
-            f"a prefix of module names must be at most {MAX_PREFIX} letters, digits and underscores, with no digit "
-            f"first, not {prefix!r}: choose another one, such as 'left_'"
-        )
+    check_prefix(prefix)
     if out_dir.exists() and not out_dir.is_dir():
         raise NotADirectoryError(f"the output folder {out_dir} is a file: choose another one")
 

@@ -35,12 +35,13 @@ def verilog(
     Without --init-memories memories and their output registers are unknown until they are written, as in hardware. A
     simulator with unknown values, such as Icarus or one of gates, then shows X where nothing is used yet.
     """
-    from t3hdl.export.verilog import PARTS, STEPS, VerilogError, generate
+    from t3hdl.export.verilog import PARTS, STEPS, VerilogError, check_prefix, generate
 
     config = hardware_with(preset, settings)
     parts = tuple(dict.fromkeys(parts)) or ("unit", "nmc")
     if unknown := [part for part in parts if part not in PARTS]:
         raise ValueError(f"--part must be of {', '.join(PARTS)}, not {', '.join(unknown)}")
+    check_prefix(prefix)
     console = Console(stderr=True)
     try:
         with output_folder(out) as folder, step_progress(console, "verilog", len(parts) * len(STEPS)) as show:
