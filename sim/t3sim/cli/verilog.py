@@ -18,7 +18,9 @@ from .reproduce import say_where
 @click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
 @click.option("--part", "parts", multiple=True, help="Part to write, repeatable.  [default: unit, nmc]")
-@click.option("--prefix", default="", metavar="NAME", help="What the name of every module begins with.")
+@click.option(
+    "--prefix", default="", show_default=False, metavar="NAME", help="What the name of every module begins with."
+)
 @click.option("--init-memories", is_flag=True, help="Memories begin with zeros: for simulation.")
 @click.option("--out", "-o", type=OUT_FOLDER, required=True, help="Folder for the Verilog files.")
 def verilog(
