@@ -6,8 +6,9 @@
 import gc
 import re
 import warnings
-from collections.abc import Iterator
-from dataclasses import asdict, fields
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from functools import cache
 from inspect import getdoc
 from math import prod
 from textwrap import fill
@@ -16,7 +17,7 @@ from typing import Any
 from amaranth.hdl import Fragment, Shape, UnusedElaboratable
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Member
-from t3hdl.config import PRESETS, T3Config
+from t3hdl.config import PARAMETERS, PRESETS, T3Config
 from t3hdl.core import T3Core
 from t3hdl.egress.matcher import RangeMatcher
 from t3hdl.export.verilog import PARTS
@@ -88,11 +89,17 @@ def _page() -> str:
     lines.append("")
     for name, components in instances.items():
         lines += _part(name, components)
-    return "\n".join([*lines, *_words()])
+    return "\n".join([*lines, *_parameters(), *_words()])
 
 
-def parameters_of(name: str) -> list[str]:
+@cache
+def parameters_of(name: str) -> tuple[str, ...]:
     """The fields of the configuration on which part ``name`` depends: those that are read while it is made."""
+    return _read_by(lambda config: Fragment.get(PARTS[name](config), None))
+
+
+def _read_by(action: Callable[[T3Config], object]) -> tuple[str, ...]:
+    """The fields of the configuration that ``action`` reads."""
     read: set[str] = set()
 
     class Recorded(T3Config):
@@ -104,8 +111,37 @@ def parameters_of(name: str) -> list[str]:
 
     config = Recorded(**asdict(PRESETS["small"]))
     read.clear()
-    Fragment.get(PARTS[name](config), None)
-    return [each.name for each in fields(T3Config) if each.name in read]
+    action(config)
+    return tuple(name for name in PARAMETERS if name in read)
+
+
+def _parameters() -> Iterator[str]:
+    """Every parameter with its meaning, unit and legal values, what depends on it, and its value in each preset."""
+    intro = (
+        "What `--set` of `t3 verilog` changes, and `--set hardware.NAME=VALUE` of the simulations. *Number* of a part: "
+        "so many there are. `registers` shows most parameters to software; core and unit are made of the other parts."
+    )
+    yield from ("## Parameters", "", fill(intro, width=120), "")
+    yield _row("parameter", "unit", "legal values", "meaning", "parts that depend on it")
+    yield _rule(5)
+    for name, parameter in PARAMETERS.items():
+        yield _row(f"`{name}`", parameter.unit, parameter.legal, parameter.meaning, ", ".join(_dependents(name)))
+    yield from ("", _row("value in the preset", *(f"`{preset}`" for preset in PRESETS)), _rule(1 + len(PRESETS)))
+    for name in PARAMETERS:
+        yield _row(f"`{name}`", *(_value(getattr(config, name)) for config in PRESETS.values()))
+    yield ""
+
+
+def _dependents(parameter: str) -> Iterator[str]:
+    for name, part in TABLE.items():
+        if not part.wires and parameter in parameters_of(name):
+            yield f"`{name}`"
+        if not part.beside and parameter in _read_by(part.instances):
+            yield f"number of `{name}`"
+
+
+def _value(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value).lower()
 
 
 def _part(name: str, components: list[Component]) -> Iterator[str]:

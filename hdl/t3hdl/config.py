@@ -1,7 +1,10 @@
 """The configuration of the T3 hardware: one frozen object drives RTL, golden model and address arithmetic."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
+
+from .parameter import Parameter, choice, count, parameters
 
 NO_LIMIT = 127
 """Occupancy threshold that never holds communication back (occupancies are 7-bit)."""
@@ -14,37 +17,11 @@ _SWEEP_ENDS = 8
 """Cycles of a sweep of the tracker's rows before the first and after the last row, rounded up."""
 
 
-def _is_power_of_two(value: int) -> bool:
-    return value > 0 and value & (value - 1) == 0
-
-
 @dataclass(frozen=True, kw_only=True)
 class T3Config:
-    """Every free choice of the hardware. Illegal combinations are refused here, before any signal exists.
+    """Every free choice of the hardware; what each means, and which values it may have, is in :data:`PARAMETERS`.
 
-    Parameters
-    ----------
-    slices : memory channels of one GPU, one ``MemorySlice`` each; a power of two, 1 to 64.
-    node_inputs : radix of the first level of the token network; divides ``slices``, 1 to 16.
-    ranges : output buffers that can be tracked at the same time, 1 to 4.
-    contexts : jobs that can be armed at the same time, each with its own identity and quotas, 1 to 16.
-    tracker_sets, tracker_ways : tile counters: sets x ways entries ([P]: 256 sets; 8 wavefronts a workgroup).
-    tracker_banks : tokens counted per cycle; a power of two, at most ``tracker_sets``, 1 to 8.
-    row_index_bits : bits of the set index that come from the tile row; the rest come from the tile column.
-    descriptors : chunks that one armed output may have, 2 to 64.
-    chunk_window : chunks that are live (matched, counted) at the same time, 2 to ``descriptors``.
-    blocks : DMA blocks per chunk, a power of two, 1 to 64.
-    wavefronts : wavefronts per workgroup, 1 to 16.
-    tile_count_bits : width of a tile counter.
-    chunk_count_bits : width of a chunk counter.
-    token_queue : depth of a slice's token queue, 2 to 64.
-    event_queue : depth of a tracker bank's event queue, 3 to 16; less would not let a token in every cycle.
-    egress_ports : store rows (up to 256 bytes each) matched per cycle at the GPU's egress, 1 to 8.
-    nmc_lanes : 16-bit lanes of the NMC ALU, 2, 4, 8 or 16; a 32-byte line passes it in 16 / ``nmc_lanes`` beats.
-    nmc_latency : pipeline stages of the NMC ALU, 2 to 8.
-    dtypes : data types that the NMC ALU adds and compares, a non-empty part of :data:`DTYPES` in its order.
-    protect : SECDED on tables and parity on long-lived registers; an error that cannot be corrected poisons its chunk.
-    count_on : "accepted" counts an update when the DRAM queue takes it, "performed" when the memory reports it done.
+    Illegal combinations are refused here, before any signal exists.
 
     Raises
     ------
@@ -54,46 +31,63 @@ class T3Config:
         if a value is out of range, or two values contradict each other; names parameter, rule and value.
     """
 
-    slices: int = 64
-    node_inputs: int = 8
-    ranges: int = 2
-    contexts: int = 4
-    tracker_sets: int = 256
-    tracker_ways: int = 8
-    tracker_banks: int = 4
-    row_index_bits: int = 3
-    descriptors: int = 64
-    chunk_window: int = 64
-    blocks: int = 64
-    wavefronts: int = 8
-    tile_count_bits: int = 16
-    chunk_count_bits: int = 32
-    token_queue: int = 8
-    event_queue: int = 4
-    egress_ports: int = 4
-    nmc_lanes: int = 16
-    nmc_latency: int = 4
-    dtypes: tuple[str, ...] = DTYPES
-    protect: bool = False
-    count_on: Literal["accepted", "performed"] = "accepted"
+    slices: int = count(64, 1, 64, "channels", "memory channels of one GPU, one memory slice each", power_of_two=True)
+    node_inputs: int = count(8, 1, 16, "inputs", "radix of the token network's first level; divides `slices`")
+    ranges: int = count(2, 1, 4, "ranges", "output buffers that can be tracked at the same time")
+    contexts: int = count(
+        4, 1, 16, "contexts", "jobs that can be armed at the same time, each with its own identity and quotas"
+    )
+    tracker_sets: int = count(
+        256, 1, 4096, "sets", "sets of tile counters; [P]: 256, for as many workgroups", power_of_two=True
+    )
+    tracker_ways: int = count(8, 1, 16, "ways", "tile counters of a set; [P]: 8, for the wavefronts of a workgroup")
+    tracker_banks: int = count(
+        4, 1, 8, "banks", "banks of the tracker, each of which counts a token per cycle; at most `tracker_sets`",
+        power_of_two=True,
+    )  # fmt: skip
+    row_index_bits: int = count(
+        3, 0, 12, "bits",
+        "bits of a set's index that come from the tile row, the rest from the tile column; of each as many as choose "
+        "the bank, or more",
+    )  # fmt: skip
+    descriptors: int = count(64, 2, 64, "chunks", "chunks that one armed output may have")
+    chunk_window: int = count(
+        64, 2, 64, "chunks", "chunks that are live (matched, counted) at the same time; at most `descriptors`"
+    )
+    blocks: int = count(64, 1, 64, "blocks", "DMA blocks of a chunk", power_of_two=True)
+    wavefronts: int = count(8, 1, 16, "wavefronts", "wavefronts of a workgroup")
+    tile_count_bits: int = count(16, 4, 16, "bits", "width of a tile counter")
+    chunk_count_bits: int = count(32, 8, 32, "bits", "width of a chunk counter")
+    token_queue: int = count(8, 2, 64, "tokens", "depth of a slice's token queue")
+    event_queue: int = count(
+        4, 3, 16, "events", "depth of a tracker bank's event queue; less would not let a token in every cycle"
+    )
+    egress_ports: int = count(
+        4, 1, 8, "store rows/cycle", "store rows (up to 256 bytes each) that are matched per cycle at the GPU's egress"
+    )
+    nmc_lanes: int = count(
+        16, 2, 16, "lanes", "16-bit lanes of the NMC ALU, which a line passes in 16 / `nmc_lanes` beats",
+        power_of_two=True,
+    )  # fmt: skip
+    nmc_latency: int = count(4, 2, 8, "cycles", "pipeline stages of the NMC ALU")
+    dtypes: tuple[str, ...] = choice(
+        DTYPES, DTYPES, "data types that the NMC ALU adds and compares: a list of one or more, in this order"
+    )
+    protect: bool = choice(
+        False,
+        (),
+        "SECDED on tables, parity on long-lived registers; an error that cannot be corrected poisons its chunk",
+    )
+    count_on: Literal["accepted", "performed"] = choice(
+        "accepted",
+        ("accepted", "performed"),
+        "whether an update counts when the DRAM queue takes it, or when the memory reports it done",
+    )
 
     def __post_init__(self) -> None:
         self._check_types()
-        for name, low, high in (
-            ("slices", 1, 64), ("node_inputs", 1, 16), ("ranges", 1, 4), ("contexts", 1, 16),
-            ("tracker_sets", 1, 4096), ("tracker_ways", 1, 16), ("tracker_banks", 1, 8),
-            ("descriptors", 2, 64), ("chunk_window", 2, 64),
-            ("blocks", 1, 64), ("wavefronts", 1, 16), ("tile_count_bits", 4, 16), ("chunk_count_bits", 8, 32),
-            ("token_queue", 2, 64), ("event_queue", 3, 16), ("egress_ports", 1, 8), ("nmc_lanes", 2, 16),
-            ("nmc_latency", 2, 8),
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise ValueError(f"{name} must be in {low} to {high}, not {value}")
-        for name in ("slices", "tracker_sets", "tracker_banks", "blocks", "nmc_lanes"):
-            value = getattr(self, name)
-            if not _is_power_of_two(value):
-                raise ValueError(f"{name} must be a power of two, not {value}")
+        for name, parameter in PARAMETERS.items():
+            parameter.check(name, getattr(self, name))
         if self.slices % self.node_inputs:
             raise ValueError(f"node_inputs must divide slices ({self.slices}), not {self.node_inputs}")
         if self.slices // self.node_inputs > 16:
@@ -191,6 +185,9 @@ class T3Config:
         return turns * self.tracker_banks + self.sets_per_bank + _SWEEP_ENDS
 
 
+PARAMETERS: Mapping[str, Parameter] = parameters(T3Config)
+"""What is said of each parameter."""
+
 PRESETS: dict[str, T3Config] = {
     "paper": T3Config(),
     "paper-fit": T3Config(tracker_sets=1024, row_index_bits=4),
@@ -231,8 +228,7 @@ def preset(name: str, **overrides: Any) -> T3Config:
     """
     if name not in PRESETS:
         raise ValueError(f"hardware preset must be one of {', '.join(PRESETS)}, not {name!r}")
-    known = {field.name for field in fields(T3Config)}
     for key in overrides:
-        if key not in known:
-            raise ValueError(f"hardware parameter must be one of {', '.join(sorted(known))}, not {key!r}")
+        if key not in PARAMETERS:
+            raise ValueError(f"hardware parameter must be one of {', '.join(sorted(PARAMETERS))}, not {key!r}")
     return replace(PRESETS[name], **overrides)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from t3hdl.config import preset
 from t3sim import __version__
 from t3sim.cli import doctor
 from t3sim.cli import main as cli
@@ -109,13 +110,14 @@ def test_run_without_out_writes_nothing(engine, tmp_path: Path, monkeypatch):
 def test_options_reach_the_engine(engine):
     result = t3(
         "run", "--m", "256", "--n", "512", "--k", "96", "--tp", "4", "--machine", "toy", "--set", "link.gb_s=33",
-        "--set", "gpu.dispatch=stage", "--hardware", "golden", "--no-mirror", "--threads", "3", "--seed", "7",
-        "--data-lines", "50", "--policy", "t3",
+        "--set", "gpu.dispatch=stage", "--set", "hardware.tracker_banks=1", "--hardware", "golden", "--no-mirror",
+        "--threads", "3", "--seed", "7", "--data-lines", "50", "--policy", "t3",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     (request,) = engine
     assert (request.workload.m, request.workload.n, request.workload.k, request.workload.tp) == (256, 512, 96, 4)
     assert (request.machine.link.gb_s, request.machine.gpu.dispatch) == (33.0, "stage")
+    assert request.machine.hardware.config() == preset("small", tracker_banks=1)
     assert (request.hardware, request.mirror, request.threads, request.seed) == ("golden", False, 3, 7)
     assert (request.policy, request.data_lines) == ("t3", 50)
 

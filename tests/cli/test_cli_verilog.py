@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,22 @@ def test_written_with_its_parameters(tmp_path: Path):
     assert {name: parameters[name] for name in expected} == expected
 
 
+def test_names_and_memories_on_request(tmp_path: Path):
+    """A prefix before modules and files, and initial values; without the options neither."""
+    written = []
+    for name, options in (("plain", ()), ("other", ("--prefix", "left_", "--init-memories"))):
+        out = tmp_path / name
+        assert t3("verilog", "--preset", "small", "--part", "tracker", *options, "-o", str(out)).exit_code == 0
+        written.append(contents(out))
+    plain, other = written
+    assert {name.removeprefix("left_") for name in other} == plain.keys()
+    assert {name for name in other if not name.startswith("left_")} == {"t3.rdl", "t3_registers.h", MANIFEST}
+    verilog = other["left_t3_tracker.v"].decode()
+    assert re.findall(r"^module (?!left_t3_tracker)", verilog, re.MULTILINE) == []
+    without = re.sub(r"^  initial begin\n.*?^  end\n|^  initial [^\n]*\n", "", verilog, flags=re.MULTILINE | re.DOTALL)
+    assert without != verilog and without.replace("left_", "") == plain["t3_tracker.v"].decode()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -53,6 +70,7 @@ def test_written_with_its_parameters(tmp_path: Path):
         (("--set", "tracker_sets"), "section.key=value"),
         (("--set", 'dtypes=["fp8"]'), "dtypes must be among fp16, bf16, fp32, int32"),
         (("--part", "tracer"), "--part must be of slice, matcher"),
+        (("--prefix", "2nd_"), "a prefix of module names must be at most 64 letters, digits and underscores"),
     ],
 )
 def test_illegal_hardware_is_refused(tmp_path: Path, arguments, message):

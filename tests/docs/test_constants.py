@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import t3sim
+from t3hdl.config import PARAMETERS
 from t3sim.inputs.machine.describe import settings
 from t3sim.inputs.machine.files import load_machine, preset_names
 from t3sim.inputs.machine.sections import SECTIONS
@@ -44,7 +45,7 @@ def test_every_constant_of_a_preset_is_listed_with_its_source(name):
     machine = load_machine(name)
     listed = settings(machine)
     fields = {f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields}
-    assert {".".join(key.split(".")[:2]) for key in listed} | {"hardware.overrides"} == fields
+    assert listed.keys() | {f"hardware.{parameter}" for parameter in PARAMETERS} == fields
     for key in listed:
         assert SOURCE.fullmatch(machine.sources[key]), f"{name}: {key} has no proper source: {machine.sources[key]!r}"
 

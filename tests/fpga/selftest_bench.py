@@ -100,7 +100,7 @@ class Board:
 
 def compiled(component, name: str) -> CompiledPart:
     """The design from its Verilog."""
-    return compiled_text(component, name, write_verilog(component, name, roms=True))
+    return compiled_text(component, name, write_verilog(component, name, init_memories=True))
 
 
 def compiled_text(component, name: str, verilog: str) -> CompiledPart:

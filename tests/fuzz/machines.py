@@ -20,7 +20,7 @@ GOOD = (
     'base = "toy"\n[link]\ngb_s = { value = 40 }\n',
     'base = "toy"\n[link]\ngb_s = { value = 40, unit = "GB/s", source = "🦀 [bold]\\u0007" }\n',
     'base = "toy"\n[gpu]\n',
-    'base = "toy"\n[hardware.overrides]\nblocks = 8\n', 'base = "toy"\n[variation]\nclock_scale = [1, 2.5]\n',
+    'base = "toy"\n[hardware]\nblocks = 8\n', 'base = "toy"\n[variation]\nclock_scale = [1, 2.5]\n',
     'base = "toy"\n[gpu]\ntiles = [[16, 16], [32, 32]]\n', 'base = "toy"\n' + "# comment\n" * 30000,
     'base = "toy"\n[gpu]\ntiles = { value = [[32, 32]], unit = "elements" }\n',
 )  # fmt: skip
@@ -43,13 +43,13 @@ BAD = (
     'base = "toy"\n[gpu]\ncus = true',
     'base = "toy"\n[name]\nx = 1', 'name = "x"\nbase = "toy"', 'base = "toy"\n[sources]\nx = "y"', "[gpu]\ncus = 4\n",
     'base = "toy"\n[hardware]\npreset = "nope"', 'base = "toy"\n[hardware]\noverrides = 4', '[gpu]\nbase = "toy"',
-    'base = "toy"\n[hardware.overrides]\nx = 4', 'base = "toy"\n[hardware.overrides.blocks]\nvalue = 4\nunit = "x"',
-    'base = "toy"\n[hardware.overrides]\n"" = 4', 'base = "toy"\n[settings]\nx = 1', 'base = "toy"\n[gpu]\n"" = 4',
+    'base = "toy"\n[hardware.overrides]\nblocks = 8', 'base = "toy"\n[hardware.blocks]\nvalue = 4\nunit = "x"',
+    'base = "toy"\n[hardware]\n"" = 4', 'base = "toy"\n[settings]\nx = 1', 'base = "toy"\n[gpu]\n"" = 4',
     'base = "toy"\n[link]\ngb_s = { value = 40, source = "x", colour = "red" }',
     'base = "toy"\n[gpu]\ncus = { value = {} }',
     "#" * ((1 << 20) + 1), "GIF89a\x00\x01", "{}", '{"base": "toy"}', "<machine/>", "base: toy", 'base = "m.toml"',
     'base = "toy"\n[variation]\nclock_scale = [1, 2, 3]',
-    'base = "toy"\n[hardware.overrides]\ndtypes = { value = [[]] }',
+    'base = "toy"\n[hardware]\ndtypes = { value = [[]] }',
 )  # fmt: skip
 
 

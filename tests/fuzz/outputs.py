@@ -133,7 +133,8 @@ def output(random: Random) -> Case:
     target, expected, prepare = random.choice(GOOD if random.random() < 0.35 else BAD)
     command = ("run", *TOY, "--policy", random.choice(POLICIES))
     if random.random() < 0.3:
-        command = ("verilog", "--preset", "small", "--part", random.choice(QUICK_PARTS))
+        named = random.choice(((), ("--prefix", "left_"), ("--prefix=",), ("--init-memories",)))
+        command = ("verilog", "--preset", "small", "--part", random.choice(QUICK_PARTS), *named)
     says = "--out" if expected == "refused" else ""
     return Case(arguments=(*command, f"--out={target}"), expected=expected, prepare=prepare, out=target, says=says)
 

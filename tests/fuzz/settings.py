@@ -1,6 +1,7 @@
 """Cases of the fuzzer: machine values on the command line. Each key's bounds are those that its field declares."""
 
 import math
+from collections.abc import Iterable
 from random import Random
 from typing import Any, Literal, get_args, get_origin
 
@@ -11,7 +12,7 @@ from tests.fuzz.case import Case, run_of
 
 KEYS = tuple(f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields)
 LISTS = ("variation.start_skew_ns", "variation.clock_scale", "variation.link_gb_s")
-OTHERS = (*LISTS, "gpu.tiles", "hardware.preset", "hardware.overrides")
+OTHERS = (*LISTS, "gpu.tiles", "hardware.preset", "hardware.dtypes")
 """Keys that take no single number, switch or choice of the machine."""
 PLAIN = tuple(key for key in KEYS if key not in OTHERS)
 STEPS = {"gpu.store_bytes_per_clock": 32, "llc.line_bytes": 32}
@@ -30,10 +31,16 @@ NO_NUMBERS = (
 COMMENTED = ("4 # four",)
 
 
+def split(keys: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Each key with its section and its name."""
+    return [(key, *key.split(".")) for key in keys]  # type: ignore[misc]
+
+
 def own_values() -> dict[str, Any]:
     """The toy's value of each plain key."""
     machine = load_machine("toy")
-    return {key: getattr(getattr(machine, key.split(".")[0]), key.split(".")[1]) for key in PLAIN}
+    places = {"hardware": machine.hardware.config()}
+    return {key: getattr(places.get(section) or getattr(machine, section), name) for key, section, name in split(PLAIN)}
 
 
 OWN = own_values()
@@ -78,7 +85,9 @@ def setting(random: Random) -> Case:
 
 def _type_of(key: str) -> Any:
     section, name = key.split(".")
-    return SECTIONS[section].model_fields[name].annotation
+    kind = SECTIONS[section].model_fields[name].annotation
+    given = [inner for inner in get_args(kind) if inner is not type(None)]
+    return given[0] if type(None) in get_args(kind) else kind
 
 
 def _choice(random: Random, key: str, how: str) -> Case:
@@ -177,13 +186,13 @@ def malformed(random: Random) -> Case:
         "", "=", ".", "=.", ".=", "gpu", "gpu.", "gpu.cus", ".cus=4", "gpu=4", "gpu.=4", "gpu.cuss=4", "gpus.cus=4",
         "gpu.cus.cus=4", "GPU.cus=4", "name=x", "sources.x=1", "base=toy", "settings.x=1", "[bold].x=1", "🦀.🦀=🦀",
         "gpu.cus\n=4", "\x1b[31m.x=1", "\udcff.x=1", "hardware.x=1", "gpu.__class__=4", "variation.x=[]", "a" * 5000,
-        "hardware.preset=x", "hardware.preset=4", "hardware.preset=[]", "hardware.overrides=4", "hardware.overrides=[]",
-        "hardware.overrides.x=4", "hardware.overrides.=4", "hardware.overrides.slices=3",
-        "hardware.overrides.slices=nan",
-        "hardware.overrides.protect=4", 'hardware.overrides.count_on="x"', "hardware.overrides.dtypes=[]",
-        "hardware.overrides.dtypes=[4]", "hardware.overrides.descriptors=1", "hardware.overrides.blocks=inf",
-        f"hardware.overrides.slices={1 << 64}", "hardware.overrides.slices.x=4", "hardware.overrides={x=1}",
-        "hardware.overrides.event_queue=2026-11-23", "hardware.overrides.wavefronts=true",
+        "hardware.preset=x", "hardware.preset=4", "hardware.preset=[]", "hardware.overrides={}",
+        "hardware.overrides.blocks=8", "hardware.=4", "hardware.slices=3",
+        "hardware.slices=nan",
+        "hardware.protect=4", 'hardware.count_on="x"', "hardware.dtypes=[]",
+        "hardware.dtypes=[4]", "hardware.descriptors=1", "hardware.blocks=inf",
+        f"hardware.slices={1 << 64}", "hardware.slices.x=4",
+        "hardware.event_queue=2026-11-23", "hardware.wavefronts=true",
     ))  # fmt: skip
     return Case(arguments=run_of(random, "--set", wrong), expected="refused")
 

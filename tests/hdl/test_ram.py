@@ -2,7 +2,10 @@
 
 import gc
 import re
+import shutil
+import subprocess
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -198,3 +201,34 @@ def test_the_memory_is_a_module_of_its_own(parameters: dict[str, Any], module: s
     ports = {"clk", "rst", "write", "write_row", "write_data", "read", "read_row", "data"}
     assert set(re.findall(r"[^\s,]+", body[1].split(")")[0])) == ports - unused, "whatever is wired to them"
     assert "initial" not in text
+
+
+_UNKNOWN = """
+module bench;
+  reg clk = 0, read = 0, write = 0;
+  wire [12:0] sync, through, comb;
+  {instances}
+  task cycle; begin #1 clk = 1; #1 clk = 0; end endtask
+  task show; $display("%b %b %b", sync, through, comb); endtask
+  initial begin
+    #1 show; read = 1; cycle; show; write = 1; cycle; write = 0; cycle; show;
+  end
+endmodule
+"""
+
+
+@pytest.mark.skipif(shutil.which("iverilog") is None, reason="Icarus Verilog is missing: apt install iverilog")
+@pytest.mark.parametrize(("init", "before"), [(False, "x" * 13), (True, "0" * 13)], ids=["unknown", "zeros"])
+def test_memories_of_a_simulation_begin_with(tmp_path: Path, init: bool, before: str) -> None:
+    """On request with zeros, rows and output registers; a write is seen after both."""
+    kinds: dict[str, dict[str, Any]] = {"sync": {}, "through": {"write_through": True}, "comb": {"latency": 0}}
+    texts, instances = [], ""
+    for kind, parameters in kinds.items():
+        texts.append(write_verilog(Ram(Row, depth=6, **parameters), f"{kind}_table", init_memories=init))
+        ports = f".clk(clk), .rst(1'b0), .write(write), .write_row(3'd5), .write_data(13'd77), .data({kind})"
+        instances += f"  {kind}_table {kind}_t ({ports}, .read(read), .read_row(3'd5));\n"
+    (tmp_path / "bench.v").write_text("".join(texts) + _UNKNOWN.format(instances=instances))
+    subprocess.run(["iverilog", "-g2005", "-o", "bench", "bench.v"], cwd=tmp_path, check=True)
+    run = subprocess.run(["vvp", "-n", "bench"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    shown = [line.split() for line in run.stdout.splitlines()]
+    assert shown == [[before] * 3, [before] * 3, [f"{77:013b}"] * 3]

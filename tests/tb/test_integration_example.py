@@ -81,8 +81,15 @@ def test_protected_hardware_knows_its_tables(tmp_path):
     """Any bits in memories before reset must not become an error. Known ones here: unknown bits that a register
     takes from a memory spread to its parity in a simulation, though not in a circuit (docs/guides/integration.md)."""
     generate(preset("small", protect=True), tmp_path, ["unit", "nmc"])
+    assert play(compiled(tmp_path), "+seed=1") != ["PASS"]
     unit = tmp_path / "t3_unit.v"
     unit.write_text(with_random_memories(unit.read_text(encoding="utf-8")), encoding="utf-8")
+    assert play(compiled(tmp_path), "+seed=1") == ["PASS"]
+
+
+@NEEDS_ICARUS
+def test_protected_hardware_with_memories_of_zeros(tmp_path):
+    generate(preset("small", protect=True), tmp_path, ["unit", "nmc"], init_memories=True)
     assert play(compiled(tmp_path), "+seed=1") == ["PASS"]
 
 

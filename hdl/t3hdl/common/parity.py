@@ -3,6 +3,7 @@
 from amaranth.hdl import Const, Module, Signal, Value
 
 from .state_parity import CHECKED
+from .synthesis_attributes import KEEP
 
 
 def write_with_parity(m: Module, register: Signal, *, write: Value, value: Value, protect: bool) -> Value:
@@ -15,9 +16,9 @@ def write_with_parity(m: Module, register: Signal, *, write: Value, value: Value
         m.d.sync += register.eq(value)
     if not protect:
         return Const(1)
-    register.attrs.update(CHECKED)
+    register.attrs.update({**CHECKED, **KEEP})
     init = Const(register.init, len(register)).value
-    parity = Signal(name=f"{register.name}_parity", init=init.bit_count() & 1, attrs=dict(CHECKED))
+    parity = Signal(name=f"{register.name}_parity", init=init.bit_count() & 1, attrs={**CHECKED, **KEEP})
     stored = Signal.like(register, name=f"{register.name}_stored")
     m.d.comb += stored.eq(value)
     with m.If(write):

@@ -7,6 +7,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Fragment, Signal, Value
 
 from .register_inputs import Chunk, RegisterInputs, bits_of
+from .synthesis_attributes import KEEP
 
 CHECKED: Mapping[str, int] = MappingProxyType({"t3_checked": 1})
 """Attributes of a register whose owner sees a wrong bit of it by check bits or parity; ``attrs=CHECKED``."""
@@ -20,7 +21,8 @@ def add_state_parity(part: Any, platform: Any, damaged: Signal) -> Fragment:
 
     ``damaged``, a signal that the part reads, becomes 1 in the cycle in which an odd number of bits of a group is
     wrong. Latency: 0 from the wrong bit. Without faults nothing else changes. The parity is odd, so that it is not the
-    copy of a single bit; synthesis must not merge registers named ``state_parity``.
+    copy of a single bit. It has the attributes :data:`~t3hdl.common.synthesis_attributes.KEEP`; registers that have
+    check bits or parity of their own get them, too.
     """
     guard = _StateParity()
     netlist = guard.on_fragment(Fragment.get(part, platform))
@@ -37,7 +39,12 @@ class _StateParity(RegisterInputs):
 
     def taken(self, fragment: Fragment, chunks: list[tuple[Chunk, Value]]) -> list[Value]:
         """Registers take what they did; parities take that of their groups."""
-        guarded = [(chunk, value) for chunk, value in chunks if not CHECKED.keys() <= chunk[0].attrs.keys()]
+        guarded = []
+        for chunk, value in chunks:
+            if CHECKED.keys() <= chunk[0].attrs.keys():
+                chunk[0].attrs.update(KEEP)
+            else:
+                guarded.append((chunk, value))
         stored = Cat(bits_of(chunk) for chunk, _ in guarded)
         following = Cat(value for _, value in guarded)
         initial = Const.cast(Cat(_initial(chunk) for chunk, _ in guarded)).value
@@ -45,8 +52,8 @@ class _StateParity(RegisterInputs):
             last = first + GROUP_BITS
             even = (initial >> first & (1 << GROUP_BITS) - 1).bit_count() & 1 ^ 1
             parity, wrong = (
-                Signal(name=f"state_{name}_{first // GROUP_BITS}", init=init)
-                for name, init in (("parity", even), ("wrong", 0))
+                Signal(name=f"state_{name}_{first // GROUP_BITS}", init=init, attrs=attrs)
+                for name, init, attrs in (("parity", even, dict(KEEP)), ("wrong", 0, {}))
             )
             fragment.add_statements("sync", parity.eq(~following[first:last].xor()))
             fragment.add_statements("comb", wrong.eq(stored[first:last].xor() == parity))

@@ -6,6 +6,7 @@ the surroundings are ``assume``, guarantees of the hardware ``assert``; a simula
 the rules of streams and of ``idle``; core and unit also to those of DESIGN's section on what must hold.
 """
 
+import re
 from importlib.resources import files
 from typing import Any
 
@@ -57,15 +58,18 @@ _DROPPED = ("token", "command")
 _SLICE_STREAMS = ("compute_read", "compute_write", "comm_read", "comm_write", "dram")
 
 
-def assertions(config: T3Config, modules: dict[str, Component]) -> str:
-    """The text of :data:`FILE` for the modules of this configuration, by name. A crossing has no rules of its own."""
+def assertions(config: T3Config, modules: dict[str, Component], prefix: str = "") -> str:
+    """The text of :data:`FILE` for the modules of this configuration, by name. A crossing has no rules of its own.
+
+    Rules and package get the ``prefix`` that the modules' names have already: they depend on the configuration, too.
+    """
     parts = [_HEADER]
     parts += [f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items()]
     parts.append(package(config))
     folder = files(__package__) / "sva"
     parts += [(folder / name).read_text() for name in RULES]
     parts += [_checker(config, name, part) for name, part in modules.items() if hasattr(part, "idle")]
-    return "\n".join(parts)
+    return re.sub(r"\bt3_(words|\w+_rules)\b", rf"{prefix}t3_\1", "\n".join(parts))
 
 
 def _checker(config: T3Config, name: str, component: Component) -> str:

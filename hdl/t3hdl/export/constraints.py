@@ -8,7 +8,7 @@ from .module_ports import CLOCK, RESET, Port, module_ports
 
 _HEADER = """\
 # Timing constraints of the T3 hardware: a template. The values are for the paper's 1 GHz clock; set them, and the
-# module to be constrained, before this file is read:  set t3_top {top}; source t3.sdc
+# module to be constrained, before this file is read:  set t3_top {top}; source {prefix}t3.sdc
 if {{![info exists t3_top]}} {{ set t3_top {top} }}
 if {{![info exists t3_period]}} {{ set t3_period 1.000 }}            ;# ns, the unit's clock
 if {{![info exists t3_host_period]}} {{ set t3_host_period 4.000 }}  ;# ns, the host's clock at t3_crossing
@@ -32,7 +32,7 @@ _CROSSING = """
 # The AXI4-Lite crossing, between two clocks without a fixed relation. Its Gray-coded pointers pass two flip-flops, and
 # all bits of a pointer must arrive within one cycle of the faster clock: the paths are bounded, not cut. Data are
 # stable before the pointer says that they are there. Around an instance of it, bound the same paths between the clocks.
-if {{$t3_top eq "t3_crossing"}} {{
+if {{$t3_top eq "{crossing}"}} {{
     create_clock -name t3_host_clk -period $t3_host_period [get_ports host_clk]
     set_clock_uncertainty $t3_margin [get_clocks t3_host_clk]
     set t3_host_inputs {{{inputs}}}
@@ -48,19 +48,21 @@ if {{$t3_top eq "t3_crossing"}} {{
 """
 
 
-def constraints(modules: dict[str, Component]) -> str:
-    """The SDC text for these modules, by name."""
-    top = "t3_unit" if "t3_unit" in modules else next(reversed(modules))
-    text = _HEADER.format(top=top, clock=CLOCK) + "switch $t3_top {\n"
+def constraints(modules: dict[str, Component], prefix: str = "") -> str:
+    """The SDC text for these modules, by name; the names begin with ``prefix``."""
+    unit, crossing = f"{prefix}t3_unit", f"{prefix}t3_crossing"
+    top = unit if unit in modules else next(reversed(modules))
+    text = _HEADER.format(top=top, prefix=prefix, clock=CLOCK) + "switch $t3_top {\n"
     for name, component in modules.items():
         ports = [port for port in module_ports(component) if not port.name.startswith("host_")]
         text += f"    {name} {{\n        set t3_inputs {{{_names(ports, True)}}}\n"
         text += f"        set t3_outputs {{{_names(ports, False)}}}\n    }}\n"
     text += '    default { error "t3_top must be ' + ", ".join(modules) + ', not $t3_top" }\n}\n' + _PORT_DELAYS
-    if "t3_crossing" in modules:
-        ports = [port for port in module_ports(modules["t3_crossing"]) if port.name.startswith("host_")]
+    if crossing in modules:
+        ports = [port for port in module_ports(modules[crossing]) if port.name.startswith("host_")]
         bus = [port for port in ports if port.name != "host_clk"]
-        text += _CROSSING.format(inputs=_names(bus, True, reset=False), outputs=_names(bus, False))
+        names = {"inputs": _names(bus, True, reset=False), "outputs": _names(bus, False)}
+        text += _CROSSING.format(crossing=crossing, **names)
     return text
 
 

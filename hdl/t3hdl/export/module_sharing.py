@@ -2,22 +2,24 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 _MODULE = re.compile(r"^module \\(\S+)\n(.*?)^end\n", re.MULTILINE | re.DOTALL)
-_ATTRIBUTE = re.compile(r"^ *attribute .*\n", re.MULTILINE)
+_ATTRIBUTE = re.compile(r"^ *attribute \\(\S+) .*\n", re.MULTILINE)
 _UNNAMED = re.compile(r"\\port\$\d+\$\d+")
 _INSTANCE = re.compile(r"^( *cell )\\(\S+)", re.MULTILINE)
 
 
-def share_modules(rtlil: str) -> str:
-    """The RTLIL text with textually identical modules merged, deepest first, and module names without dots.
+def share_modules(rtlil: str, kept: Collection[str] = ()) -> str:
+    """The RTLIL text with textually identical modules merged, deepest first, and module names that are identifiers.
 
-    A module is named by the path of its first instance, parts joined by two underscores; the instance numbers are
-    left out where that is not ambiguous (``top__slice__queue``). Attributes (source locations, initial values) are
-    dropped: they say nothing about what a module does after reset.
+    A module is named by the path of its first instance, parts joined by two underscores; numbers of instances, and
+    those of names that are a signal's, too (``$7``), are left out where that is not ambiguous (``top__slice__queue``).
+    Attributes (source locations, initial values) are dropped, as they say nothing about what a module does after reset,
+    but for those in ``kept``.
     """
-    bodies = _with_counted_ports(dict(_MODULE.findall(_ATTRIBUTE.sub("", rtlil))))
+    text = _ATTRIBUTE.sub(lambda attribute: attribute[0] if attribute[1] in kept else "", rtlil)
+    bodies = _with_counted_ports(dict(_MODULE.findall(text)))
     shared: dict[str, str] = {}  # text of a module, in terms of shared modules: the name of the first one
     stands_for: dict[str, str] = {}
     for name in sorted(bodies, key=lambda path: -path.count(".")):
@@ -59,6 +61,7 @@ def _renamed(body: str, names: dict[str, str]) -> str:
 
 def _readable(paths: list[str]) -> dict[str, str]:
     """A Verilog name for each path."""
-    short = {path: re.sub(r"_\d+(?=\.|$)", "", path).replace(".", "__") for path in paths}
+    short = {path: re.sub(r"[_$]\d+(?=\.|$)", "", path).replace(".", "__") for path in paths}
+    long = {path: path.replace(".", "__").replace("$", "_") for path in paths}
     times = Counter(short.values())
-    return {path: name if times[name] == 1 else path.replace(".", "__") for path, name in short.items()}
+    return {path: name if times[name] == 1 else long[path] for path, name in short.items()}

@@ -23,7 +23,9 @@ FILE_LIST, SIDECAR, CORE_FILE = "t3.f", "t3.json", "t3.core"
 REGISTERS, HEADER, CONSTRAINTS = "t3.rdl", "t3_registers.h", "t3.sdc"
 
 
-def products(config: T3Config, modules: dict[str, Component], verilog: dict[str, str]) -> dict[str, str]:
+def products(
+    config: T3Config, modules: dict[str, Component], verilog: dict[str, str], prefix: str = ""
+) -> dict[str, str]:
     """File name and text of everything beside the Verilog, the description last.
 
     Parameters
@@ -31,14 +33,16 @@ def products(config: T3Config, modules: dict[str, Component], verilog: dict[str,
     config : the hardware configuration.
     modules : the modules that were emitted, by name; they must have been elaborated already.
     verilog : the text of each module.
+    prefix : what the names of the modules begin with, and here those of the files, but for the registers' (the same in
+        every configuration).
     """
     texts = {
-        FILE_LIST: "".join(f"{name}.v\n" for name in modules),
-        ASSERTIONS: assertions(config, modules),
-        CONSTRAINTS: constraints(modules),
+        f"{prefix}{FILE_LIST}": "".join(f"{name}.v\n" for name in modules),
+        f"{prefix}{ASSERTIONS}": assertions(config, modules, prefix),
+        f"{prefix}{CONSTRAINTS}": constraints(modules, prefix),
         REGISTERS: rdl.SOURCE.read_text(),
         HEADER: rdl.c_header(),
-        CORE_FILE: core_file(list(modules)),
+        f"{prefix}{CORE_FILE}": core_file(list(modules), prefix),
     }
     described = {
         name: {
@@ -56,7 +60,7 @@ def products(config: T3Config, modules: dict[str, Component], verilog: dict[str,
         "modules": described,
         "registers": [_register(register) for register in rdl.registers()],
     }
-    return {**texts, SIDECAR: json.dumps(sidecar, indent=1) + "\n"}
+    return {**texts, f"{prefix}{SIDECAR}": json.dumps(sidecar, indent=1) + "\n"}
 
 
 def _hardware_version() -> str:
@@ -102,9 +106,10 @@ def _register(register: rdl.Register) -> dict[str, Any]:
     }
 
 
-def core_file(names: list[str]) -> str:
+def core_file(names: list[str], prefix: str = "") -> str:
     """The package description for FuseSoC (CAPI2): sources, assertions, constraints, and targets to use and lint."""
-    top = "t3_unit" if "t3_unit" in names else names[-1]
+    unit = f"{prefix}t3_unit"
+    top = unit if unit in names else names[-1]
     files = "".join(f"      - {name}.v\n" for name in names)
     return f"""\
 CAPI=2:
@@ -117,17 +122,17 @@ filesets:
 {files}    file_type: verilogSource
   assertions:
     files:
-      - {ASSERTIONS}
+      - {prefix}{ASSERTIONS}
     file_type: systemVerilogSource
   constraints:
     files:
-      - {CONSTRAINTS}
+      - {prefix}{CONSTRAINTS}
     file_type: SDC
   registers:
     files:
       - {REGISTERS}
       - {HEADER}: {{is_include_file: true}}
-      - {SIDECAR}
+      - {prefix}{SIDECAR}
     file_type: user
 
 targets:

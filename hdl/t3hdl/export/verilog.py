@@ -10,17 +10,27 @@ from amaranth._toolchain.yosys import YosysError, find_yosys  # the public front
 from amaranth.back import rtlil
 from amaranth.lib.wiring import Component
 
+from ..common.synthesis_attributes import SYNCHRONISER
 from ..config import T3Config
 from ..interface.parts import TABLE
 from .module_sharing import share_modules
 from .products import products
+from .register_attributes import put_back, taken_out
 
 PARTS: dict[str, Callable[[T3Config], Component]] = {name: part.make for name, part in TABLE.items()}
 """How to make each part of the :data:`~t3hdl.interface.parts.TABLE`; the module of part ``x`` is called ``t3_x``."""
 
+MAX_PREFIX = 64
+"""Characters before the name of a module: with it, names stay short enough for files and tools."""
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 # Multiplexers instead of processes: Icarus 11 leaves some `always @*` blocks unevaluated at time zero. No initial
 # values: reset and the walkers write everything that is read. Nothing is optimised, so names survive.
 _WITHOUT_CONTENT = "delete */t:$meminit_v2"
+_OUTPUT_REGISTER = re.compile(
+    r"(?<=parameter .INIT_VALUE )(\d+)'x+(?=\n(?: +parameter .*\n)*? +parameter .CLK_ENABLE 1)"
+)
+"""The initial value of a memory's output register."""
 _SCRIPT = r"""
 proc -noopt
 memory_collect
@@ -53,11 +63,12 @@ class VerilogError(Exception):
 
 
 def write_verilog(
-    component: Component, name: str, *, roms: bool = False, show: Callable[[str], None] = lambda step: None
+    component: Component, name: str, *, init_memories: bool = False, show: Callable[[str], None] = lambda step: None
 ) -> str:
     """The Verilog of ``component`` as module ``name``, with the modules that it is made of.
 
-    With ``roms`` memories begin with what they hold, else with nothing: the hardware writes them before it reads them.
+    With ``init_memories`` memories begin with what they hold, zeros where nothing is said, and their output registers
+    with zeros; else all of them with nothing, as the hardware writes them before it uses what it reads.
 
     The same component gives the same bytes everywhere, for one version of Amaranth and its Yosys. Identical parts
     share one module. Ports are called by their path, joined by two underscores, beside ``clk`` and ``rst``. ``show`` is
@@ -65,23 +76,34 @@ def write_verilog(
 
     Raises ValueError if ``name`` is not a Verilog identifier; VerilogError if Yosys is missing or fails.
     """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+    if not _IDENTIFIER.fullmatch(name):
         raise ValueError(f"a module name must be letters, digits and underscores, not {name!r}: choose another name")
     elaborate, share, write = STEPS
     show(f"{name}: {elaborate}")
     netlist = rtlil.convert(component, name=name, emit_src=False)
     show(f"{name}: {share}")
-    netlist = share_modules(netlist)
+    netlist, attributes = taken_out(share_modules(netlist, SYNCHRONISER))
     show(f"{name}: {write}")
-    script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{'' if roms else _WITHOUT_CONTENT}{_SCRIPT}"
+    if init_memories:
+        netlist = _OUTPUT_REGISTER.sub(lambda value: f"{value[1]}'{'0' * int(value[1])}", netlist)
+    script = f"read_rtlil <<rtlil\n{netlist}\nrtlil\n{'' if init_memories else _WITHOUT_CONTENT}{_SCRIPT}"
     waivers = "".join(f"/* verilator lint_off {rule} */  // {reason}\n" for rule, reason in _WAIVERS.items())
     try:
         yosys = find_yosys(lambda found: found >= (0, 40))
-        return waivers + yosys.run(["-q", "-"], script, ignore_warnings=True)
+        return waivers + put_back(yosys.run(["-q", "-"], script, ignore_warnings=True), attributes)
     except YosysError as error:
         raise VerilogError(
             f"Yosys cannot write the Verilog ({error}): pip install 'amaranth[builtin-yosys]'"
         ) from error
+
+
+def check_prefix(prefix: str) -> None:
+    """Raises ValueError if ``prefix`` before the names of modules would not make plain Verilog names."""
+    if prefix and (len(prefix) > MAX_PREFIX or not _IDENTIFIER.fullmatch(prefix)):
+        raise ValueError(
+            f"a prefix of module names must be at most {MAX_PREFIX} letters, digits and underscores, with no digit "
+            f"first, not {prefix!r}: choose another one, such as 'left_'"
+        )
 
 
 def generate(
@@ -89,6 +111,9 @@ def generate(
     out_dir: Path,
     components: Iterable[str] | None = None,
     show: Callable[[str], None] = lambda step: None,
+    *,
+    prefix: str = "",
+    init_memories: bool = False,
 ) -> list[Path]:
     """Writes the parts named in ``components`` (default: all of :data:`PARTS`) into the folder ``out_dir``.
 
@@ -96,23 +121,27 @@ def generate(
     are made elsewhere and moved when all are complete; files of the same name are replaced. Returns the paths in that
     order. ``show`` is called with each step of each part when it begins.
 
-    Raises ValueError for an unknown part; NotADirectoryError if ``out_dir`` is a file; VerilogError as
-    :func:`write_verilog` does.
+    Every module and package, and every file that depends on the configuration, has ``prefix`` before its name, so that
+    several configurations can be in one design. ``init_memories`` is that of :func:`write_verilog`.
+
+    Raises ValueError for an unknown part, or a prefix that makes no Verilog names; NotADirectoryError if ``out_dir`` is
+    a file; VerilogError as :func:`write_verilog` does.
     """
     names = list(dict.fromkeys(PARTS if components is None else components))
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         raise ValueError(f"components must be among {', '.join(PARTS)}, not {', '.join(unknown)}")
+    check_prefix(prefix)
     if out_dir.exists() and not out_dir.is_dir():
         raise NotADirectoryError(f"the output folder {out_dir} is a file: choose another one")
 
     modules, texts = {}, {}
     for name in names:
-        module = f"t3_{name}"
+        module = f"{prefix}t3_{name}"
         modules[module] = PARTS[name](config)
-        texts[module] = write_verilog(modules[module], module, show=show)
+        texts[module] = write_verilog(modules[module], module, init_memories=init_memories, show=show)
     files = {f"{module}.v": text for module, text in texts.items()}
-    return _move_into(out_dir, {**files, **products(config, modules, texts)})
+    return _move_into(out_dir, {**files, **products(config, modules, texts, prefix)})
 
 
 def _move_into(folder: Path, texts: dict[str, str]) -> list[Path]:

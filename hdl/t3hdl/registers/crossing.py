@@ -2,9 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, ClockDomain, Module, Value
+from amaranth.hdl import Cat, ClockDomain, Fragment, Module, Value
+from amaranth.hdl._xfrm import LHSMaskCollector
 from amaranth.lib import fifo, wiring
 
+from ..common.synthesis_attributes import SYNCHRONISER
 from ..interface.signatures import crossing_signature
 
 _DEPTH = 4
@@ -18,6 +20,8 @@ _CHANNELS = {
     "r": ("data", "resp"),
 }
 _TO_HOST = ("b", "r")
+_SYNCHRONISERS = ("produce_cdc", "consume_cdc", "rst_cdc")
+"""Those of a queue that it depends on; nothing reads the fill level, for which it has another one."""
 
 
 class AxiLiteCrossing(wiring.Component):
@@ -25,7 +29,8 @@ class AxiLiteCrossing(wiring.Component):
 
     Both domains must be held in reset together for at least two cycles of the slower clock, and no host request may be
     given before both are released. Gray-coded pointers cross through two flip-flops; constrain each crossing path to
-    less than one cycle of the faster clock (the SDC template names them).
+    less than one cycle of the faster clock (the SDC template names them). The flip-flops of the synchronisers have the
+    attributes :data:`~t3hdl.common.synthesis_attributes.SYNCHRONISER`.
 
     Members
     -------
@@ -52,9 +57,8 @@ class AxiLiteCrossing(wiring.Component):
             sent, received = (
                 Cat(getattr(self, f"{side}axi_{channel}{field}") for field in fields) for side in (source, sink)
             )
-            m.submodules[channel] = queue = fifo.AsyncFIFOBuffered(
-                width=len(sent), depth=_DEPTH, w_domain=domains[0], r_domain=domains[1]
-            )
+            queue = fifo.AsyncFIFOBuffered(width=len(sent), depth=_DEPTH, w_domain=domains[0], r_domain=domains[1])
+            m.submodules[channel] = _marked(Fragment.get(queue, platform))
             m.d.comb += [
                 queue.w_data.eq(sent),
                 queue.w_en.eq(self._port(source, channel, "valid")),
@@ -67,3 +71,17 @@ class AxiLiteCrossing(wiring.Component):
 
     def _port(self, side: str, channel: str, name: str) -> Value:
         return getattr(self, f"{side}axi_{channel}{name}")
+
+
+def _marked(queue: Fragment) -> Fragment:
+    """The queue, with attributes on the flip-flops of its synchronisers."""
+    for part, name, _ in queue.subfragments:
+        if name in _SYNCHRONISERS:
+            written = LHSMaskCollector()
+            for domain, statements in part.statements.items():
+                if domain != "comb":
+                    written.visit_stmt(statements)
+            for signal, *_ in written.chunks():
+                signal.attrs.update(SYNCHRONISER)
+        _marked(part)
+    return queue

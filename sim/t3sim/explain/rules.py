@@ -194,7 +194,7 @@ def tracker(case: Case) -> Finding | None:
         chunks, late = record.tracker.overflowed_chunks, record.blocks.by_chunk
         found.append(
             f"{chunks} chunks overflowed the tracker, so that {late} of {record.tracker.triggers} blocks waited for "
-            "their whole chunk (hardware.overrides.tracker_sets, tracker_ways)"
+            "their whole chunk (hardware.tracker_sets, tracker_ways)"
         )
         figures |= {"overflowed_chunks": chunks, "blocks_by_chunk": late}
     streams = [waits(stream) for stream in (case.contention.compute, case.contention.communication)]

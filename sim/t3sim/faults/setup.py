@@ -35,9 +35,7 @@ def request(protected: bool) -> RunRequest:
 
     ``protected``: with the hardware's ``protect`` and the link's retries.
     """
-    machine = load_machine(
-        "toy", {"hardware.overrides.protect": protected, "link.retry": protected, "dma.block": "tile"}
-    )
+    machine = load_machine("toy", {"hardware.protect": protected, "link.retry": protected, "dma.block": "tile"})
     workload = custom_workload(m=126, n=62, k=16, tp=GPUS)
     return RunRequest(workload=workload, machine=machine, policy="t3-mca", data_lines=1 << 30)
 

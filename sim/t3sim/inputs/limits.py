@@ -65,7 +65,7 @@ def check_hardware(workload: Workload, machine: Machine, grid: Grid) -> None:
         raise ValueError(
             f"--tp must be at most {config.descriptors} on machine {machine.name!r}, not {workload.tp}: its T3 "
             f"hardware (preset {machine.hardware.preset!r}) has {config.descriptors} descriptors, and needs one for "
-            f"each GPU's chunk. Lower --tp, or --set hardware.overrides.descriptors={workload.tp}"
+            f"each GPU's chunk. Lower --tp, or --set hardware.descriptors={workload.tp}"
         )
     place = regs.DESCRIPTOR_LAYOUTS[0]
     for option, side, tiles, bits in (
@@ -94,7 +94,7 @@ def check_count(updates: int, bits: int, what: str, parameter: str) -> None:
     if updates >= 1 << bits:
         raise ValueError(
             f"a {what} of this output takes {updates} updates, but the hardware's {parameter} counts to "
-            f"{(1 << bits) - 1}: set hardware.overrides.{parameter} to at least {updates.bit_length()}"
+            f"{(1 << bits) - 1}: set hardware.{parameter} to at least {updates.bit_length()}"
         )
 
 

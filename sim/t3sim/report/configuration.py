@@ -48,10 +48,9 @@ def _rows(machine: Machine, section: str) -> Iterator[tuple[str, ...]]:
     model = getattr(machine, section)
     for key, field in type(model).model_fields.items():
         value = getattr(model, key)
-        entries = {f"{key}.{inner}": item for inner, item in value.items()} if isinstance(value, dict) else {key: value}
-        for name, item in entries.items():
-            source = machine.sources.get(f"{section}.{name}", DASH)
-            yield name, value_text(item), unit_of(section, key) or DASH, field.description or DASH, source
+        if value is not None:
+            source = machine.sources.get(f"{section}.{key}", DASH)
+            yield key, value_text(value), unit_of(section, key) or DASH, field.description or DASH, source
 
 
 def value_text(value: Any) -> str:

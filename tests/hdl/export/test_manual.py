@@ -2,12 +2,13 @@
 
 import gc
 import re
+from dataclasses import fields
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from amaranth.lib.wiring import Component, Out
-from t3hdl.config import preset
+from t3hdl.config import PARAMETERS, PRESETS, T3Config, preset
 from t3hdl.export.module_ports import module_ports
 from t3hdl.export.verilog import PARTS
 
@@ -39,10 +40,48 @@ def test_every_port_is_in_the_table_of_its_part(name):
 
 
 def test_parameters_are_those_that_change_a_part():
-    assert manual.parameters_of("nmc") == ["nmc_lanes", "nmc_latency", "dtypes"]
-    assert manual.parameters_of("leaf") == ["node_inputs"]
+    assert manual.parameters_of("nmc") == ("nmc_lanes", "nmc_latency", "dtypes")
+    assert manual.parameters_of("leaf") == ("node_inputs",)
     assert "egress_ports" in manual.parameters_of("unit")
     assert "egress_ports" not in manual.parameters_of("tracker")
+
+
+def test_every_parameter_is_in_the_table():
+    """With meaning, legal values and what depends on it, and its value in every preset."""
+    section = manual.PAGE.read_text(encoding="utf-8").split("\n## Parameters\n", 1)[1].split("\n## ", 1)[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
+    named = [row for row in rows if row[0].startswith("`")]
+    about, values = named[: len(named) // 2], named[len(named) // 2 :]
+    assert [row[0] for row in about] == [row[0] for row in values] == [f"`{each.name}`" for each in fields(T3Config)]
+    for name, _, legal, meaning, parts in about:
+        assert legal and len(meaning) > 10 and parts, name
+    shown = {row[0].strip("`"): row[1:] for row in values}
+    assert shown["slices"] == [str(config.slices) for config in PRESETS.values()]
+    assert shown["dtypes"][-1] == "fp16" and shown["protect"] == ["false"] * len(PRESETS)
+    parts = {row[0].strip("`"): row[4].split(", ") for row in about}
+    assert parts["node_inputs"] == ["`leaf`", "number of `leaf`", "`root`", "`tracker`"]
+    assert {"number of `slice`", "number of `leaf`"} <= set(parts["slices"])
+    assert "number of `matcher`" in parts["egress_ports"] and "`unit`" not in parts["egress_ports"]
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_legal_values_are_those_that_the_configuration_takes(name):
+    """Both bounds, or every choice, are in themselves legal, and nothing beyond is."""
+    about = PARAMETERS[name]
+    if about.choices:
+        beyond = ("fp8",) if name == "dtypes" else "fp8"
+    elif about.low is None:
+        beyond = 2
+    else:
+        assert str(about.low) in about.legal and about.unit
+        for bound in (about.low, about.high):
+            about.check(name, bound)
+        for value in (about.low - 1, about.high + 1, *([3] if about.power_of_two else [])):
+            with pytest.raises(ValueError, match=f"^{name} must be .*not {value}$"):
+                about.check(name, value)
+        beyond = about.high + 1
+    with pytest.raises((TypeError, ValueError), match=f"^{name} must be"):
+        preset("paper", **{name: beyond})
 
 
 class Silent(Component):

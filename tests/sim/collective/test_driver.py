@@ -124,7 +124,7 @@ def test_too_many_chunks():
     with pytest.raises(
         ValueError,
         match=r"^the T3 hardware has 8 descriptors, one per chunk, but the output has more chunks: use at most TP = 8 "
-        r"or set hardware.overrides.descriptors$",
+        r"or set hardware.descriptors$",
     ):
         program.remote_map(Chunk(0, 1, 0, 1), 1)
     assert program.mapped == 8
@@ -138,7 +138,7 @@ def test_chunk_counter_too_small():
     with pytest.raises(
         ValueError,
         match=r"^a chunk of this output takes 3600 updates, but the hardware's chunk_count_bits counts to 2047: set "
-        r"hardware.overrides.chunk_count_bits to at least 12$",
+        r"hardware.chunk_count_bits to at least 12$",
     ):
         driver(replace(preset("small"), chunk_count_bits=11)).own(chunk, 2, Blocks(3, 3, 1, 1))
 
@@ -148,7 +148,7 @@ def test_tile_counter_too_small():
     with pytest.raises(
         ValueError,
         match=r"^a wavefront tile of this output takes 64 updates, but the hardware's tile_count_bits counts to 63: "
-        r"set hardware.overrides.tile_count_bits to at least 7$",
+        r"set hardware.tile_count_bits to at least 7$",
     ):
         driver(replace(preset("small"), tile_count_bits=6)).own(Chunk(0, 1, 0, 1), 2, Blocks(0, 0, 1, 1))
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from tests.support.system_cases import check, run
 
-WIDE = {"gpu.tiles": [[32, 128]], "hardware.overrides.tile_count_bits": 9}
+WIDE = {"gpu.tiles": [[32, 128]], "hardware.tile_count_bits": 9}
 
 
 def test_mirror_returns_as_much_credit_as_it_takes():

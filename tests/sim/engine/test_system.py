@@ -152,7 +152,7 @@ VARIATIONS = {
     "no fabric": {"fabric.request_ns": 0, "fabric.response_ns": 0, "llc.latency_ns": 0},
     "overheads": {"gpu.kernel_launch_ns": 500, "kernel.step_overhead_ns": 300},
     "odd clocks": {"hbm.clock_mhz": 850, "gpu.clock_mhz": 1333},
-    "no overflow": {"hardware.overrides.tracker_sets": 64, "hardware.overrides.row_index_bits": 3},
+    "no overflow": {"hardware.tracker_sets": 64, "hardware.row_index_bits": 3},
 }
 
 
@@ -216,12 +216,12 @@ def test_one_late_gpu_delays_all():
 @pytest.mark.parametrize("policy", TRACKED)
 def test_stores_of_chunks_that_are_not_live_are_held(policy):
     """A late GPU with two live chunks of eight: what its neighbour sends waits in front of the slices."""
-    window = {"hardware.overrides.chunk_window": 2, "hardware.overrides.event_queue": 3}
+    window = {"hardware.chunk_window": 2, "hardware.event_queue": 3}
     late = {"variation.start_skew_ns": [40_000.0] + [0.0] * 7}
     held = run(EIGHT, policy, window | late)
     check(held)
     assert held.record.contention.window_stall_ns > 1000
-    roomy = run(EIGHT, policy, {"hardware.overrides.chunk_window": 8} | late)
+    roomy = run(EIGHT, policy, {"hardware.chunk_window": 8} | late)
     check(roomy)
     assert roomy.record.contention.window_stall_ns == 0
 
@@ -232,7 +232,7 @@ def test_memory_that_performs_is_refused():
         match=r"^the simulated memory does not report performed updates to the T3 hardware: hardware count_on must be "
         r"'accepted', not 'performed'$",
     ):
-        simulate(request(BASE, "t3", {"hardware.overrides.count_on": "performed"}))
+        simulate(request(BASE, "t3", {"hardware.count_on": "performed"}))
 
 
 def test_ideal_policy_is_not_simulated():

@@ -2,11 +2,12 @@
 
 import re
 import tomllib
+from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 
 import pytest
-from t3hdl.config import PRESETS, T3Config
+from t3hdl.config import PARAMETERS, PRESETS, T3Config
 from t3sim.inputs.machine.files import Machine, load_machine, parse_setting, parse_settings, preset_names
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
 from t3sim.inputs.machine.sections import SECTIONS, unit_of
@@ -41,7 +42,7 @@ def test_every_setting_of_a_preset_has_a_unit_and_a_source(name):
 def test_a_resolved_machine_knows_the_source_of_every_setting(name):
     machine = load_machine(name)
     settings = {f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields}
-    assert set(machine.sources) == settings - {"hardware.overrides"}
+    assert set(machine.sources) == settings - {f"hardware.{parameter}" for parameter in PARAMETERS}
 
 
 def test_every_number_has_a_unit():
@@ -53,7 +54,8 @@ def test_every_number_has_a_unit():
     }
     assert dimensionless == {
         "gpu.dispatch", "gpu.store_release", "llc.replacement", "hbm.refresh", "hbm.queue", "hbm.line_order",
-        "hbm.row_policy", "hbm.substrate", "link.retry", "dma.block", "hardware.preset", "hardware.overrides",
+        "hbm.row_policy", "hbm.substrate", "link.retry", "dma.block", "hardware.preset", "hardware.dtypes",
+        "hardware.protect", "hardware.count_on",
     }  # fmt: skip
 
 
@@ -86,13 +88,15 @@ def test_paper_kernel_has_the_published_slowdown_on_8_cus():
 
 @pytest.mark.parametrize("name", preset_names())
 def test_resolved_file_reads_back_to_the_same_machine(name, tmp_path: Path):
-    machine = load_machine(name, {"link.gb_s": 33.5, "hardware.overrides.tracker_ways": 4, "hardware.overrides": {
-        "token_queue": 8}, "variation.clock_scale": [1.0, 0.9], "gpu.tiles": [[64, 32], [32, 128]]})  # fmt: skip
+    machine = load_machine(name, {
+        "link.gb_s": 33.5, "hardware.tracker_ways": 4, "hardware.dtypes": ["fp16", "int32"], "hardware.protect": True,
+        "variation.clock_scale": [1.0, 0.9], "gpu.tiles": [[64, 32], [32, 128]],
+    })  # fmt: skip
     path = tmp_path / f"{name}.toml"
     path.write_text(machine.to_toml(), encoding="utf-8")
     assert load_machine(path) == machine.model_copy(update={"settings": {}})
     assert machine.hardware.config().tracker_ways == 4
-    assert machine.hardware.config().token_queue == 8
+    assert machine.hardware.config().dtypes == ("fp16", "int32")
 
 
 def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
@@ -145,8 +149,18 @@ def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
             "smal",
             r"hardware preset must be one of paper, paper-fit, small, fpga, fpga-all, fpga-hx8k, fpga-up5k, not 'smal'",
         ),
-        ("hardware.overrides.ways", 2, r"hardware parameter must be one of .*not 'ways'"),
-        ("hardware.overrides.slices", "64", r"slices must be an int, not '64'"),
+        ("hardware.ways", 2, r"unknown key hardware\.ways; known: preset, slices, "),
+        ("hardware.overrides.ways", 2, r"unknown key hardware\.overrides\.ways"),
+        ("hardware.slices", "64", r"hardware\.slices: .*integer \(given: '64'\)"),
+        ("hardware.slices", 65, r"hardware\.slices: .*less than or equal to 64 \(given: 65\)"),
+        ("hardware.slices", 48, r"slices must be a power of two, not 48"),
+        ("hardware.slices", None, r"hardware\.slices must have a value; leave it out"),
+        ("hardware.slices", {"value": 64, "unit": "sets"}, r"hardware\.slices is in channels, not 'sets'"),
+        ("hardware.row_index_bits", 1, r"row_index_bits must be in 2 \(bank bits\) to 8 \(set bits\), not 1"),
+        ("hardware.dtypes", ["fp8"], r"dtypes must be among fp16, bf16, fp32, int32, each once, in this order"),
+        ("hardware.dtypes", [4], r"hardware\.dtypes\.0: .*string \(given: 4\)"),
+        ("hardware.protect", 1, r"hardware\.protect: .*boolean \(given: 1\)"),
+        ("hardware.count_on", "seen", r"hardware\.count_on: .*'accepted' or 'performed' \(given: 'seen'\)"),
         ("variation.clock_scale", [1.0, 0.0], r"variation\.clock_scale\.1: .* or equal to 0\.001 \(given: 0\.0\)"),
         ("variation.start_skew_ns", [-1.0], r"variation\.start_skew_ns\.0: .* or equal to 0 \(given: -1\.0\)"),
     ],
@@ -188,6 +202,34 @@ def test_unknown_and_unreadable_machines_name_the_presets(tmp_path: Path):
         load_machine(binary)
 
 
+HARDWARE = {
+    "node_inputs": 4, "ranges": 1, "contexts": 4, "tracker_sets": 8, "tracker_ways": 4, "tracker_banks": 1,
+    "row_index_bits": 1, "descriptors": 16, "chunk_window": 3, "blocks": 8, "wavefronts": 4, "tile_count_bits": 9,
+    "chunk_count_bits": 17, "token_queue": 4, "event_queue": 3, "egress_ports": 2, "nmc_lanes": 8, "nmc_latency": 4,
+    "dtypes": ["fp16"], "protect": True, "count_on": "performed",
+}  # fmt: skip
+"""A legal change of each parameter of the toy's hardware but its number of slices, which is that of channels."""
+
+
+def test_every_parameter_of_the_hardware_can_be_set():
+    """By its name in the section, one at a time, in a file and for a run."""
+    assert {"slices", *HARDWARE} == PARAMETERS.keys()
+    before = asdict(load_machine("toy").hardware.config())
+    for name, value in {**HARDWARE, "slices": 2}.items():
+        more = {"hbm.channels": 2} if name == "slices" else {}
+        machine = load_machine("toy", {f"hardware.{name}": value, **more})
+        expected = tuple(value) if isinstance(value, list) else value
+        assert asdict(machine.hardware.config()) == before | {name: expected}
+        assert machine.sources[f"hardware.{name}"] == "set for this run"
+
+
+def test_a_parameter_of_the_hardware_outlives_another_preset(tmp_path: Path):
+    """What a file says of its base's hardware is said of the preset that replaces it."""
+    (tmp_path / "base.toml").write_text('base = "paper"\n[hardware]\ntoken_queue = { value = 16, unit = "tokens" }\n')
+    (tmp_path / "mine.toml").write_text('base = "base.toml"\n[hardware]\npreset = "paper-fit"\n')
+    assert load_machine(tmp_path / "mine.toml").hardware.config() == replace(PRESETS["paper-fit"], token_queue=16)
+
+
 def test_per_gpu_lists_need_one_value_per_gpu():
     machine = load_machine("toy", {"variation.link_gb_s": [20, 10]})
     machine.check_gpus(2)
@@ -212,7 +254,8 @@ def test_a_machine_cannot_be_changed():
         ("gpu.dispatch=stage", ("gpu.dispatch", "stage")),
         ("gpu.tiles=[[64,128]]", ("gpu.tiles", [[64, 128]])),
         ("variation.clock_scale=[1, 0.9]", ("variation.clock_scale", [1, 0.9])),
-        ("hardware.overrides.slices=4", ("hardware.overrides.slices", 4)),
+        ("hardware.slices=4", ("hardware.slices", 4)),
+        ('hardware.dtypes=["fp16"]', ("hardware.dtypes", ["fp16"])),
     ],
 )
 def test_settings_are_parsed_as_toml_or_as_a_word(text, expected):

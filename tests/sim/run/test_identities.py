@@ -15,7 +15,7 @@ from t3sim.run.system import System
 from tests.support.sample_result import sample_result
 from tests.support.system_cases import EVEN, ODD, request
 
-ROOMY = {"hardware.overrides.tracker_sets": 64, "hardware.overrides.tracker_ways": 8}
+ROOMY = {"hardware.tracker_sets": 64, "hardware.tracker_ways": 8}
 """A tracker that never overflows, so that every tile is counted."""
 Seed = Callable[[pytest.MonkeyPatch], None]
 

@@ -39,7 +39,7 @@ def test_equal_values_have_equal_digests(tmp_path: Path):
     [
         ("gpu.tiles", [[64, 64]], "machine"),
         ("variation.start_skew_ns", [0.0, 1.0, 2.0, 3.0], "machine"),
-        ("hardware.overrides.tracker_sets", 8, "hardware"),
+        ("hardware.tracker_sets", 8, "hardware"),
     ],
 )
 def test_each_setting_shows(setting, value, differs):

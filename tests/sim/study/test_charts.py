@@ -47,7 +47,7 @@ def figures() -> dict[str, Figure]:
     drawn = {name: draw(evaluation) for charts in CHARTS.values() for name, draw in charts.items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweep_output, "save", lambda figure, path: drawn.update({path: figure}))
-        names = ("link.gb_s=75, dma.block=tile", "hardware.overrides.tracker_sets=512, dma.block=column")
+        names = ("link.gb_s=75, dma.block=tile", "hardware.tracker_sets=512, dma.block=column")
         sweep_output.draw_sweep(sweep(names), "sweep")
         sweep_output.draw_sensitivity(sweep(["base", *assumptions()]), "sensitivity")
     for figure in drawn.values():

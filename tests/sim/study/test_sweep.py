@@ -45,6 +45,20 @@ def test_a_sweep_writes_every_combination(toys, tmp_path):
 
 
 @pytest.mark.long
+def test_a_sweep_over_the_hardware(toys, tmp_path):
+    """A tracker without room for what is in flight sends chunks as a whole, later."""
+    out = tmp_path / "out"
+    toy = ("--machine", "toy", "--models", "t-nlg", "--sublayers", "op", "--tp", "8", "--policies", "t3")
+    result = t3(*toy, "--set", "dma.block=tile", "--vary", "hardware.tracker_ways=1,16", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    record = SweepRecord.model_validate_json((out / "sweep.json").read_bytes())
+    assert [item.settings for item in record.variants] == [{"hardware.tracker_ways": ways} for ways in (1, 16)]
+    late, prompt = ([run.result for run in item.runs if run.result.policy == "t3"] for item in record.variants)
+    assert late[0].provenance.hardware != prompt[0].provenance.hardware
+    assert sum(run.blocks.by_chunk for run in late) > sum(run.blocks.by_chunk for run in prompt) == 0
+
+
+@pytest.mark.long
 def test_assumptions_are_held_against_the_base(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--assumptions", "--variants", "link-75,block-tile", "--out", str(out))
@@ -103,6 +117,9 @@ def test_values_are_read_as_on_the_command_line():
         (("--vary", "link.gb_s=75", "--vary", "link.gb_s=80"), "--vary must name each key once"),
         (("--vary", "link.gbs=75"), "unknown key link.gbs; did you mean 'gb_s'?"),
         (("--vary", "gpu.cus=0"), "gpu.cus"),
+        (("--vary", "hardware.tracker_bank=4,8"), "unknown key hardware.tracker_bank; did you mean 'tracker_banks'?"),
+        (("--vary", "hardware.tracker_banks=4,9"), "hardware.tracker_banks: input should be less than or equal to 8"),
+        (("--vary", "hardware.tracker_banks=4,6"), "tracker_banks must be a power of two, not 6"),
         (("--vary", "gpu.cus=80,2026-11-23"), "gpu.cus"),
         (("--vary", "gpu.cus=12:00:00"), "gpu.cus"),
         (("--vary", "link.gb_s=75,inf"), "link.gb_s: input should be a finite number (given: inf)"),

@@ -16,20 +16,19 @@ WIDTH = 118
 
 
 def settings(machine: Machine) -> dict[str, Any]:
-    """``section.key`` -> value, for all settings; overrides of the hardware one by one."""
-    found: dict[str, Any] = {}
-    for section, model in SECTIONS.items():
-        for key in model.model_fields:
-            value = getattr(getattr(machine, section), key)
-            if isinstance(value, dict):
-                found |= {f"{section}.{key}.{inner}": item for inner, item in value.items()}
-            else:
-                found[f"{section}.{key}"] = value
-    return found
+    """``section.key`` -> value, for all settings; of the hardware those that its preset does not say."""
+    return {
+        f"{section}.{key}": value
+        for section, model in SECTIONS.items()
+        for key in model.model_fields
+        if (value := getattr(getattr(machine, section), key)) is not None
+    }
 
 
 def range_text(field: FieldInfo) -> str:
     """The limits of a number, of each element of a list, or the values of a choice."""
+    if isinstance(field.json_schema_extra, dict) and "range" in field.json_schema_extra:
+        return str(field.json_schema_extra["range"])
     limits = _limits(field.metadata)
     arguments: tuple[Any, ...] = getattr(field.annotation, "__args__", ())
     if not limits and len(arguments) == 2 and arguments[1] is Ellipsis:
@@ -60,7 +59,6 @@ def machine_template(base: str) -> str:
     if base not in preset_names():
         raise ValueError(f"--base must be one of {', '.join(preset_names())}, not {base!r}")
     machine = load_machine(base)
-    values = settings(machine)
     intro = (
         f"A machine of your own. Every value is that of its base, {base!r}, until you change it: remove the # before a "
         'key, write your value, and its unit and source if you like, as in cus = { value = 80, unit = "CUs", source = '
@@ -70,11 +68,11 @@ def machine_template(base: str) -> str:
     for section, model in SECTIONS.items():
         lines += ["", *_comment(inspect.getdoc(model) or ""), f"[{section}]"]
         for key, field in model.model_fields.items():
-            names = [name for name in values if name == f"{section}.{key}" or name.startswith(f"{section}.{key}.")]
-            lines += ["", *_comment(_meaning(section, key, field))]
-            for name in names:
-                lines += _comment(f"Base: {machine.sources[name]}")
-                lines.append(f"# {name.partition('.')[2]} = {json.dumps(values[name])}")
+            value, source = getattr(getattr(machine, section), key), machine.sources.get(f"{section}.{key}")
+            if value is None:
+                value, source = getattr(machine.hardware.config(), key), f"that of preset {machine.hardware.preset}"
+            lines += ["", *_comment(_meaning(section, key, field)), *_comment(f"Base: {source}")]
+            lines.append(f"# {key} = {json.dumps(value)}")
     return "\n".join(lines) + "\n"
 
 

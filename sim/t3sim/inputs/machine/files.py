@@ -17,7 +17,8 @@ from t3hdl.config import T3Config
 
 from t3sim.common.user_input import read_file, readable, shortened
 
-from .sections import SECTIONS, Machine, hardware_config, unit_of
+from .hardware import hardware_config
+from .sections import SECTIONS, Machine, unit_of
 
 __all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "parse_settings", "preset_names"]
 
@@ -92,10 +93,10 @@ def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
 def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
     """The hardware preset with parameters changed, each ``key=value`` as typed on a command line.
 
-    Raises ValueError as :func:`parse_settings` and :func:`~.sections.hardware_config` do.
+    Raises ValueError as :func:`parse_settings` and :func:`~.hardware.hardware_config` do.
     """
-    overrides = parse_settings(f"hardware.{text}" for text in settings)
-    return hardware_config(preset, {name.split(".", 1)[1]: value for name, value in overrides.items()})
+    parameters = parse_settings(f"hardware.{text}" for text in settings)
+    return hardware_config(preset, {name.split(".", 1)[1]: value for name, value in parameters.items()})
 
 
 def _read(name: str) -> tuple[Values, dict[str, str]]:
@@ -167,20 +168,12 @@ def _put(values: Values, sources: dict[str, str], section: str, key: str, item: 
     """Stores one setting after checking that it exists and that its unit is the field's."""
     if section not in SECTIONS:
         raise ValueError(f"{where}: unknown section {section!r}{_suggest(section, SECTIONS)}")
-    if section == "hardware" and key == "overrides" and isinstance(item, dict):
-        for inner, value in item.items():
-            _put(values, sources, section, f"overrides.{inner}", value, source, where)
-        return
-    if section == "hardware" and key.startswith("overrides."):
-        inner = key.removeprefix("overrides.")
-        value, source = _unwrap(item, None, source, f"{where}: {section}.{key}")
-        values.setdefault(section, {}).setdefault("overrides", {})[inner] = value
-        sources[f"{section}.{key}"] = source
-        return
     known = SECTIONS[section].model_fields
     if key not in known:
         raise ValueError(f"{where}: unknown key {section}.{key}{_suggest(key, known)}")
     value, source = _unwrap(item, unit_of(section, key), source, f"{where}: {section}.{key}")
+    if value is None:
+        raise ValueError(f"{where}: {section}.{key} must have a value; leave it out for that of the base")
     values.setdefault(section, {})[key] = _frozen(value)
     sources[f"{section}.{key}"] = source
 

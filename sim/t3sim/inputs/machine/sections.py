@@ -5,16 +5,16 @@ user's file, so that nothing about a machine hides in code.
 """
 
 import json
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
-from t3hdl.config import NO_LIMIT, T3Config, preset
+from t3hdl.config import NO_LIMIT
 from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.dram.timing import MAX_CLOCKS, MAX_INTERVAL, HbmParameters
 
 from .gpu import STORE_ROW_BYTES, GpuSection, LlcSection
+from .hardware import HardwareSection
 from .section import (
     CLOCK_RATIO,
     CLOCK_SCALE,
@@ -189,32 +189,6 @@ class ArbiterSection(Section):
     threshold_above: int = quantity("lines", "threshold for 75 % and more", ge=0, le=NO_LIMIT)
 
 
-def hardware_config(name: str, overrides: Mapping[str, Any]) -> T3Config:
-    """The hardware preset ``name`` with ``overrides``. Raises ValueError, also for a value of the wrong type."""
-    try:
-        return preset(name, **overrides)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
-
-
-class HardwareSection(Section):
-    """Configuration of the T3 hardware (`hdl/t3hdl/config.py`): a preset, and parameters that override its own."""
-
-    preset: str = choice("a preset of `hdl/t3hdl/config.py`: `paper`, `paper-fit`, `small` or one for a board")
-    overrides: dict[str, bool | int | str] = Field(
-        description="parameters that differ, as `overrides.tracker_sets = 512`", default_factory=dict
-    )
-
-    @model_validator(mode="after")
-    def _is_legal(self) -> Self:
-        self.config()
-        return self
-
-    def config(self) -> T3Config:
-        """The hardware's configuration. Raises ValueError naming the parameter if it is illegal."""
-        return hardware_config(self.preset, self.overrides)
-
-
 class VariationSection(Section):
     """Differences between GPUs, one value per GPU; an empty list means that all are alike."""
 
@@ -254,12 +228,12 @@ class Machine(Section):
             raise ValueError(
                 f"hardware: one slice per memory channel is needed, but preset {self.hardware.preset!r} has "
                 f"{config.slices} slices and hbm.channels is {self.hbm.channels}; set hbm.channels = {config.slices} "
-                f"or hardware.overrides.slices = {self.hbm.channels}"
+                f"or hardware.slices = {self.hbm.channels}"
             )
         if config.wavefronts < self.gpu.wavefronts:
             raise ValueError(
                 f"gpu.wavefronts must be at most the hardware's wavefronts ({config.wavefronts}), not "
-                f"{self.gpu.wavefronts}; lower it or set hardware.overrides.wavefronts"
+                f"{self.gpu.wavefronts}; lower it or set hardware.wavefronts"
             )
         return self
 
@@ -300,13 +274,8 @@ class Machine(Section):
             model = getattr(self, section)
             for key in type(model).model_fields:
                 value = getattr(model, key)
-                settings = (
-                    {f"{key}.{inner}": item for inner, item in value.items()}
-                    if isinstance(value, dict)
-                    else {key: value}
-                )
-                for name, item in settings.items():
-                    lines.append(_toml_line(name, item, unit_of(section, key), self.sources[f"{section}.{name}"]))
+                if value is not None:
+                    lines.append(_toml_line(key, value, unit_of(section, key), self.sources[f"{section}.{key}"]))
         return "\n".join(lines) + "\n"
 
 
@@ -321,7 +290,7 @@ SECTIONS: dict[str, type[Section]] = {
 def unit_of(section: str, key: str) -> str | None:
     """Unit of a field, or None where it has none (choices, switches)."""
     extra = SECTIONS[section].model_fields[key].json_schema_extra
-    return str(extra["unit"]) if isinstance(extra, dict) else None
+    return str(extra["unit"]) if isinstance(extra, dict) and extra.get("unit") else None
 
 
 def _toml_line(key: str, value: Any, unit: str | None, source: str) -> str:
