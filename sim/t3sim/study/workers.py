@@ -182,7 +182,8 @@ def workers(
     """``jobs`` processes of this computer, which end with the block, or all workers of the ``scheduler``.
 
     ``scheduler``: an address, as ``tcp://host:8786``. ``program``: the module whose sources must be the same on both
-    sides; ``sources`` is their digest, by default of now. Raises ValueError if no scheduler answers.
+    sides; ``sources`` is their digest, by default of now. Raises ValueError if no scheduler answers, or if the
+    processes cannot start.
     """
     from distributed import Client  # here and below, because it takes half a second to import
     from distributed.utils import silence_logging_cmgr
@@ -245,7 +246,7 @@ def _local_cluster(jobs: int) -> "Iterator[LocalCluster]":
         dask.config.set(SETTINGS | {"temporary-directory": scratch}),
     ):
         ensure_running()  # before: it would let Ctrl-C through again
-        with _ignores_sigint():
+        with _ignores_sigint(), _start_errors(jobs):
             cluster = LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
@@ -258,6 +259,26 @@ def _local_cluster(jobs: int) -> "Iterator[LocalCluster]":
             )
         with cluster:
             yield cluster
+
+
+@contextmanager
+def _start_errors(jobs: int) -> Iterator[None]:
+    """Turns what keeps processes from starting into ValueError, which names the first of a chain of errors."""
+    loops = logging.getLogger("asyncio")
+    level = loops.level
+    loops.setLevel(logging.CRITICAL + 1)  # what they say while they give up is this one message
+    try:
+        yield
+    except (OSError, RuntimeError, TimeoutError) as error:
+        first: BaseException = error
+        while first.__cause__ is not None or first.__context__ is not None:
+            first = first.__cause__ or first.__context__  # type: ignore[assignment]  one of them is there
+        raise ValueError(
+            f"{jobs} worker processes cannot start on this computer ({str(first) or type(first).__name__}): use fewer "
+            "--jobs, or see to its limits (ulimit -n for open files, ulimit -u for processes)"
+        ) from error
+    finally:
+        loops.setLevel(level)
 
 
 def _has_dashboard() -> bool:
