@@ -11,7 +11,7 @@ def integer(name: str, value: object) -> int:
     """``value`` as an int; NumPy's integers are some, too, and truth values are none. Raises ValueError."""
     if not isinstance(value, bool):
         try:
-            return index(value)  # type: ignore[arg-type]  what has no index raises
+            return index(value)  # type: ignore[arg-type]  # what has no index raises
         except TypeError:
             pass
     raise ValueError(f"{name} must be a whole number, not {value!r}")
@@ -39,7 +39,7 @@ def settings(name: str, values: object) -> dict[str, Any]:
     if values is None:
         return {}
     instance(name, values, Mapping, "a dictionary of values by names")
-    found = dict(values)  # type: ignore[call-overload]  just checked
+    found = dict(values)  # type: ignore[call-overload]  # just checked
     for key in found:
         instance(f"a name in {name}", key, str, "a text")
     return found
@@ -50,4 +50,4 @@ def folder_of(value: object) -> Path | None:
     if value is None:
         return None
     instance("out", value, (str, os.PathLike), "a path")
-    return Path(value)  # type: ignore[arg-type]  just checked
+    return Path(value)  # type: ignore[arg-type]  # just checked

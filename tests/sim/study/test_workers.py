@@ -10,9 +10,10 @@ import time
 
 import pytest
 from distributed import LocalCluster
+from t3sim.study.local_cluster import DEATHS
 from t3sim.study.runner import run_missing
 from t3sim.study.store import Store
-from t3sim.study.workers import DEATHS, Task, WorkersError, workers
+from t3sim.study.workers import Task, WorkersError, workers
 
 from tests.sim.study.test_runner import finished, kept_rows, no_report, toy
 
