@@ -30,6 +30,8 @@ from .tap import Tap
 
 MOST_CLOCKS = 1_000_000
 """Clocks in a window: a file of some ten megabytes at least."""
+MOST_CLOCKS_INSIDE = 20_000
+"""The same with internal signals, of which a part changes dozens in a clock: half a gigabyte of memory for a few."""
 OnProgress = Callable[[Progress], None]
 
 

@@ -64,6 +64,8 @@ def waves(
     recordings = [(replace(request, hardware=name), inside) for name, inside in _recordings(request, golden, internals)]
     if bounds is None:
         check_trigger(request, gpu, around)
+    else:
+        _check_length(bounds, inside=any(inside for _, inside in recordings))
     with output_folder(options["out"]) as folder:
         if bounds is None:
             with watch(f"trigger {around} (golden)") as show:
@@ -107,8 +109,6 @@ def _check(request: RunRequest, gpu: int, out: Path | None) -> None:
 
 def _bounds(from_ns: float | None, to_ns: float | None, around: int, clock_mhz: float) -> tuple[int, int] | None:
     """First clock of the window and the one behind its last; None if it is around a trigger."""
-    from t3sim.waves.record import MOST_CLOCKS
-
     if from_ns is None and to_ns is None:
         if around < 1:
             raise ValueError(f"--around must be the number of a trigger, from 1 on, not {around}")
@@ -120,6 +120,14 @@ def _bounds(from_ns: float | None, to_ns: float | None, around: int, clock_mhz: 
     if not (math.isfinite(to_ns) and 0 <= from_ns < to_ns):
         raise ValueError(f"--from-ns must be at least 0 and less than --to-ns, not {from_ns:g} and {to_ns:g}")
     first, last = (math.ceil(edge * clock_mhz / 1000) for edge in (from_ns, to_ns))
-    if not 1 <= last - first <= MOST_CLOCKS:
-        raise ValueError(f"the window must have 1 to {MOST_CLOCKS} memory clocks, not {last - first}: change --to-ns")
     return first, last
+
+
+def _check_length(bounds: tuple[int, int], *, inside: bool) -> None:
+    """Refuses (ValueError) a window of no clocks, and one that is too long; ``inside``: with internal signals."""
+    from t3sim.waves.record import MOST_CLOCKS, MOST_CLOCKS_INSIDE
+
+    clocks, most = bounds[1] - bounds[0], MOST_CLOCKS_INSIDE if inside else MOST_CLOCKS
+    if not 1 <= clocks <= most:
+        more = f" (of {MOST_CLOCKS} with --no-internals)" if inside else ""
+        raise ValueError(f"the window must have 1 to {most} memory clocks{more}, not {clocks}: change --to-ns")
