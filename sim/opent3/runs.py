@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from t3sim.common.output import output_folder
+from t3sim.inputs import arguments
 from t3sim.inputs.machine.files import Machine, load_machine
 from t3sim.inputs.workload import Workload
 from t3sim.run.policies import Watch, failures, run_policies, speedups, write_comparison, write_run
@@ -157,7 +158,7 @@ def request_of(
     """What is to be simulated, checked (see :class:`Options`). Raises ValueError if a choice is unknown or things do
     not fit together."""
     if not isinstance(machine, Machine):
-        machine = load_machine(machine, settings)
+        machine = load_machine(machine, arguments.settings("settings", settings))
     elif settings:
         raise ValueError("settings change a preset or a machine file, not a Machine: load it with them")
     return RunRequest(
@@ -175,6 +176,7 @@ def request_of(
 
 def requests_of(workload: Workload, policies: Sequence[Policy], **options: Unpack[Options]) -> list[RunRequest]:
     """A request for each of ``policies``. Raises ValueError as :func:`request_of`, and if a policy comes twice."""
+    policies = arguments.items("policies", policies, str, "names of policies")
     if not policies or len(set(policies)) != len(policies):
         raise ValueError(f"--policies must name each policy once, not {','.join(policies)!r}")
     return [request_of(workload, policy, **options) for policy in policies]
@@ -195,7 +197,7 @@ def run(
     SimulationError if the simulated system does what it never may.
     """
     requests = requests_of(workload, (policy,), **options)
-    with output_folder(None if out is None else Path(out)) as folder:
+    with output_folder(arguments.folder_of(out)) as folder:
         found = _simulated(requests, watch).runs[policy]
         if folder is not None:
             found.write_into(folder)
@@ -212,7 +214,7 @@ def compare(
 ) -> Comparison:
     """Simulates each of ``policies`` on the same sublayer; ``out`` and errors as with :func:`run`."""
     requests = requests_of(workload, policies, **options)
-    with output_folder(None if out is None else Path(out)) as folder:
+    with output_folder(arguments.folder_of(out)) as folder:
         found = _simulated(requests, watch)
         if folder is not None:
             found.write_into(folder)

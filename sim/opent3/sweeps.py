@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from t3sim.common.output import output_folder, write_atomically
+from t3sim.inputs import arguments
 from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.request import Backend, Policy
 from t3sim.run.result import json_text
@@ -33,7 +35,8 @@ def vary(values: Mapping[str, Sequence[object]]) -> dict[str, Variant]:
 
     Raises ValueError for more than 256 machines, no value, or a value that comes twice.
     """
-    axes = {key: [(_name(item), item) for item in _plain(key, items)] for key, items in values.items()}
+    given = arguments.settings("values", values)
+    axes = {key: [(_name(item), item) for item in _plain(key, items)] for key, items in given.items()}
     return product_of(axes)
 
 
@@ -114,11 +117,26 @@ def sweep(
     Raises ValueError for what cannot be simulated or written or if no scheduler answers, RunsFailedError if some runs
     did not finish.
     """
-    if jobs is not None and jobs < 1:
+    if jobs is not None and arguments.integer("jobs", jobs) < 1:
         raise ValueError(f"jobs must be at least 1, not {jobs}")
-    suite = Suite(machine=machine, settings=dict(settings or {}), hardware=hardware, quick=True, seed=seed, own=own)
-    work = Sweep(suite=suite, variants=variants, points=tuple(points), policies=tuple(policies))
-    with output_folder(None if out is None else Path(out)) as folder:
+    arguments.instance("scheduler", scheduler, (str, NoneType), "the address of a Dask scheduler, or None")
+    arguments.instance("own", own, (SizedModel, NoneType), "a model, as of own_model, or None")
+    arguments.items("variants", arguments.settings("variants", variants).values(), Variant, "machines, as of vary")
+    suite = Suite(
+        machine=machine,
+        settings=arguments.settings("settings", settings),
+        hardware=hardware,
+        quick=True,
+        seed=arguments.integer("seed", seed),
+        own=own,
+    )
+    work = Sweep(
+        suite=suite,
+        variants=variants,
+        points=arguments.items("points", points, Point, "Point, as of own_points"),
+        policies=arguments.items("policies", policies, str, "names of policies"),
+    )
+    with output_folder(arguments.folder_of(out)) as folder:
         store = Store()
         run_missing(work.experiments(), store, jobs or usable_cores(), on_status or (lambda status: None), scheduler)
         result = SweepResult(record=sweep_record(work, store))

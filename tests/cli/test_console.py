@@ -1,11 +1,14 @@
 """Progress on a terminal and without one."""
 
 import io
+import logging
 import re
+import sys
 
 import pytest
 from rich.console import Console
 from t3sim.cli import console
+from t3sim.cli.start import kernels
 from t3sim.run.request import Progress
 from t3sim.study.runner import Status
 
@@ -33,6 +36,38 @@ def test_labels_are_no_markup(terminal, monkeypatch):
     with console.runs_progress(plain, "[/b] t3") as show:
         show(Status(done=1, total=2, cost_done=1, cost_total=9, running=("[red]run",), failed=0, wall_seconds=5))
     assert "[/b] t3" in output.getvalue() and "[red]run" in output.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("kept", "said"),
+    [(True, "t3: started"), (False, "t3: started (it compiles the simulator for a minute or two first)")],
+)
+def test_compiling_is_announced_only_if_it_comes(kept, said, monkeypatch):
+    monkeypatch.setattr(kernels, "are_kept", lambda: kept)
+    output = io.StringIO()
+    with console.progress(Console(file=output, width=200), "t3"):
+        pass
+    assert output.getvalue() == f"{said}\n"
+
+
+def test_kernels_are_kept_in_numbas_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(kernels.config, "CACHE_DIR", str(tmp_path))
+    assert not kernels.are_kept()
+    (tmp_path / "engine_0").mkdir()
+    (tmp_path / "engine_0" / "gpu.advance-102.py39.nbi").touch()
+    assert not kernels.are_kept(), "of another Python"
+    (tmp_path / "engine_0" / f"gpu.advance-102.py{sys.version_info.major}{sys.version_info.minor}.nbi").touch()
+    assert kernels.are_kept()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_part_of_the_hardware_is_named_while_it_is_compiled(terminal):
+    output = io.StringIO()
+    build = logging.getLogger("t3sim.hardware.rtl.build")
+    with console.progress(Console(file=output, force_terminal=terminal, color_system=None, width=100), "t3"):
+        build.info("compiling t3_tracker")
+    build.info("compiling t3_slice")
+    assert "compiling t3_tracker" in output.getvalue() and "t3_slice" not in output.getvalue()
 
 
 @pytest.mark.parametrize("width", range(40, 121, 8))

@@ -43,7 +43,13 @@ def test_demo_writes_a_comparison(tmp_path: Path):
 def test_demo_refuses_an_occupied_folder_before_it_runs(tmp_path: Path):
     (tmp_path / "mine").write_text("")
     result = t3("demo", "-o", tmp_path)
-    assert result.exit_code == 2 and "started" not in result.stderr
+    assert result.exit_code == 2 and "started" not in result.stderr and not result.stdout
+
+
+def test_demo_refuses_unknown_hardware_before_it_says_anything():
+    result = t3("demo", "--hardware", "fpga")
+    assert result.exit_code == 2 and "--hardware must be one of rtl, golden, not 'fpga'" in result.stderr
+    assert not result.stdout
 
 
 def test_what_the_demo_names_is_there():

@@ -35,7 +35,7 @@ def nothing(place: Path) -> None:
 class Case:
     """``arguments`` follow ``t3`` in a folder that ``prepare`` has filled.
 
-    ``says``: what a refusal must name. ``out``: the output folder, if the case has one.
+    ``says``: what a refusal must name. ``out``: the output folder, if the case has one, and ``file`` a file besides.
     ``kept``: where a refusal leaves results that could not be moved to it. ``codes``: exit codes of a case
     that is not refused. ``faster``: another command line, whose run must not take longer. ``apart``: in a process of
     its own.
@@ -46,6 +46,7 @@ class Case:
     prepare: Callable[[Path], None] = nothing
     says: str = ""
     out: str | None = None
+    file: str = ""
     kept: str = ""
     codes: tuple[int, ...] = (0,)
     stdin: str = ""

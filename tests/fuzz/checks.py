@@ -77,8 +77,10 @@ def _accepted(case: Case, outcome: Outcome, place: Path, before: Tree, after: Tr
     if simulated and (not rows or set(" ".join(rows).split()) - {"0", "-"}):
         yield "wrong acceptances", f"mismatches: {rows}"
     folder = Path(os.path.realpath(place / case.out)) if case.out is not None else None
+    if case.file and not (place / case.file).is_file():
+        yield "half-written", f"{case.file} is missing"
     if folder is None or not folder.is_relative_to(place):
-        if changed := changes(before, after):
+        if changed := [name for name in changes(before, after) if name != case.file]:
             yield "half-written", f"nothing was to be written, but {changed[:5]} changed"
         return
     yield from _whole(folder, str(folder.relative_to(place)), before, after)
@@ -87,8 +89,9 @@ def _accepted(case: Case, outcome: Outcome, place: Path, before: Tree, after: Tr
     for path in folder.rglob("sweep.json"):
         if failures := json.loads(path.read_text("utf-8"))["failures"]:
             yield "wrong acceptances", f"{failures}"
-    for path in folder.rglob("config.toml"):
-        yield from _machine(case, path)
+    if "--machine" in case.arguments:
+        for path in folder.rglob("config.toml"):
+            yield from _machine(case, path)
 
 
 def _whole(folder: Path, inside: str, before: Tree, after: Tree) -> Iterator[Fault]:

@@ -24,6 +24,7 @@ from tests.fuzz.checks import Fault, Outcome, faults
 from tests.fuzz.machines import MACHINES
 from tests.fuzz.options import OPTIONS
 from tests.fuzz.outputs import OUTPUTS
+from tests.fuzz.people import PEOPLE
 from tests.fuzz.processes import PAIRS, PROCESSES
 from tests.fuzz.references import REFERENCES
 from tests.fuzz.settings import SETTINGS
@@ -34,8 +35,9 @@ from tests.fuzz.tree import tree
 LIMIT_S = 60
 """A case that takes longer hangs."""
 KINDS: dict[str, tuple[int, dict[Generator, int]]] = {
-    "sizes and counts": (15, SIZES), "machine values": (28, SETTINGS), "machine files": (14, MACHINES),
-    "output folders": (12, OUTPUTS), "options of all commands": (16, OPTIONS), "sweeps, model": (6, SWEEPS),
+    "sizes and counts": (12, SIZES), "machine values": (24, SETTINGS), "machine files": (11, MACHINES),
+    "output folders": (10, OUTPUTS), "options of all commands": (14, OPTIONS), "sweeps, model": (6, SWEEPS),
+    "reports, traces, waves": (14, PEOPLE),
     "validate hbm, alu": (6, REFERENCES), "surroundings": (2, PROCESSES), "pairs of links": (1, PAIRS),
 }  # fmt: skip
 """Kinds of cases, how many of a hundred each gets, and what makes them."""

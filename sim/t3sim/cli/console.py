@@ -1,5 +1,6 @@
 """What people see on the terminal: the console that everything is printed on, and progress."""
 
+import logging
 import math
 import shutil
 import time
@@ -48,7 +49,7 @@ def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None
     """A callback for the engine's progress: a bar on a terminal that can draw one, else a line at the start and every
     ten seconds."""
     first: Progress | None = None
-    with _bar_or_lines(console, label, "started (a first run compiles for a minute or two)") as show:
+    with _bar_or_lines(console, label, _begin()) as show:
 
         def tell(now: Progress) -> None:
             nonlocal first
@@ -61,7 +62,7 @@ def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None
 @contextmanager
 def case_progress(console: Console, label: str, total: int | None) -> Iterator[Callable[[int, float], None]]:
     """A callback for cases done and seconds so far, shown as :func:`progress` does; ``total`` is None if unknown."""
-    with _bar_or_lines(console, label, "started (a first run compiles for some seconds)") as show:
+    with _bar_or_lines(console, label, "started") as show:
         yield lambda cases, seconds: show(cases, total, _case_status(cases, total, seconds))
 
 
@@ -69,7 +70,7 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 def fault_progress(console: Console, total: int) -> Iterator[Callable[[int], None]]:
     """A callback for the number of finished runs of a fault campaign, shown as :func:`progress` does."""
     begin, first = time.monotonic(), None
-    with _bar_or_lines(console, "faults", f"{total} runs (the first ones compile for a minute or two)") as show:
+    with _bar_or_lines(console, "faults", f"{total} runs, {_begin()}") as show:
 
         def tell(done: int) -> None:
             nonlocal begin, first
@@ -86,9 +87,8 @@ def fault_progress(console: Console, total: int) -> Iterator[Callable[[int], Non
 def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"], None]]:
     """A callback for the state of many runs, shown as :func:`progress` does."""
     between = "\n  " if console.is_terminal else "; "
-    first = "started (a first run compiles for a minute or two)"
     said: str | None = None
-    with _bar_or_lines(console, label, first, RUNS_SECONDS) as show:
+    with _bar_or_lines(console, label, _begin(), RUNS_SECONDS) as show:
 
         def tell(now: "Status") -> None:
             nonlocal said
@@ -143,6 +143,38 @@ def step_progress(console: Console, label: str, steps: int) -> Iterator[Callable
         yield tell
 
 
+def _begin() -> str:
+    """What the first line of a simulation says."""
+    from .start.kernels import are_kept  # here, because it loads Numba
+
+    return "started" if are_kept() else "started (it compiles the simulator for a minute or two first)"
+
+
+class _Compiling(logging.Handler):
+    """Hands on what the build of compiled hardware says, part by part."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        super().__init__(logging.INFO)
+        self._say = say
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._say(record.getMessage())
+
+
+@contextmanager
+def _builds_shown(say: Callable[[str], None]) -> Iterator[None]:
+    """In this block ``say`` is called when a part of the hardware is compiled, which takes seconds each."""
+    log, handler = logging.getLogger("t3sim.hardware"), _Compiling(say)
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+        log.removeHandler(handler)
+
+
 @contextmanager
 def _bar_or_lines(
     console: Console, label: str, first: str, every: float | None = None
@@ -159,8 +191,9 @@ def _bar_or_lines(
             console=console,
             transient=True,
         ) as bar:
-            task = bar.add_task(label, total=None, status="starting")
-            yield lambda done, total, status: bar.update(task, total=total, completed=done, status=status)
+            task = bar.add_task(label, total=None, status=first)
+            with _builds_shown(lambda status: bar.update(task, status=status)):
+                yield lambda done, total, status: bar.update(task, total=total, completed=done, status=status)
         return
     console.print(Text(f"{label}: {first}"), soft_wrap=True)
     last = time.monotonic()
@@ -171,7 +204,8 @@ def _bar_or_lines(
             last = time.monotonic()
             console.print(Text(f"{label}: {status}"), soft_wrap=True)
 
-    yield print_line
+    with _builds_shown(lambda status: console.print(Text(f"{label}: {status}"), soft_wrap=True)):
+        yield print_line
 
 
 def _status(first: Progress, now: Progress) -> str:

@@ -11,7 +11,7 @@ from t3sim.collective.driver import Driver
 from t3sim.common.compiled import compile_once
 from t3sim.engine.gpu import advance
 from t3sim.hardware.abi import LoadedHardware
-from t3sim.hardware.rtl.backend import rtl_hardware
+from t3sim.hardware.rtl.backend import rtl_hardware, upsettable_part
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.allocate import new_gpu
@@ -102,7 +102,7 @@ class Injection:
 
 def upsettable_hardware(config: T3Config) -> LoadedHardware:
     """Compiled RTL, in which bits of tracker and trigger can be inverted."""
-    return rtl_hardware(config, UPSETTABLE)
+    return rtl_hardware(config, dict.fromkeys(UPSETTABLE, upsettable_part))
 
 
 class FaultSetup:

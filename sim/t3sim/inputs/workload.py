@@ -5,6 +5,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from .arguments import integer
+
 MAX_TP = 64
 """Most GPUs of one ring: a GPU's output has one chunk per GPU, and the hardware tracks up to 64 chunks."""
 MAX_SIZE = 1 << 22
@@ -78,6 +80,8 @@ class Workload:
     k: int
 
     def __post_init__(self) -> None:
+        for name in ("tp", "m", "n", "k"):
+            object.__setattr__(self, name, integer(f"--{name}", getattr(self, name)))
         if not 2 <= self.tp <= MAX_TP:
             raise ValueError(f"--tp must be in 2 to {MAX_TP} GPUs, not {self.tp}")
         for name in ("m", "n", "k"):

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from t3sim.inputs.arguments import instance, integer
 from t3sim.inputs.geometry import Grid
 from t3sim.inputs.limits import check_hardware, check_memory_side, check_size, grid_of
 from t3sim.inputs.machine.files import Machine
@@ -72,6 +73,7 @@ class RunRequest:
     events: bool = False
 
     def __post_init__(self) -> None:
+        self._check_types()
         for name, value, known in (("policy", self.policy, POLICIES), ("hardware", self.hardware, BACKENDS)):
             if value not in known:
                 raise ValueError(f"--{name} must be one of {', '.join(known)}, not {value!r}")
@@ -89,6 +91,15 @@ class RunRequest:
         check_size(self.workload, self.grid)
         if self.policy in TRACKED:
             check_hardware(self.workload, self.machine, self.grid)
+
+    def _check_types(self) -> None:
+        instance("workload", self.workload, Workload, "a Workload, as of custom_workload or model_workload")
+        instance("machine", self.machine, Machine, "a Machine, as of load_machine")
+        for name in ("mirror", "events"):
+            instance(name, getattr(self, name), bool, "True or False")
+        for name in ("threads", "seed", *([] if self.data_lines is None else ["data_lines"])):
+            option = f"--{name.replace('_', '-')}"
+            object.__setattr__(self, name, integer(option, getattr(self, name)))
 
     @cached_property
     def tiling(self) -> Tiling:

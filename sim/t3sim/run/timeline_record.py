@@ -14,6 +14,8 @@ from .request import CAUSES, Cause, IntervalKind, Timeline
 
 DIGITS = 6
 """Decimals of a fraction; more would say nothing and take most of the file."""
+LONGEST_NS = 1e15
+"""More than any run simulates."""
 
 
 class _Record(BaseModel):
@@ -53,7 +55,7 @@ class TimelineRecord(_Record):
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
-    bin_ns: float = Field(gt=0)
+    bin_ns: float = Field(gt=0, le=LONGEST_NS)
     gpus: list[GpuTimeline] = Field(min_length=1)
 
     @model_validator(mode="after")

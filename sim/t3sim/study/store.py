@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from t3sim.common.cache import BuildError, cache_errors, cache_folder
+from t3sim.common.cache import CACHE_VARIABLE, BuildError, cache_errors, cache_folder
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import Cause, RunResult, Timeline
 from t3sim.run.result import Result, WallSeconds, WorkloadRecord
@@ -29,10 +29,10 @@ COLUMNS = {
     "traffic": "TEXT", "wall_seconds": "TEXT",
 }  # fmt: skip
 """Of the table ``runs``; docs/guides/cluster.md says what they hold."""
+SCHEMA = 1
+"""The version of the table, in the file's ``user_version``. The first files had none: 0, and the columns of 1."""
 WAIT_SECONDS = 60
 """Real time to wait for another process that writes just now."""
-
-
 MAX_BINS = 512
 
 
@@ -85,7 +85,7 @@ class Store:
     def get(self, experiment: Experiment) -> Outcome | None:
         """The finished run, with the experiment's own names of workload and machine; None if it has not run.
 
-        Raises BuildError if the file cannot be read.
+        Raises BuildError if the file cannot be read, or is of another version.
         """
         outcome = self._read(experiment.key)
         if outcome is None:
@@ -99,7 +99,7 @@ class Store:
         return outcome.model_copy(update={"record": record.model_copy(update=names)})
 
     def put(self, experiment: Experiment, outcome: Outcome) -> None:
-        """Keeps a finished run. Raises BuildError if the cache folder cannot be written."""
+        """Keeps a finished run. Raises BuildError as :meth:`get`, and if the cache folder cannot be written."""
         work, record = experiment.workload, outcome.record
         row = {
             "sources": self.sources, "key": experiment.key, "label": outcome.label, "model": work.model,
@@ -117,6 +117,8 @@ class Store:
                 database.execute("BEGIN IMMEDIATE")
                 columns = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
                 database.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns}, PRIMARY KEY (sources, key))")
+                self._check_version(database)
+                database.execute(f"PRAGMA user_version = {SCHEMA}")
                 places = ", ".join(f":{name}" for name in COLUMNS)
                 database.execute(f"INSERT OR REPLACE INTO runs VALUES ({places})", row)
                 database.execute("COMMIT")
@@ -130,6 +132,7 @@ class Store:
         with self._errors(), closing(sqlite3.connect(address, WAIT_SECONDS, uri=True)) as database:
             if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
                 return None  # a process was killed before its first result
+            self._check_version(database)
             found = database.execute(
                 "SELECT label, record, traffic, wall_seconds FROM runs WHERE sources = ? AND key = ?",
                 (self.sources, key),
@@ -146,6 +149,17 @@ class Store:
             )
         except ValidationError:
             return None
+
+    def _check_version(self, database: sqlite3.Connection) -> None:
+        """Raises BuildError if the table is not of this version."""
+        version = database.execute("PRAGMA user_version").fetchone()[0]
+        columns = {name: kind for _, name, kind, *_ in database.execute("PRAGMA table_info(runs)")}
+        if version not in (0, SCHEMA) or columns != COLUMNS:
+            raise BuildError(
+                f"the finished runs in {self.path} were kept by another version of OpenT3 (version {version} of the "
+                f"table, and this one has {SCHEMA}): use that one, move the file away, or set {CACHE_VARIABLE} to "
+                "another folder"
+            )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -10,23 +10,19 @@ of one computer.
 """
 
 import asyncio
-import importlib.util
 import logging
-import os
 import pickle
-import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from multiprocessing.resource_tracker import ensure_running
 from queue import Empty, SimpleQueue
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from .local_cluster import end, has_dashboard, local_cluster
 from .sources import SIMULATOR, source_digest
 
 if TYPE_CHECKING:  # it takes most of a second to import, which `t3 --help` does not need
@@ -36,16 +32,6 @@ REPORT_SECONDS = 1.0
 """Real time between two reports of progress."""
 CONNECT_SECONDS = 5
 """Real time in which a scheduler must answer."""
-DEATHS = 3
-"""Workers of this computer that a task may cost before it counts as failed."""
-SETTINGS = {
-    "distributed.comm.require-encryption": False,  # nothing leaves this computer
-    "distributed.nanny.pre-spawn-environ": {},  # the simulator decides about its threads
-    "distributed.scheduler.allowed-failures": DEATHS - 1,
-    "distributed.scheduler.worker-ttl": None,  # a worker of this computer that is silent is busy
-    "distributed.worker.profile.enabled": False,
-}
-"""Dask's settings for the cluster of this computer; those of another one are its owner's."""
 
 
 class WorkersError(Exception):
@@ -83,7 +69,7 @@ class Workers:
     @cached_property
     def dashboard(self) -> str | None:
         """Address of the page that shows the work; None if nothing serves it."""
-        if self._cluster is not None and not _has_dashboard():
+        if self._cluster is not None and not has_dashboard():
             return None
         with suppress(KeyError):  # of a scheduler without one
             return self._client.dashboard_link or None
@@ -182,7 +168,8 @@ def workers(
     """``jobs`` processes of this computer, which end with the block, or all workers of the ``scheduler``.
 
     ``scheduler``: an address, as ``tcp://host:8786``. ``program``: the module whose sources must be the same on both
-    sides; ``sources`` is their digest, by default of now. Raises ValueError if no scheduler answers.
+    sides; ``sources`` is their digest, by default of now. Raises ValueError if no scheduler answers, or if the
+    processes cannot start.
     """
     from distributed import Client  # here and below, because it takes half a second to import
     from distributed.utils import silence_logging_cmgr
@@ -193,11 +180,11 @@ def workers(
             with _connected(scheduler) as client:
                 yield Workers(client, None, program, expected)
             return
-        with _local_cluster(jobs) as cluster, Client(cluster, set_as_default=False) as client:
+        with local_cluster(jobs) as cluster, Client(cluster, set_as_default=False) as client:
             try:
                 yield Workers(client, cluster, program, expected)
             finally:
-                _end(cluster)
+                end(cluster)
 
 
 @contextmanager
@@ -231,57 +218,6 @@ def _check_answers(scheduler: str) -> None:
             "--scheduler must be the address of a Dask scheduler that runs, as tcp://host:8786, not "
             f"{scheduler!r}: {why}"
         ) from error
-
-
-@contextmanager
-def _local_cluster(jobs: int) -> "Iterator[LocalCluster]":
-    """A scheduler in this process with ``jobs`` worker processes, all on the loopback device."""
-    import dask
-    from distributed import LocalCluster
-
-    # Workers that are killed leave their files: they lie in a folder that goes with the cluster.
-    with (
-        TemporaryDirectory(prefix="t3-workers-", ignore_cleanup_errors=True) as scratch,
-        dask.config.set(SETTINGS | {"temporary-directory": scratch}),
-    ):
-        ensure_running()  # before: it would let Ctrl-C through again
-        with _ignores_sigint():
-            cluster = LocalCluster(
-                n_workers=jobs,
-                threads_per_worker=1,
-                processes=True,
-                host="127.0.0.1",
-                dashboard_address="127.0.0.1:0",
-                memory_limit=0,  # the operating system's
-                silence_logs=logging.CRITICAL + 1,
-                scheduler_kwargs={"dashboard": _has_dashboard()},
-            )
-        with cluster:
-            yield cluster
-
-
-def _has_dashboard() -> bool:
-    """Whether Dask's pages can be drawn."""
-    return importlib.util.find_spec("bokeh") is not None
-
-
-def _end(cluster: "LocalCluster") -> None:
-    """Ends the worker processes at once, whatever they do: nothing that they have is needed any more."""
-    for nanny in cluster.workers.values():
-        nanny.close_gracefully()  # else it starts another process
-        if nanny.pid is not None:
-            with suppress(ProcessLookupError):
-                os.kill(nanny.pid, signal.SIGKILL)
-
-
-@contextmanager
-def _ignores_sigint() -> Iterator[None]:
-    """Threads that start in this block, and their processes, never see Ctrl-C: the parent decides their fate."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _checked(program: str, sources: str, foreign: bool, payload: bytes) -> Any:

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from .hierarchy import signal_path
 from .record import Wave, Waves
 from .signals import HINTS
-from .vcd import signal_path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,7 +19,7 @@ class Difference:
 def first_difference(one: Waves, other: Waves) -> Difference | None:
     """The earliest change that only one of both has, or has with another value; None if there is none.
 
-    The hints ``idle`` and ``wake_at`` do not count.
+    The hints ``idle`` and ``wake_at`` do not count, nor do internal signals, which the golden model does not have.
     """
     found = []
     if one.window != other.window:  # the run of one of them is over before

@@ -1,7 +1,6 @@
 """One instance of a part, looked at clock by clock: the values of its signals, and when they change."""
 
 import numpy as np
-from numpy.typing import NDArray
 from t3hdl.config import T3Config
 from t3hdl.interface.words import value_at, word_count
 
@@ -9,21 +8,21 @@ from t3sim.engine.state import GpuState
 from t3sim.engine.words import FIRST
 from t3sim.hardware.abi import words_of
 
+from .internals import InternalProbe
 from .selection import PartInstance
-from .signals import Signal, part_signals
+from .signals import Change, Signal, Words, part_signals
 from .tap import Tap
-
-Words = NDArray[np.uint64]
-Change = tuple[int, int, int | None]
-"""Cycle, number of the signal, value; None from where on it means nothing."""
 
 
 class Probe:
     """``changes``: of the signals of ``instance``, in the order of their cycles; the first ones are their values at
-    the first cycle that was looked at."""
+    the first cycle that was looked at. ``inside``: looks into the instance in the clocks in which it is not stepped;
+    in the others the tap does."""
 
-    def __init__(self, config: T3Config, instance: PartInstance, gpu: GpuState) -> None:
-        self.instance = instance
+    def __init__(
+        self, config: T3Config, instance: PartInstance, gpu: GpuState, inside: InternalProbe | None = None
+    ) -> None:
+        self.instance, self.inside = instance, inside
         parts = part_signals(config, instance.part)
         self.signals, self.streams = parts.signals, parts.streams
         self.changes: list[Change] = []
@@ -48,12 +47,20 @@ class Probe:
         """
         stepped = tap.stepped.get(self.address)
         outputs, self.outputs = self.outputs, self._outputs.copy()
-        inputs = self._at_rest(cycle, outputs) if stepped is None else np.frombuffer(stepped, np.uint64)
-        self._show(cycle, inputs, outputs)
+        if stepped is None:
+            self._rest(cycle, cycle + 1, outputs)
+        else:
+            self._show(cycle, np.frombuffer(stepped, np.uint64), outputs)
 
-    def rest(self, cycle: int) -> None:
-        """Note the clock ``cycle``, which the engine skips."""
-        self._show(cycle, self._at_rest(cycle, self.outputs), self.outputs)
+    def rest(self, first: int, last: int) -> None:
+        """Note the clocks from ``first`` to ``last`` (not included), which the engine skips."""
+        self._rest(first, last, self.outputs)
+
+    def _rest(self, first: int, last: int, outputs: Words) -> None:
+        inputs = self._at_rest(first, outputs)
+        self._show(first, inputs, outputs)
+        if self.inside is not None:
+            self.inside.rest(first, last, inputs)
 
     def _at_rest(self, cycle: int, outputs: Words) -> Words:
         """The inputs in a clock without a step: of every stream valid or ready is 0, and there is no pulse."""

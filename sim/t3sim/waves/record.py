@@ -1,13 +1,19 @@
 """A run up to the end of a window, in which one GPU is simulated clock by clock and its probes are read."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from t3hdl.interface.layouts import ChunkKind
+
+from t3sim.collective.ring import ring_maps
 from t3sim.engine.gpu import advance
+from t3sim.engine.words import FIRST
 from t3sim.hardware.abi import LoadedHardware
 from t3sim.hardware.backends import open_hardware
+from t3sim.hardware.rtl.backend import rtl_hardware
+from t3sim.hardware.rtl.traced import TracedPartType, traced_part
 from t3sim.run.plan import RunPlan
 from t3sim.run.request import Backend, Progress, RunRequest
 from t3sim.run.simulate import AnySystem, set_up
@@ -15,14 +21,17 @@ from t3sim.run.sizes import check_fits
 from t3sim.run.system import System
 from t3sim.run.work import work_done
 
-from .probe import Change, Probe
+from .internals import InternalProbe, Internals
+from .probe import Probe
 from .selection import PartInstance
-from .signals import Signal
+from .signals import Change, Signal
 from .slice_probe import SliceProbe
 from .tap import Tap
 
 MOST_CLOCKS = 1_000_000
 """Clocks in a window: a file of some ten megabytes at least."""
+MOST_CLOCKS_INSIDE = 20_000
+"""The same with internal signals, of which a part changes dozens in a clock: half a gigabyte of memory for a few."""
 OnProgress = Callable[[Progress], None]
 
 
@@ -36,11 +45,15 @@ class Window:
 
 @dataclass(frozen=True, kw_only=True)
 class Wave:
-    """One instance in a window: its signals and their changes (cycle, number of the signal, value)."""
+    """One instance in a window: the signals of its ports and their changes (cycle, number of the signal, value).
+
+    ``internals``: the signals within it; empty if they were not recorded.
+    """
 
     instance: PartInstance
     signals: Sequence[Signal]
     changes: Sequence[Change]
+    internals: Internals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +84,15 @@ class _WatchedSystem(System):
         """Choose what is read. The system is programmed."""
         self.gpu, self.window = gpu, window
         self.tap = Tap(hardware, frozenset(instance.part for instance in parts))
-        self.probes = [
-            (SliceProbe if instance.part == "slice" else Probe)(hardware.config, instance, self.gpus[gpu])
-            for instance in parts
-        ]
+        self.probes = [self._probe(hardware, instance) for instance in parts]
+
+    def _probe(self, hardware: LoadedHardware, instance: PartInstance) -> Probe:
+        gpu, part = self.gpus[self.gpu], hardware.parts[instance.part]
+        inside = None
+        if isinstance(part, TracedPartType):
+            handle = int(gpu.handles[FIRST[instance.part] + instance.index])
+            inside = InternalProbe(part, handle, int(gpu.p["epoch"][0]))
+        return (SliceProbe if instance.part == "slice" else Probe)(hardware.config, instance, gpu, inside)
 
     def _advance(self, number: int, until: int, packets: int, credits: int) -> int:
         gpu, last = self.gpus[number], min(until, self.window.last)
@@ -86,26 +104,34 @@ class _WatchedSystem(System):
         for probe in self.probes:
             probe.settle()
         while (cycle := int(gpu.s["now"][0])) < last:
-            self.tap.stepped.clear()
+            self.tap.begin(cycle)
             wake = advance(gpu, self.tap.steps, cycle + 1, packets, credits)
             for probe in self.probes:
                 probe.look(cycle, self.tap)
             reached = min(wake, until)
             if cycle + 1 < min(reached, last):
                 for probe in self.probes:
-                    probe.rest(cycle + 1)
+                    probe.rest(cycle + 1, min(reached, last))
             gpu.s["now"] = reached  # as the engine's own loop does, which skips the clocks in between
         return wake if gpu.s["now"][0] >= until else super()._advance(number, until, packets, credits)
 
 
 def record(
-    request: RunRequest, gpu: int, parts: Sequence[PartInstance], window: Window, on_progress: OnProgress
+    request: RunRequest,
+    gpu: int,
+    parts: Sequence[PartInstance],
+    window: Window,
+    on_progress: OnProgress,
+    *,
+    internals: bool = False,
 ) -> Waves:
     """The waves of ``parts`` of GPU ``gpu``; the run is not carried on behind the window.
 
+    ``internals``: with the signals within the parts, of compiled RTL (``request.hardware`` is "rtl").
     Raises ValueError if the run is over before the window begins, and else what a simulation raises.
     """
-    with _programmed(request, _WatchedSystem) as (system, hardware):
+    traced = {instance.part for instance in parts} if internals else set()
+    with _programmed(request, _WatchedSystem, traced) as (system, hardware):
         system.watch(hardware, gpu, window, parts)
         reached = 0
         for reached in _shown(system, request.threads, on_progress):
@@ -124,33 +150,64 @@ def record(
             window=Window(first=window.first, last=last),
             clock_mhz=clock_mhz,
             epoch=epoch,
-            parts=[Wave(instance=x.instance, signals=x.signals, changes=x.changes) for x in system.probes],
+            parts=[
+                Wave(
+                    instance=probe.instance,
+                    signals=probe.signals,
+                    changes=probe.changes,
+                    internals=probe.inside.read() if probe.inside is not None else Internals(),
+                )
+                for probe in system.probes
+            ],
         )
 
 
 def trigger_cycle(request: RunRequest, gpu: int, number: int, on_progress: OnProgress) -> int:
-    """The clock in which GPU ``gpu``'s DMA engine takes its command ``number``, counted from 1.
+    """The clock in which GPU ``gpu``'s DMA engine takes its command ``number``, counted from 1, as of
+    :func:`check_trigger`.
 
-    Raises ValueError if there is no such command, and else what a simulation raises.
+    Raises what a simulation raises.
     """
     with _programmed(request, System) as (system, _):
         scalars, fired = system.gpus[gpu].s, system.gpus[gpu].fired
         for _ in _shown(system, request.threads, on_progress):
-            if number <= min(int(scalars["triggers"][0]), len(fired)):
-                return int(fired[number - 1, 1])
-        fires = int(scalars["triggers"][0])
+            if number <= int(scalars["triggers"][0]):
+                break
+        return int(fired[number - 1, 1])
+
+
+def check_trigger(request: RunRequest, gpu: int, number: int) -> None:
+    """Refuses (ValueError) a ``number`` of which GPU ``gpu`` has no trigger: it has one for each DMA block it sends."""
+    plan = RunPlan(request)
+    blocks = 0
+    if not plan.sequential:
+        sent = [entry.chunk for entry in ring_maps(gpu, plan.gpus) if entry.kind == ChunkKind.DMA]
+        shape, config = request.machine.dma.block, request.machine.hardware.config()
+        blocks = sum(plan.partition.blocks(plan.partition.chunks[chunk], shape, config).count for chunk in sent)
+    if number > blocks:
+        why = "two GPUs send no chunk by DMA" if plan.gpus == 2 else f"policy {request.policy} sends none"
         raise ValueError(
-            f"--around must name a trigger of the GPU, of which {fires or 'none'} fired in this run, not {number}: "
-            f"{f'choose 1 to {fires}, or ' if fires else ''}give --from-ns and --to-ns"
+            f"--around must name a trigger of the GPU, of which there are {blocks} in this run, not {number}: "
+            + (f"choose 1 to {blocks}, or " if blocks else f"{why}; ")
+            + "give --from-ns and --to-ns"
         )
 
 
 @contextmanager
-def _programmed(request: RunRequest, kind: type[AnySystem]) -> Iterator[tuple[AnySystem, LoadedHardware]]:
-    """A system whose units are programmed, and its hardware, whose instances are freed at the end."""
+def _programmed(
+    request: RunRequest, kind: type[AnySystem], traced: Collection[str] = ()
+) -> Iterator[tuple[AnySystem, LoadedHardware]]:
+    """A system whose units are programmed, and its hardware, whose instances are freed at the end.
+
+    ``traced``: the parts that record their internal signals.
+    """
     plan = RunPlan(request)
     check_fits(plan)
-    hardware = open_hardware(request.machine.hardware.config(), request.hardware)
+    config = request.machine.hardware.config()
+    if traced:
+        hardware = rtl_hardware(config, dict.fromkeys(traced, traced_part))
+    else:
+        hardware = open_hardware(config, request.hardware)
     try:
         system, _ = set_up(plan, hardware, kind)
         system.program()

@@ -4,13 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
 from amaranth.lib import data
+from numpy.typing import NDArray
 from t3hdl.config import T3Config
 from t3hdl.interface.parts import TABLE
 from t3hdl.interface.words import Place, WordMap
 
 from t3sim.hardware.abi import words_of
 
+Words = NDArray[np.uint64]
+Change = tuple[int, int, int | None]
+"""Cycle, number of the signal, value; None from where on it means nothing."""
 NOW = "now"
 """The port with the time: all parts of a unit have the same, which counts every clock."""
 HINTS = ("idle", "wake_at")

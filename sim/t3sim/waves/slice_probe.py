@@ -8,8 +8,10 @@ from t3sim.engine.channel import QUEUE_IN, QUEUE_VALID
 from t3sim.engine.ports import SLICE_IN
 from t3sim.engine.state import GpuState
 
-from .probe import Probe, Words
+from .internals import InternalProbe
+from .probe import Probe
 from .selection import PartInstance
+from .signals import Words
 from .tap import Tap
 
 
@@ -17,8 +19,10 @@ class SliceProbe(Probe):
     """In a clock in which the slice is not stepped, what it is offered is taken from the request queues themselves, and
     ``occupancy`` from the DRAM queue."""
 
-    def __init__(self, config: T3Config, instance: PartInstance, gpu: GpuState) -> None:
-        super().__init__(config, instance, gpu)
+    def __init__(
+        self, config: T3Config, instance: PartInstance, gpu: GpuState, inside: InternalProbe | None = None
+    ) -> None:
+        super().__init__(config, instance, gpu, inside)
         self._gpu = gpu
         self._lines = 0
 

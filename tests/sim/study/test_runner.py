@@ -17,7 +17,7 @@ from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import Workload, custom_workload
 from t3sim.study.experiment import Experiment
 from t3sim.study.runner import RunsFailedError, Status, run_missing
-from t3sim.study.store import COLUMNS, Outcome, Store
+from t3sim.study.store import COLUMNS, SCHEMA, Outcome, Store
 
 WORK = custom_workload(128, 128, 256, 4)
 LARGEST = dict.fromkeys(("gpu.cus", "kernel.cus"), 1024) | {"kernel.outstanding_lines_per_cu": 1 << 16}
@@ -80,10 +80,14 @@ def test_a_kept_result_takes_the_names_of_who_asks(finished):
     assert (kept.record.workload.model, kept.record.workload.sublayer) == ("t-nlg", "fc1")
 
 
+def copied(folder: Path, target: Path) -> Store:
+    """The store in ``folder``, to be damaged."""
+    return Store(shutil.copytree(folder, target / "copy"))
+
+
 @pytest.mark.parametrize("content", ["", "{", '{"schema": 7}'])
 def test_a_damaged_row_is_as_good_as_none(finished, tmp_path, content):
-    shutil.copytree(finished[0], tmp_path / "copy")
-    store = Store(tmp_path / "copy")
+    store = copied(finished[0], tmp_path)
     with closing(sqlite3.connect(store.path)) as database, database:
         database.execute("UPDATE runs SET record = ?", (content,))
     assert store.get(toy()) is None
@@ -96,6 +100,33 @@ def test_a_damaged_file_is_named(tmp_path):
         BuildError, match=r"the finished runs in .*runs\.sqlite cannot be used \(file is not a database"
     ):
         store.get(toy())
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["PRAGMA user_version = 2", "ALTER TABLE runs ADD COLUMN more TEXT", "ALTER TABLE runs DROP COLUMN traffic"],
+)
+def test_a_table_of_another_version_is_refused(finished, tmp_path, change):
+    store = copied(finished[0], tmp_path)
+    with closing(sqlite3.connect(store.path)) as database, database:
+        database.execute(change)
+    outcome = Store(finished[0]).get(toy("t3"))
+    assert outcome is not None
+    for use in (lambda: store.get(toy("t3")), lambda: store.put(toy("t3"), outcome)):
+        with pytest.raises(BuildError, match="were kept by another version of OpenT3 .*move the file away, or set"):
+            use()
+
+
+def test_a_table_of_before_versions_is_taken_and_marked(finished, tmp_path):
+    store = copied(finished[0], tmp_path)
+    with closing(sqlite3.connect(store.path)) as database, database:
+        assert database.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
+        database.execute("PRAGMA user_version = 0")
+    outcome = store.get(toy("t3"))
+    assert outcome is not None
+    store.put(toy("t3"), outcome)
+    with closing(sqlite3.connect(store.path)) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (SCHEMA,)
 
 
 def test_an_empty_file_has_no_runs(tmp_path):

@@ -4,13 +4,16 @@ import gc
 import logging
 import math
 import os
+import subprocess
+import sys
 import time
 
 import pytest
 from distributed import LocalCluster
+from t3sim.study.local_cluster import DEATHS
 from t3sim.study.runner import run_missing
 from t3sim.study.store import Store
-from t3sim.study.workers import DEATHS, Task, WorkersError, workers
+from t3sim.study.workers import Task, WorkersError, workers
 
 from tests.sim.study.test_runner import finished, kept_rows, no_report, toy
 
@@ -113,3 +116,26 @@ def test_what_is_finished_is_not_lost_with_what_cannot_be_done(address, monkeypa
 
 def _missing(number: int) -> None:
     raise ImportError(f"no module {number}")
+
+
+FEW_FILES = """
+import math, resource
+from t3sim.study.workers import Task, workers
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
+    try:
+        with workers(2) as pool:
+            list(pool.results([Task(function=math.factorial, arguments=(3,), label="a")]))
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_processes_that_cannot_start_are_one_message(tmp_path):
+    (tmp_path / "few.py").write_text(FEW_FILES)
+    done = subprocess.run(
+        [sys.executable, tmp_path / "few.py"], capture_output=True, check=False, text=True, timeout=60
+    )
+    assert done.stdout.startswith("2 worker processes cannot start on this computer ([Errno 24] Too many open files")
+    assert "ulimit -n" in done.stdout and not done.stderr and done.returncode == 0

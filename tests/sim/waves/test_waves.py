@@ -1,39 +1,19 @@
 """Waves show what a run does: its transfers, at its times, and the same for RTL and golden model."""
 
-import io
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-import opent3
 import pytest
 from t3sim.hardware.abi import words_of
 from t3sim.run.events import GpuEvents
-from t3sim.run.request import RunRequest
 from t3sim.run.simulate import simulate
 from t3sim.waves.compare import first_difference
-from t3sim.waves.record import Waves, Window, record, trigger_cycle
-from t3sim.waves.save import write_save
+from t3sim.waves.record import Window, trigger_cycle
 from t3sim.waves.selection import part_instances
 from t3sim.waves.signals import NOW, part_signals
-from t3sim.waves.vcd import write_vcd
-from vcd.reader import TokenKind, tokenize
 
-WHOLE = Window(first=0, last=100_000)
-ALL = "slice,matcher,leaf,root,tracker,trigger,monitor"
-
-
-def request(hardware: str = "golden", **options) -> RunRequest:
-    workload = opent3.custom_workload(m=256, n=64, k=64, tp=4)
-    return opent3.requests_of(workload, ("t3-mca",), machine="toy", hardware=hardware, **options)[0]  # type: ignore[arg-type]
-
-
-@cache
-def waves(hardware: str = "golden", window: Window = WHOLE, parts: str = ALL, gpu: int = 0, threads: int = 2) -> Waves:
-    of = request(hardware, threads=threads)
-    instances = part_instances(parts, of.machine.hardware.config())
-    return record(of, gpu, instances, window, lambda progress: None)
+from .recorded import ALL, WHOLE, VcdFile, request, waves
 
 
 @cache
@@ -43,44 +23,9 @@ def events(gpu: int = 0) -> GpuEvents:
     return found.gpus[gpu]
 
 
-class Dump:
-    """A VCD read back: ``changes`` of each signal, by its path below the unit, as (time, value)."""
-
-    def __init__(self, of: Waves) -> None:
-        file = io.StringIO()
-        write_vcd(of, file)
-        self.changes: dict[str, list[tuple[int, str | int]]] = {}
-        self.times: list[int] = []
-        names: dict[str, str] = {}
-        scopes: list[str] = []
-        for token in tokenize(io.BytesIO(file.getvalue().encode())):
-            if token.kind is TokenKind.SCOPE:
-                scopes.append(token.scope.ident)
-            elif token.kind is TokenKind.UPSCOPE:
-                scopes.pop()
-            elif token.kind is TokenKind.VAR:
-                names[token.var.id_code] = ".".join([*scopes[2:], token.var.reference])
-                self.changes[names[token.var.id_code]] = []
-            elif token.kind is TokenKind.CHANGE_TIME:
-                self.times.append(token.time_change)
-            elif token.kind in (TokenKind.CHANGE_SCALAR, TokenKind.CHANGE_VECTOR):
-                change = token.scalar_change if token.kind is TokenKind.CHANGE_SCALAR else token.vector_change
-                value = change.value if not str(change.value).isdecimal() else int(change.value)
-                self.changes[names[change.id_code]].append((self.times[-1], value))
-
-    def clocks(self, *names: str) -> Iterator[tuple[int, tuple[str | int, ...]]]:
-        """The values of signals in every clock: the time of its edge, and one of each."""
-        at: list[dict[int, str | int]] = [dict(self.changes[name]) for name in names]
-        values: list[str | int] = ["x"] * len(names)
-        for time, level in self.changes["clk"]:
-            values = [now.get(time, value) for now, value in zip(at, values, strict=True)]
-            if level == 1:
-                yield time, tuple(values)
-
-
 def test_times_ascend_and_every_clock_has_its_edge():
     of = waves(window=Window(first=700, last=900))
-    dump = Dump(of)
+    dump = VcdFile(of)
     assert dump.times == sorted(set(dump.times))
     assert [time for time, level in dump.changes["clk"] if level == 1] == [
         of.picoseconds(cycle) for cycle in range(700, 900)
@@ -91,7 +36,7 @@ def test_times_ascend_and_every_clock_has_its_edge():
 
 def test_the_triggers_command_is_taken_when_the_run_says():
     of = waves()
-    dump = Dump(of)
+    dump = VcdFile(of)
     taken = [time for time, pair in dump.clocks("trigger.command.valid", "trigger.command.ready") if pair == (1, 1)]
     assert taken and taken == [of.picoseconds(trigger.cycle) for trigger in events().triggers]
     assert trigger_cycle(request(), 0, 1, lambda progress: None) == events().triggers[0].cycle
@@ -102,7 +47,7 @@ def test_what_the_hardware_counts_is_what_the_waves_show():
     assert whole.tracker is not None
     shown: Counter[str] = Counter()
     for gpu in range(4):
-        dump = Dump(waves(parts="tracker", gpu=gpu))
+        dump = VcdFile(waves(parts="tracker", gpu=gpu))
         shown["tiles"] += sum(value == 1 for _, (value,) in dump.clocks("tracker.tile_done_valid"))
         for bank in range(2):
             names = [f"tracker.token_{bank}.{name}" for name in ("valid", "ready", "payload.n")]
@@ -113,14 +58,14 @@ def test_what_the_hardware_counts_is_what_the_waves_show():
 
 
 def test_a_tiles_pulse_leaves_the_tracker_in_the_clock_in_which_it_reaches_the_trigger():
-    dump = Dump(waves())
+    dump = VcdFile(waves())
     left, came = dump.changes["tracker.tile_done_valid"], dump.changes["trigger.tile_done_valid"]
     assert left == came and len(left) > 2
     assert dump.changes["tracker.tile_done.row"] == dump.changes["trigger.tile_done.row"]
 
 
 def test_a_payload_means_something_only_with_its_valid():
-    dump = Dump(waves())
+    dump = VcdFile(waves())
     for valid, payload in dump.clocks("slice_0.dram.valid", "slice_0.dram.payload.line"):
         assert (payload[1] == "x") == (payload[0] == 0), valid
 
@@ -152,7 +97,7 @@ def test_runs_of_different_length_differ():
 
 def test_a_window_shows_what_the_whole_run_shows_there():
     window = Window(first=1400, last=1500)
-    part, whole = (Dump(waves(window=of, parts="tracker,trigger,slice.1")) for of in (window, WHOLE))
+    part, whole = (VcdFile(waves(window=of, parts="tracker,trigger,slice.1")) for of in (window, WHOLE))
     for name in ["tracker.entries", *(name for name in part.changes if name.endswith(("valid", "ready", "now")))]:
         inside = [item for item in whole.clocks(name) if 1_400_000 <= item[0] < 1_500_000]
         assert list(part.clocks(name)) == inside, name
@@ -182,20 +127,6 @@ def test_every_bit_of_a_parts_ports_is_shown_once(name):
         found[signal.is_input, signal.place] |= bits
     found.pop((True, ports.inputs.get(NOW, (0, 0))), None)
     assert all(bits == (1 << width) - 1 for (_, (_, width)), bits in found.items())
-
-
-def test_the_save_file_groups_signals_by_part_and_stream():
-    of = waves(parts="trigger")
-    file = io.StringIO()
-    write_save(of, "golden.vcd", file)
-    lines = file.getvalue().splitlines()
-    assert '[dumpfile] "golden.vcd"' in lines and f"[timestart] {of.picoseconds(0)}" in lines
-    begin = lines.index("-command")
-    group = [line for line in lines[begin : lines.index("-command", begin + 1)] if line.startswith("t3.")]
-    assert group[:2] == ["t3.gpu0.trigger.command.valid", "t3.gpu0.trigger.command.ready"]
-    assert "t3.gpu0.trigger.command.payload.context[3:0]" in group
-    shown = {line.partition("[")[0] for line in lines if line.startswith("t3.")}
-    assert shown == {f"t3.gpu0.{name}" for name in Dump(of).changes}
 
 
 @pytest.mark.parametrize("text", ["", "nmc", "registers", "slice.4", "slice.-1", "slice.", "tracker.1", "Tracker"])

@@ -11,14 +11,15 @@ from opent3 import POLICIES
 
 from t3sim.common.output import output_folder
 from t3sim.run.ideal import COMPUTED
-from t3sim.run.request import Policy, RunRequest
+from t3sim.run.request import Backend, Policy, RunRequest
 
-from ..errors import Mismatch, is_given
+from ..errors import Mismatch, is_given, refuse_given
 from ..reproduce import say_where
 from ..start.completion import values
 from .options import chosen, simulation_options
 from .results import watch
 
+FORMATS = ("vcd", "fst")
 AROUND_CLOCKS = 500
 """Memory clocks that ``--around`` shows before the trigger, and behind it."""
 
@@ -37,50 +38,60 @@ AROUND_CLOCKS = 500
     default=1,
     help=f"Instead of both: {AROUND_CLOCKS} clocks before and behind this trigger of the GPU.",
 )
-@click.option("--golden/--no-golden", default=True, help="With RTL: the golden model's waves beside it, compared.")
+@click.option("--internals/--no-internals", default=True, help="With RTL: registers, memories and wires within parts.")
+@click.option("--golden/--no-golden", default=True, help="With RTL: the golden model's ports beside it, compared.")
+@click.option("--format", "waveform", type=click.Choice(FORMATS), default="vcd", help="VCD is text, FST compressed.")
 def waves(
-    policy: Policy, gpu: int, parts: str, from_ns: float | None, to_ns: float | None, around: int, golden: bool,
-    **options: Any,
+    policy: Policy, gpu: int, parts: str, from_ns: float | None, to_ns: float | None, around: int, internals: bool,
+    golden: bool, waveform: str, **options: Any,
 ) -> None:  # fmt: skip
-    """Write what happens at the ports of parts of one GPU's T3 unit, clock by clock, for GTKWave or Surfer.
+    """Write what happens at the ports of parts of one GPU's T3 unit, and within them, clock by clock.
 
-    The run is as that of t3 run, up to the end of the window. The folder gets rtl.vcd, rtl.gtkw (signals in a group
-    for each stream), golden.vcd and golden.gtkw. Exit code 1 if RTL and golden model differ.
+    The run is as that of t3 run, up to the end of the window. The folder gets rtl.vcd (or rtl.fst), rtl.gtkw for
+    GTKWave and rtl.sucl for Surfer, with signals by stream; and golden.vcd with its own. Exit code 1 if RTL and golden
+    model differ at a port.
     """
-    from t3sim.waves.files import difference_text, summary, write_waves
-    from t3sim.waves.record import Window, record, trigger_cycle
+    from t3sim.waves.files import check_format, difference_text, summary, write_waves
+    from t3sim.waves.record import Window, check_trigger, record, trigger_cycle
     from t3sim.waves.selection import part_instances
 
     work, passed, _ = chosen(options)
     (request,) = opent3.requests_of(work, (policy,), **passed)
     _check(request, gpu, options["out"])
+    check_format(waveform)
     instances = part_instances(parts, request.machine.hardware.config())
     bounds = _bounds(from_ns, to_ns, around, request.machine.hbm.clock_mhz)
-    backends = [replace(request, hardware=name) for name in _backends(request, golden)]
+    recordings = [(replace(request, hardware=name), inside) for name, inside in _recordings(request, golden, internals)]
+    if bounds is None:
+        check_trigger(request, gpu, around)
+    else:
+        _check_length(bounds, inside=any(inside for _, inside in recordings))
     with output_folder(options["out"]) as folder:
         if bounds is None:
             with watch(f"trigger {around} (golden)") as show:
                 cycle = trigger_cycle(replace(request, hardware="golden"), gpu, around, show)
             bounds = max(0, cycle - AROUND_CLOCKS), cycle + AROUND_CLOCKS
         recorded = []
-        for one in backends:
+        window = Window(first=bounds[0], last=bounds[1])
+        for one, inside in recordings:
             with watch(f"{policy} ({one.hardware})") as show:
-                recorded.append(record(one, gpu, instances, Window(first=bounds[0], last=bounds[1]), show))
-            write_waves(recorded[-1], folder)
+                recorded.append(record(one, gpu, instances, window, show, internals=inside))
+            write_waves(recorded[-1], folder, waveform)
     click.echo(summary(recorded))
     difference = difference_text(*recorded) if len(recorded) == 2 else None
     if len(recorded) == 2 and difference is None:
-        click.echo("RTL and golden model are identical in every clock (idle and wake_at, which may differ, aside)")
+        click.echo("the ports of RTL and golden model are identical in every clock (idle and wake_at may differ)")
     say_where(options["out"])
     if difference is not None:
         raise Mismatch(difference)
 
 
-def _backends(request: RunRequest, golden: bool) -> list[Any]:
-    """What is recorded."""
-    if request.hardware == "golden" and is_given("golden"):
-        raise ValueError("--golden and --no-golden go with --hardware rtl: leave them out")
-    return ["rtl", "golden"] if request.hardware == "rtl" and golden else [request.hardware]
+def _recordings(request: RunRequest, golden: bool, internals: bool) -> list[tuple[Backend, bool]]:
+    """What is recorded, and whether with internal signals, which only the RTL has."""
+    if request.hardware == "golden":
+        refuse_given(("golden", "internals"), "the golden model alone has nothing beside it, and no internal signals")
+        return [("golden", False)]
+    return [("rtl", internals), ("golden", False)] if golden else [("rtl", internals)]
 
 
 def _check(request: RunRequest, gpu: int, out: Path | None) -> None:
@@ -98,8 +109,6 @@ def _check(request: RunRequest, gpu: int, out: Path | None) -> None:
 
 def _bounds(from_ns: float | None, to_ns: float | None, around: int, clock_mhz: float) -> tuple[int, int] | None:
     """First clock of the window and the one behind its last; None if it is around a trigger."""
-    from t3sim.waves.record import MOST_CLOCKS
-
     if from_ns is None and to_ns is None:
         if around < 1:
             raise ValueError(f"--around must be the number of a trigger, from 1 on, not {around}")
@@ -111,6 +120,14 @@ def _bounds(from_ns: float | None, to_ns: float | None, around: int, clock_mhz: 
     if not (math.isfinite(to_ns) and 0 <= from_ns < to_ns):
         raise ValueError(f"--from-ns must be at least 0 and less than --to-ns, not {from_ns:g} and {to_ns:g}")
     first, last = (math.ceil(edge * clock_mhz / 1000) for edge in (from_ns, to_ns))
-    if not 1 <= last - first <= MOST_CLOCKS:
-        raise ValueError(f"the window must have 1 to {MOST_CLOCKS} memory clocks, not {last - first}: change --to-ns")
     return first, last
+
+
+def _check_length(bounds: tuple[int, int], *, inside: bool) -> None:
+    """Refuses (ValueError) a window of no clocks, and one that is too long; ``inside``: with internal signals."""
+    from t3sim.waves.record import MOST_CLOCKS, MOST_CLOCKS_INSIDE
+
+    clocks, most = bounds[1] - bounds[0], MOST_CLOCKS_INSIDE if inside else MOST_CLOCKS
+    if not 1 <= clocks <= most:
+        more = f" (of {MOST_CLOCKS} with --no-internals)" if inside else ""
+        raise ValueError(f"the window must have 1 to {most} memory clocks{more}, not {clocks}: change --to-ns")

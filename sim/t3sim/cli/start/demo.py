@@ -6,6 +6,7 @@ from typing import Any
 import click
 import opent3
 
+from t3sim.common.output import output_folder
 from t3sim.run.request import BACKENDS, Backend
 
 from ..console import plain_console
@@ -42,14 +43,17 @@ def demo(hardware: Backend, out: Path | None) -> None:
 
     The first time, it compiles for a minute or two.
     """
-    console = plain_console()
-    console.print(BEFORE)
-    console.print()
     from t3sim.explain.folder import explain  # here, because it takes seconds to import
 
-    found = opent3.compare(
-        opent3.custom_workload(**SIZE), watch=watch, out=out, machine="toy", hardware=hardware, threads=1
-    )
+    console = plain_console()
+    work, options = opent3.custom_workload(**SIZE), opent3.Options(machine="toy", hardware=hardware, threads=1)
+    opent3.requests_of(work, ("t3-mca",), **options)  # what is refused is refused before anything is printed
+    with output_folder(out) as folder:
+        console.print(BEFORE)
+        console.print()
+        found = opent3.compare(work, watch=watch, **options)
+        if folder is not None:
+            found.write_into(folder)
     show(found, out)
     console.print()
     console.print("Why:")

@@ -2,7 +2,7 @@
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
@@ -67,7 +67,11 @@ class CompiledPart:
 def compiled_part(config: T3Config, name: str) -> CompiledPart:
     """One part of ``config``, a name of :data:`~t3hdl.interface.parts.TABLE`; errors as :func:`rtl_hardware`."""
     words = words_of(config, name)
-    return CompiledPart(name, words, library(f"t3_{name}", _verilog(name, config, TABLE[name].make), words))
+    return CompiledPart(name, words, library(f"t3_{name}", part_verilog(name, config, TABLE[name].make), words))
+
+
+BuildPart = Callable[[T3Config, str], CompiledPart]
+"""Makes a part of a configuration, by its name."""
 
 
 def upsettable_part(config: T3Config, name: str) -> CompiledPart:
@@ -76,21 +80,21 @@ def upsettable_part(config: T3Config, name: str) -> CompiledPart:
     The words of the ports by which stored bits are inverted come behind those of its other inputs.
     """
     words = word_map(upsettable_signature(TABLE[name].ports(config)))
-    verilog = _verilog(f"upsettable_{name}", config, lambda config: Upsettable(TABLE[name].make(config)))
+    verilog = part_verilog(f"upsettable_{name}", config, lambda config: Upsettable(TABLE[name].make(config)))
     return CompiledPart(name, words, library(f"t3_upsettable_{name}", verilog, words))
 
 
-def rtl_hardware(config: T3Config, upsettable: Sequence[str] = ()) -> LoadedHardware:
+def rtl_hardware(config: T3Config, variants: Mapping[str, BuildPart] | None = None) -> LoadedHardware:
     """The parts of ``config`` as compiled RTL; what the cache folder does not hold is compiled (a minute or two).
 
-    The parts that ``upsettable`` names are those of :func:`upsettable_part`.
+    ``variants``: by name the parts that are not a :func:`compiled_part`, but another build of the same RTL.
 
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     find_toolchain()  # complain before any work, and once
     part_words(config)  # not in threads: Amaranth numbers its objects
     with ThreadPoolExecutor(_JOBS) as pool:
-        build = {name: upsettable_part if name in upsettable else compiled_part for name in SIMULATED}
+        build = {name: (variants or {}).get(name, compiled_part) for name in SIMULATED}
         parts = dict(zip(SIMULATED, pool.map(lambda name: build[name](config, name), SIMULATED), strict=True))
 
     def close() -> None:
@@ -101,7 +105,7 @@ def rtl_hardware(config: T3Config, upsettable: Sequence[str] = ()) -> LoadedHard
     return LoadedHardware(config=config, backend="rtl", parts=types, close=close)
 
 
-def _verilog(name: str, config: T3Config, make: Callable[[T3Config], Component]) -> str:
+def part_verilog(name: str, config: T3Config, make: Callable[[T3Config], Component]) -> str:
     """The Verilog of a part, from the cache folder if the hardware's sources have not changed."""
 
     def build(folder: Path) -> Path:

@@ -19,55 +19,66 @@ _VERILATOR_FLAGS = (
 # No -march: one machine code for all machines of an architecture.
 _COMPILER_FLAGS = (
     "-std=c++17", "-O3", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections", "-faligned-new",
-    "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0", "-DVL_TIME_CONTEXT",
+    "-DVERILATOR=1", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVL_TIME_CONTEXT",
 )  # fmt: skip
+# Whole memories, and signals of any width that a part has; Verilator leaves out what has no name in the source.
+_TRACE_FLAGS = ("--trace-vcd", "--trace-max-array", "65536", "--trace-max-width", "4096")
 _LINKER_FLAGS = ("-shared", "-Wl,--gc-sections", "-pthread")
-# Verilator's runtime: what a design without threads, files and traces needs of it.
+# Verilator's runtime: what a design without threads and files needs of it.
 _RUNTIME = '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n'
+_TRACED_RUNTIME = f'{_RUNTIME}#include "verilated_vcd_c.cpp"\n'
 
 
-def library(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3) -> Path:
+def library(
+    name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3, *, traced: bool = False
+) -> Path:
     """The shared library of the part ``name`` (also its top module), compiled now or before.
 
-    ``select`` as in :func:`~.wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run for seconds alone
-    takes less time in all with 1.
+    ``select`` and ``traced`` as in :func:`~.wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run
+    for seconds alone takes less time in all with 1.
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     tools = find_toolchain()
     # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
     level = f"-O{optimise}"
-    flags = (*_VERILATOR_FLAGS, *_build_texts(tools), *_LINKER_FLAGS, level)
-    key = digest(verilog, wrapper(words, (), select), *flags)
+    verilator_flags = (*_VERILATOR_FLAGS, *(_TRACE_FLAGS if traced else ()))
+    key = digest(
+        verilog, wrapper(words, (), select, traced), *verilator_flags, *_build_texts(tools), *_LINKER_FLAGS, level
+    )
 
     def build(folder: Path) -> Path:
         _log.info("compiling %s", name)
-        runtime = _runtime(tools)
+        runtime = _runtime(tools, traced)
         (folder / f"{name}.v").write_text(simulated_copy(verilog))
-        tools.verilate([*_VERILATOR_FLAGS, "--top-module", name, f"{name}.v"], folder)
+        tools.verilate([*verilator_flags, "--top-module", name, f"{name}.v"], folder)
         sources = sorted(path.name for path in folder.glob("*.cpp"))
-        (folder / "part.cpp").write_text(wrapper(words, sources, select))
-        tools.compile([*_flags(tools), *_LINKER_FLAGS, level, "part.cpp", str(runtime), "-o", "part.so"], folder)
+        (folder / "part.cpp").write_text(wrapper(words, sources, select, traced))
+        flags = (*_flags(tools, traced), *_LINKER_FLAGS, level)
+        tools.compile([*flags, "part.cpp", str(runtime), "-o", "part.so"], folder)
         return folder / "part.so"
 
     return cached(f"{name}-{key}.so", build)
 
 
-def _runtime(tools: Toolchain) -> Path:
+def _runtime(tools: Toolchain, traced: bool) -> Path:
     """Verilator's runtime as an object file."""
+    text = _TRACED_RUNTIME if traced else _RUNTIME
 
     def build(folder: Path) -> Path:
         _log.info("compiling Verilator's runtime")
-        (folder / "runtime.cpp").write_text(_RUNTIME)
-        tools.compile([*_flags(tools), "-c", "runtime.cpp", "-o", "runtime.o"], folder)
+        (folder / "runtime.cpp").write_text(text)
+        tools.compile([*_flags(tools, traced), "-c", "runtime.cpp", "-o", "runtime.o"], folder)
         return folder / "runtime.o"
 
-    return cached(f"runtime-{digest(_RUNTIME, *_build_texts(tools))}.o", build)
+    return cached(f"runtime-{digest(text, *_build_texts(tools))}.o", build)
 
 
-def _flags(tools: Toolchain) -> list[str]:
-    return [*_COMPILER_FLAGS, f"-I{tools.include}", f"-I{tools.include}/vltstd"]
+def _flags(tools: Toolchain, traced: bool) -> list[str]:
+    trace = int(traced)
+    defined = (f"-DVM_TRACE={trace}", f"-DVM_TRACE_VCD={trace}")
+    return [*_COMPILER_FLAGS, *defined, f"-I{tools.include}", f"-I{tools.include}/vltstd"]
 
 
 def _build_texts(tools: Toolchain) -> tuple[str, ...]:
-    """What compiled code depends on besides its source."""
+    """What compiled code depends on besides its source, and whether it is traced."""
     return (tools.verilator_version, tools.compiler_version, *_COMPILER_FLAGS)

@@ -6,17 +6,18 @@ from typing import TextIO
 from t3hdl.interface.layouts import TIME_BITS
 from vcd.gtkw import GTKWSave
 
+from .hierarchy import signal_path, unit_scope
+from .internals import CLOCK
 from .record import Waves
 from .signals import NOW
-from .vcd import CLOCK, signal_path, unit_scope
 
 OTHERS = "status and levels"
 
 
-def write_save(waves: Waves, vcd: str, file: TextIO) -> None:
-    """Write the save file of the waveform called ``vcd``, which is in the same folder."""
+def write_save(waves: Waves, waveform: str, file: TextIO) -> None:
+    """Write the save file of the file ``waveform``, which is in the same folder."""
     save = GTKWSave(file)
-    save.dumpfile(vcd, abspath=False)
+    save.dumpfile(waveform, abspath=False)
     save.timestart(waves.picoseconds(waves.window.first))
     unit = ".".join(unit_scope(waves))
     save.treeopen(f"{unit}.")

@@ -1,0 +1,86 @@
+"""The Python API takes what its annotations say: everything else is a ValueError that says what was expected."""
+
+from typing import Any
+
+import numpy as np
+import opent3
+import pytest
+
+TOY = opent3.custom_workload(m=256, n=64, k=64, tp=4)
+POINT = opent3.Point(model="t-nlg", sublayer="fc2", tp=8)
+LINKS = opent3.vary({"link.gb_s": [100]})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threads": "2"}, "--threads must be a whole number, not '2'"),
+        ({"threads": 2.0}, "--threads must be a whole number, not 2.0"),
+        ({"threads": True}, "--threads must be a whole number, not True"),
+        ({"seed": "1"}, "--seed must be a whole number, not '1'"),
+        ({"data_lines": 2.5}, "--data-lines must be a whole number, not 2.5"),
+        ({"mirror": "yes"}, "mirror must be True or False, not 'yes'"),
+        ({"events": 1}, "events must be True or False, not 1"),
+        ({"hardware": 3}, "--hardware must be one of rtl, golden, not 3"),
+        ({"machine": 3}, "machine must be one of a100-like"),
+        ({"settings": "a=b"}, "settings must be a dictionary of values by names, not 'a=b'"),
+        ({"settings": {3: 4}}, "a name in settings must be a text, not 3"),
+        ({"workload": "t-nlg"}, "workload must be a Workload, as of custom_workload or model_workload, not 't-nlg'"),
+        ({"policy": 3}, "policies must be a list of names of policies, not of 3"),
+        ({"out": 3}, "out must be a path, not 3"),
+    ],
+)
+def test_a_run(options, message):
+    given: dict[str, Any] = {"workload": TOY, "policy": "t3", "machine": "toy", "hardware": "golden", **options}
+    with pytest.raises(ValueError) as error:
+        opent3.run(**given)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("policies", ["t3", 3, None, [["t3"]], ["t3", 3]])
+def test_a_comparisons_policies(policies):
+    with pytest.raises(ValueError, match="policies must be a list of names of policies"):
+        opent3.compare(TOY, policies)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"jobs": "2"}, "jobs must be a whole number, not '2'"),
+        ({"jobs": 0}, "jobs must be at least 1, not 0"),
+        ({"seed": "1"}, "seed must be a whole number, not '1'"),
+        ({"scheduler": 3}, "scheduler must be the address of a Dask scheduler, or None, not 3"),
+        ({"own": 3}, "own must be a model, as of own_model, or None, not 3"),
+        ({"points": 3}, "points must be a list of Point, as of own_points, not 3"),
+        ({"points": [3]}, "points must be a list of Point, as of own_points, not of 3"),
+        ({"policies": "t3"}, "policies must be a list of names of policies, not 't3'"),
+        ({"variants": 3}, "variants must be a dictionary of values by names, not 3"),
+        ({"variants": {"a": 3}}, "variants must be a list of machines, as of vary, not of 3"),
+        ({"settings": 3}, "settings must be a dictionary of values by names, not 3"),
+        ({"out": 3}, "out must be a path, not 3"),
+    ],
+)
+def test_a_sweep(options, message):
+    given: dict[str, Any] = {"variants": LINKS, "points": [POINT], "machine": "toy", **options}
+    with pytest.raises(ValueError) as error:
+        opent3.sweep(**given)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("values", [3, {3: [1]}, {"link.gb_s": 3}, {"link.gb_s": "75"}])
+def test_values_to_vary(values):
+    with pytest.raises(ValueError, match="must"):
+        opent3.vary(values)
+
+
+@pytest.mark.parametrize("name", ["m", "n", "k", "tp"])
+@pytest.mark.parametrize("value", ["64", 64.0, True, None])
+def test_sizes(name, value):
+    sizes: dict[str, Any] = {"m": 256, "n": 64, "k": 64, "tp": 4, name: value}
+    with pytest.raises(ValueError, match=f"--{name} must be a whole number, not "):
+        opent3.custom_workload(**sizes)
+
+
+def test_numpys_integers_are_whole_numbers():
+    sizes: Any = {"m": np.int64(256), "n": np.uint8(64), "k": 64, "tp": np.int16(4)}
+    assert opent3.custom_workload(**sizes) == TOY and type(opent3.custom_workload(**sizes).m) is int
