@@ -4,8 +4,25 @@ from t3hdl.interface.layouts import BANKS_PER_GROUP
 
 from t3sim.common.compiled import njit
 
-from .queue import find_candidates, leave_queue, mature, release
-from .state import ACT, ALL, BANKS, COLUMN, GROUP, NONE, PRE, PRE_ALL, READ, REFRESH, SWITCH, UPDATE, WRITE, command_of
+from .candidates import join_hits_to_misses, propose, sort_by_row, succeed_hit
+from .queue import leave_queue, mature, release
+from .state import (
+    ACT,
+    ALL,
+    BANKS,
+    COLUMN,
+    FOREVER,
+    GROUP,
+    NONE,
+    PRE,
+    PRE_ALL,
+    READ,
+    REFRESH,
+    SWITCH,
+    UPDATE,
+    WRITE,
+    command_of,
+)
 
 
 @njit(cache=True, nogil=True)
@@ -16,19 +33,9 @@ def column_ready(channel, command, bank):
 
 
 @njit(cache=True, nogil=True)
-def row_ready(channel, bank):
-    """First cycle at which timing allows the activate (bank closed) or precharge (open) that a miss needs."""
-    bus = channel.row_bus
-    if channel.open_row[bank] != NONE:
-        return max(channel.pre_ready[bank], bus)
-    ready = channel.act_ready
-    return max(ready[bank], ready[GROUP + bank // BANKS_PER_GROUP], ready[ALL], bus)
-
-
-@njit(cache=True, nogil=True)
 def pause_ready(channel):
     """First cycle at which timing allows what a refresh or mode switch needs next: all banks precharged, or itself."""
-    if _all_closed(channel):
+    if not channel.open_mask:
         return max(channel.refresh_ready, channel.row_bus)
     return max(channel.pre_ready.max(), channel.row_bus)
 
@@ -58,17 +65,19 @@ def issue_column(channel, now, slot):
         _delay(ready[WRITE], group, now + distance.update_group)
     _count_column(channel, slot, command)
     _note(channel.column_command, now, COLUMN, bank, slot)
-    if channel.active[bank] == slot:
-        channel.active[bank] = NONE
+    if channel.active[bank] == line.rank:
+        channel.active[bank] = FOREVER
         channel.active_mask &= ~(1 << bank)
+        channel.active_writes &= ~(1 << bank)
     else:
         leave_queue(channel, slot)
+        succeed_hit(channel, slot)
     if command == READ and line.keeps:
         mature(channel, slot, now + distance.atomic_write)
-        find_candidates(channel, bank)
         return NONE, 0
     release(channel, slot)
-    find_candidates(channel, bank)
+    if line.follower != NONE:
+        propose(channel, line.follower)
     return line.tag, now + (distance.read_done if command == READ else distance.write_done)
 
 
@@ -78,28 +87,28 @@ def issue_row(channel, now, slot):
     line = channel.line[slot]
     bank = line.bank
     _count_first(channel, slot)
-    if channel.open_row[bank] != NONE:
+    if channel.open_mask >> bank & 1:
         _note(channel.row_command, now, PRE, bank, slot)
         _precharge(channel, now, bank)
     else:
         _note(channel.row_command, now, ACT, bank, slot)
         _activate(channel, now, bank, line.row)
         leave_queue(channel, slot)
-        channel.active[bank] = slot
+        channel.active[bank] = line.rank
         channel.active_mask |= 1 << bank
-    find_candidates(channel, bank)
+        channel.active_writes |= command_of(line.served) << bank
+        sort_by_row(channel, bank)
 
 
 @njit(cache=True, nogil=True)
 def issue_pause(channel, now):
     """Issues what a refresh or mode switch needs next: precharge of all banks if one is open, else itself."""
     distance = channel.distance
-    if not _all_closed(channel):
+    if channel.open_mask:
         _note(channel.row_command, now, PRE_ALL, NONE, NONE)
         for bank in range(BANKS):
-            if channel.open_row[bank] != NONE:
+            if channel.open_mask >> bank & 1:
                 _precharge(channel, now, bank)
-                find_candidates(channel, bank)
         return
     channel.row_bus = now + 1
     if channel.refreshes_due:
@@ -123,27 +132,22 @@ def _delay(ready, index, cycle):
 
 
 @njit(cache=True, nogil=True)
-def _all_closed(channel):
-    for bank in range(BANKS):
-        if channel.open_row[bank] != NONE:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True)
 def _precharge(channel, now, bank):
     distance = channel.distance
     channel.open_row[bank] = NONE
+    channel.open_mask &= ~(1 << bank)
     channel.row_bus = now + 1
     channel.precharges += 1
     _delay(channel.act_ready, bank, now + distance.pre_to_act)
     channel.refresh_ready = max(channel.refresh_ready, now + distance.pre_to_refresh)
+    join_hits_to_misses(channel, bank)
 
 
 @njit(cache=True, nogil=True)
 def _activate(channel, now, bank, row):
     distance = channel.distance
     channel.open_row[bank] = row
+    channel.open_mask |= 1 << bank
     channel.row_bus = now + distance.act_bus
     channel.activates += 1
     ready = channel.act_ready

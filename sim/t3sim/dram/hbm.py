@@ -22,17 +22,19 @@ HBM has a command bus for each. What decides, and which mechanism it stands for:
   ``atomic_cycles`` in the controller's ALU, then a write; the bank may serve others in between.
 
 Every function is compiled (nogil) and allocates nothing. The caller calls :func:`tick` for a channel at the cycle that
-it returned as ``wake`` and at every cycle of an enqueue (after the enqueue), in order of time; cycles in between need
-no call.
+it or, later, :func:`enqueue` returned, in order of time, and after what is enqueued in that cycle; cycles in between
+need no call.
 """
 
 from t3hdl.interface import layouts
 
 from t3sim.common.compiled import njit
 
-from .commands import column_ready, issue_column, issue_pause, issue_row, pause_ready, row_ready
-from .modes import next_switch, overdue, serves, wants_switch
-from .queue import has_room, insert, offer, take_matured
+from .candidates import propose
+from .commands import issue_column, issue_pause, issue_row
+from .modes import age_event, find_overdue, is_paused, serves, switch_event
+from .plan import correct_column, correct_row, forget_plans, make_plans, widen_plans
+from .queue import has_room, insert, take_matured
 from .state import (
     COMPUTE,
     FOREVER,
@@ -42,9 +44,8 @@ from .state import (
     UPDATE,
     WRITE,
     HbmState,
-    command_of,
-    lowest_bit,
     new_hbm_state,
+    slot_of,
     statistics,
 )
 from .timing import HbmParameters
@@ -95,11 +96,11 @@ def accepts(hbm, c, is_write):
 def enqueue(hbm, c, now, local_line, kind, tag):
     """Puts an access to line ``local_line`` of channel ``c`` into its queue in cycle ``now``.
 
-    ``kind`` is READ, WRITE or UPDATE; ``tag`` (not negative) comes back from :func:`tick`, which is to be called
-    for this cycle afterwards. RuntimeError if the queue is full (see :func:`accepts`).
+    ``kind`` is READ, WRITE or UPDATE; ``tag`` (not negative) comes back from :func:`tick`. Returns the cycle, ``now``
+    or later, at which that is to be called next. RuntimeError if the queue is full (see :func:`accepts`).
     """
     bank_group, bank, row, column = dram_address(local_line, hbm.channel[c].distance.line_order)
-    enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag)
+    return enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag)
 
 
 @njit(cache=True, nogil=True)
@@ -107,8 +108,9 @@ def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag):
     """:func:`enqueue` for an address that is already decoded."""
     channel = hbm.channel[c]
     slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag)
-    if offer(channel, slot) or serves(channel, now) != channel.serving or wants_switch(channel, now):
-        channel.wake = min(channel.wake, now)
+    _offer(channel, slot, now)
+    channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
+    return channel.wake
 
 
 @njit(cache=True, nogil=True)
@@ -122,121 +124,85 @@ def tick(hbm, c, now):
     channel = hbm.channel[c]
     if now < channel.wake:
         return channel.wake, NONE, 0
-    if now >= channel.next_mature:
-        take_matured(channel)
-    if now >= channel.next_refresh:
-        channel.refreshes_due += 1
-        channel.next_refresh += channel.distance.refresh_interval
-    if not channel.refreshes_due and wants_switch(channel, now):
-        channel.switching = 1
-    paused = channel.refreshes_due or channel.switching
-    if not paused:
-        channel.serving = serves(channel, now)
+    if now >= channel.next_choice:
+        _begin(channel, now)
     tag, done = NONE, 0
-    slot = _pick_column(channel, now)
-    if slot != NONE:
-        tag, done = issue_column(channel, now, slot)
-    if paused:
-        if not channel.active_mask and pause_ready(channel) <= now:
+    make_plans(channel, now)
+    if channel.column_plan.cycle <= now:
+        bank = channel.column_plan.bank
+        tag, done = issue_column(channel, now, slot_of(channel.column_plan.rank))
+        channel.column_plan.known = 0
+        correct_row(channel, bank, now)
+        _note_age(channel, now)
+        _choose_class(channel)
+        make_plans(channel, now)
+    if channel.row_plan.cycle <= now:
+        bank = channel.row_plan.bank
+        channel.row_plan.known = 0
+        if is_paused(channel):
             issue_pause(channel, now)
-    else:
-        channel.serving = serves(channel, now)
-        slot = _pick_row(channel, now)
-        if slot != NONE:
-            issue_row(channel, now, slot)
-    channel.wake = max(_next_event(channel, now), now + 1)
+            forget_plans(channel)
+            _note_age(channel, now)
+        else:
+            issue_row(channel, now, slot_of(channel.row_plan.rank))
+            correct_column(channel, bank, now + 1)
+    channel.wake = max(_next_event(channel, now + 1), now + 1)
     return channel.wake, tag, done
 
 
 @njit(cache=True, nogil=True)
-def _kept_bank(channel, now):
-    """The bank that only the oldest line may use, because it is overdue, or NONE."""
-    oldest = overdue(channel, now)
-    return channel.line[oldest].bank if oldest != NONE else NONE
+def _offer(channel, slot, now):
+    """Takes a line that may be served from ``now`` on into account."""
+    if propose(channel, slot):
+        widen_plans(channel, channel.line[slot].bank, now)
 
 
 @njit(cache=True, nogil=True)
-def _miss_banks(channel, kept):
-    """The banks, as bits, in which a row may be opened or closed for a miss of the class that is served."""
-    hits = channel.hit_mask[channel.serving] & channel.distance.hits_first
-    if kept != NONE:
-        hits &= ~(1 << kept)
-    return channel.miss_mask[channel.serving] & ~channel.active_mask & ~hits
+def _begin(channel, now):
+    """What happens in cycle ``now`` before commands issue."""
+    if now >= channel.next_mature:
+        _offer(channel, take_matured(channel), now)
+    if now >= channel.next_refresh:
+        channel.refreshes_due += 1
+        channel.next_refresh += channel.distance.refresh_interval
+        forget_plans(channel)
+    _note_age(channel, now)
+    if not is_paused(channel) and switch_event(channel) <= now:
+        channel.switching = 1
+        forget_plans(channel)
+    _choose_class(channel)
 
 
 @njit(cache=True, nogil=True)
-def _pick_column(channel, now):
-    """The line whose column command issues now, or NONE."""
-    best, best_order = NONE, FOREVER
-    mask = channel.active_mask
-    while mask:
-        bank = lowest_bit(mask)
-        mask &= mask - 1
-        slot = channel.active[bank]
-        line = channel.line[slot]
-        if line.order < best_order and column_ready(channel, command_of(line.served), bank) <= now:
-            best, best_order = slot, line.order
-    if best != NONE or channel.refreshes_due or channel.switching:
-        return best
-    kept, oldest, served = _kept_bank(channel, now), channel.oldest[channel.mode], channel.serving
-    command = command_of(served)
-    mask = channel.hit_mask[served]
-    while mask:
-        bank = lowest_bit(mask)
-        mask &= mask - 1
-        slot = channel.hit[served, bank]
-        order = channel.line[slot].order
-        if order < best_order and column_ready(channel, command, bank) <= now and (bank != kept or slot == oldest):
-            best, best_order = slot, order
-    return best
+def _note_age(channel, now):
+    """Notes which line is overdue."""
+    if find_overdue(channel, now):
+        forget_plans(channel)
 
 
 @njit(cache=True, nogil=True)
-def _pick_row(channel, now):
-    """The line for which an activate or precharge issues now, or NONE."""
-    best, best_order = NONE, FOREVER
-    kept, oldest = _kept_bank(channel, now), channel.oldest[channel.mode]
-    mask = _miss_banks(channel, kept)
-    while mask:
-        bank = lowest_bit(mask)
-        mask &= mask - 1
-        slot = channel.miss[channel.serving, bank]
-        order = channel.line[slot].order
-        if order < best_order and row_ready(channel, bank) <= now and (bank != kept or slot == oldest):
-            best, best_order = slot, order
-    return best
+def _choose_class(channel):
+    """Decides what is served, unless a pause has begun."""
+    if is_paused(channel):
+        return
+    served = serves(channel)
+    if served != channel.serving:
+        channel.serving = served
+        forget_plans(channel)
 
 
 @njit(cache=True, nogil=True)
-def _next_event(channel, now):
-    """The first cycle after ``now`` at which something may issue or change, given no enqueue."""
-    event = min(channel.next_refresh, channel.next_mature)
-    mask = channel.active_mask
-    while mask:
-        bank = lowest_bit(mask)
-        mask &= mask - 1
-        event = min(event, column_ready(channel, command_of(channel.line[channel.active[bank]].served), bank))
-    if channel.refreshes_due or channel.switching:
-        return event if channel.active_mask else min(event, pause_ready(channel))
-    if serves(channel, now + 1) != channel.serving:
-        return now + 1
-    event = min(event, next_switch(channel, now))
-    oldest, served = channel.oldest[channel.mode], channel.serving
-    if oldest == NONE:
-        return event
-    kept = _kept_bank(channel, now + 1)
-    if kept == NONE and not channel.line[oldest].waits:
-        event = min(event, channel.line[oldest].arrived + channel.distance.age_limit)
-    mask, command = channel.hit_mask[served], command_of(served)
-    while mask:
-        bank = lowest_bit(mask)
-        mask &= mask - 1
-        if bank != kept or channel.hit[served, bank] == oldest:
-            event = min(event, column_ready(channel, command, bank))
-    mask = _miss_banks(channel, kept)
-    while mask:
-        bank = lowest_bit(mask)
-        mask &= mask - 1
-        if bank != kept or channel.miss[served, bank] == oldest:
-            event = min(event, row_ready(channel, bank))
-    return event
+def _next_event(channel, start):
+    """The first cycle at which something may issue or change if nothing is enqueued; before ``start``: at once."""
+    choice = min(channel.next_refresh, channel.next_mature)
+    if not is_paused(channel):
+        choice = min(choice, switch_event(channel))
+        if channel.overdue == NONE:
+            choice = min(choice, age_event(channel))
+        if serves(channel) != channel.serving:
+            choice = start
+    channel.next_choice = choice
+    if choice <= start:
+        return choice
+    make_plans(channel, start)
+    return min(choice, channel.column_plan.cycle, channel.row_plan.cycle)

@@ -11,28 +11,48 @@ from t3sim.common.compiled import njit
 
 from .state import CLASSES, COMPUTE, FOREVER, NONE, READ, UPDATE, WRITE
 
+NOW = 0
+"""A cycle that has come."""
+
 
 @njit(cache=True, nogil=True)
-def overdue(channel, now):
-    """The mode's oldest line if it has waited for the age limit, or NONE.
+def is_paused(channel):
+    """Whether a refresh or a mode switch is under way: only active lines are served."""
+    return channel.refreshes_due != 0 or channel.switching != 0
+
+
+@njit(cache=True, nogil=True)
+def find_overdue(channel, now):
+    """Notes whether the mode's oldest line has waited for the age limit; returns whether that changed.
 
     An active line counts too: others can keep the bus turned. One that waits for a line of the other mode does not.
     """
-    oldest = channel.oldest[channel.mode]
-    if oldest == NONE:
-        return NONE
-    line = channel.line[oldest]
-    return oldest if now - line.arrived >= channel.distance.age_limit and not line.waits else NONE
+    slot, bank = NONE, NONE
+    if age_event(channel) <= now:
+        slot = channel.oldest[channel.mode]
+        bank = channel.line[slot].bank
+    if slot == channel.overdue:
+        return False
+    channel.overdue, channel.kept_bank = slot, bank
+    return True
 
 
 @njit(cache=True, nogil=True)
-def serves(channel, now):
+def age_event(channel):
+    """The cycle from which the mode's oldest line is overdue."""
+    oldest = channel.oldest[channel.mode]
+    if oldest == NONE or channel.line[oldest].waits:
+        return FOREVER
+    return channel.line[oldest].arrived + channel.distance.age_limit
+
+
+@njit(cache=True, nogil=True)
+def serves(channel):
     """The class that is served from now on."""
     if channel.mode == COMPUTE:
         return UPDATE
-    oldest = overdue(channel, now)
-    if oldest != NONE:
-        return channel.line[oldest].served
+    if channel.overdue != NONE:
+        return channel.line[channel.overdue].served
     distance = channel.distance
     reads, writes = channel.waiting[READ], channel.waiting[WRITE]
     if channel.serving == WRITE:
@@ -41,34 +61,23 @@ def serves(channel, now):
 
 
 @njit(cache=True, nogil=True)
-def wants_switch(channel, now):
-    """Whether the other PIM mode is wanted now. Never without PIM: no line is of compute mode."""
-    if not channel.distance.pim:
-        return False
-    other = channel.oldest[1 - channel.mode]
-    if other == NONE or channel.switching:
-        return False
-    return _is_crowded_out(channel, now) or now >= _switch_by_time(channel, other)
-
-
-@njit(cache=True, nogil=True)
-def next_switch(channel, now):
-    """The first cycle after ``now`` at which the other PIM mode is wanted if nothing is enqueued or issued."""
+def switch_event(channel):
+    """The cycle from which the other PIM mode is wanted. Never without PIM: no line is of compute mode."""
     if not channel.distance.pim:
         return FOREVER
     other = channel.oldest[1 - channel.mode]
     if other == NONE or channel.switching:
         return FOREVER
-    return now + 1 if _is_crowded_out(channel, now + 1) else max(now + 1, _switch_by_time(channel, other))
+    return NOW if _is_crowded_out(channel) else _switch_by_time(channel, other)
 
 
 @njit(cache=True, nogil=True)
-def _is_crowded_out(channel, now):
+def _is_crowded_out(channel):
     """Whether few lines wait for the mode and many for the other one, and none of the few is overdue."""
     memory, compute = channel.waiting[READ] + channel.waiting[WRITE], channel.waiting[UPDATE]
     own, others = (compute, memory) if channel.mode == COMPUTE else (memory, compute)
     distance = channel.distance
-    return own < distance.drain_below and others > distance.drain_above and overdue(channel, now) == NONE
+    return own < distance.drain_below and others > distance.drain_above and channel.overdue == NONE
 
 
 @njit(cache=True, nogil=True)

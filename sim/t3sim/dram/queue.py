@@ -1,4 +1,4 @@
-"""The queue of one pseudo-channel: admission, order of accesses to one line, candidate of each bank.
+"""The queue of one pseudo-channel: admission, age, order of accesses to one line.
 
 Lines with the same address form a chain: only the oldest of them may issue, so that accesses to one line are never
 reordered. An update that is done by atomics keeps its place in the queue until its write has issued; between its two
@@ -7,7 +7,7 @@ column commands it is in the controller's ALU (*maturing*), a first-in-first-out
 
 from t3sim.common.compiled import njit
 
-from .state import COMPUTE, FOREVER, MEMORY, NONE, READ, UPDATE, WRITE, command_of
+from .state import COMPUTE, FOREVER, MEMORY, NONE, READ, UPDATE, WRITE, command_of, rank_of, slot_of
 
 
 @njit(cache=True, nogil=True)
@@ -27,7 +27,7 @@ def insert(channel, now, bank, row, column, kind, tag):
     slot = channel.free
     line = channel.line[slot]
     channel.free = line.younger
-    line.order = channel.next_order
+    line.rank = rank_of(channel.next_order, slot)
     channel.next_order += 1
     line.arrived, line.tag, line.row, line.column = now, tag, row, column
     line.bank, line.kind, line.touched, line.follower = bank, kind, 0, NONE
@@ -35,6 +35,7 @@ def insert(channel, now, bank, row, column, kind, tag):
     if kind == UPDATE:
         line.served, line.keeps = distance.update_served, distance.atomic
     elder = _youngest_of_same_line(channel, bank, row, column)
+    channel.alike[bank, column] += 1
     line.waits = elder != NONE
     if elder != NONE:
         channel.line[elder].follower = slot
@@ -46,16 +47,19 @@ def insert(channel, now, bank, row, column, kind, tag):
 
 @njit(cache=True, nogil=True)
 def _youngest_of_same_line(channel, bank, row, column):
-    """The youngest access to the same line that has not issued, or NONE."""
+    """The youngest access to the same line that is not done, or NONE."""
+    if not channel.alike[bank, column]:
+        return NONE
     slot = channel.bank_youngest[bank]
     while slot != NONE:
         line = channel.line[slot]
         if line.row == row and line.column == column:
             return slot
         slot = line.bank_older
-    slot = channel.active[bank]
-    if slot != NONE and channel.line[slot].row == row and channel.line[slot].column == column:
-        return slot
+    if channel.active_mask >> bank & 1:
+        slot = slot_of(channel.active[bank])
+        if channel.line[slot].row == row and channel.line[slot].column == column:
+            return slot
     slot = channel.maturing
     while slot != NONE:
         line = channel.line[slot]
@@ -123,6 +127,7 @@ def release(channel, slot):
         channel.line[line.younger].older = line.older
     line.younger = channel.free
     channel.free = slot
+    channel.alike[line.bank, line.column] -= 1
     channel.held[command_of(line.kind)] -= line.keeps
 
 
@@ -140,13 +145,13 @@ def mature(channel, slot, cycle):
 
 @njit(cache=True, nogil=True)
 def take_matured(channel):
-    """Puts the oldest update of the controller's ALU back into its bank's list, by age, to be written."""
+    """Puts the oldest update of the controller's ALU back into its bank's list, by age, to be written: its slot."""
     slot = channel.maturing
     line = channel.line[slot]
     channel.maturing = line.bank_younger
     channel.next_mature = channel.line[channel.maturing].matures if channel.maturing != NONE else FOREVER
     older, younger = NONE, channel.bank_oldest[line.bank]
-    while younger != NONE and channel.line[younger].order < line.order:
+    while younger != NONE and channel.line[younger].rank < line.rank:
         older, younger = younger, channel.line[younger].bank_younger
     line.bank_older, line.bank_younger = older, younger
     if older == NONE:
@@ -158,40 +163,4 @@ def take_matured(channel):
     else:
         channel.line[younger].bank_older = slot
     channel.waiting[WRITE] += 1
-    find_candidates(channel, line.bank)
-
-
-@njit(cache=True, nogil=True)
-def find_candidates(channel, bank):
-    """Finds the bank's oldest hit and miss of each class anew: after a command to the bank."""
-    classes = channel.distance.classes
-    for served in range(classes):
-        channel.hit[served, bank] = NONE
-        channel.miss[served, bank] = NONE
-    slot = channel.bank_oldest[bank]
-    while slot != NONE:
-        offer(channel, slot)
-        slot = channel.line[slot].bank_younger
-    bit = 1 << bank
-    for served in range(classes):
-        if channel.hit[served, bank] == NONE:
-            channel.hit_mask[served] &= ~bit
-        if channel.miss[served, bank] == NONE:
-            channel.miss_mask[served] &= ~bit
-
-
-@njit(cache=True, nogil=True)
-def offer(channel, slot):
-    """Makes a line its bank's candidate if there is none of its class yet; returns whether it became one."""
-    line = channel.line[slot]
-    if line.waits:
-        return False
-    served, bank = line.served, line.bank
-    is_hit = channel.open_row[bank] == line.row
-    candidates = channel.hit if is_hit else channel.miss
-    if candidates[served, bank] != NONE:
-        return False
-    candidates[served, bank] = slot
-    mask = channel.hit_mask if is_hit else channel.miss_mask
-    mask[served] |= 1 << bank
-    return True
+    return slot

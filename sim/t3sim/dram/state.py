@@ -1,9 +1,10 @@
 """State of the HBM model: one record per pseudo-channel, with one record per queue entry.
 
 Waiting lines stand in a list by age per bank. For each bank and class (below) the oldest line whose row is open
-(*hit*) and the oldest whose row is not (*miss*) are remembered, so that the scheduler looks at banks, not at lines. A
-line whose row has been activated leaves the queue for its bank's command register (*active*): its row stays open until
-its column command, and its place in the queue is free again, as in Ramulator 2.1. There is one such register per bank.
+(*hit*) and the oldest whose row is not (*miss*) are remembered, so that the scheduler looks at banks, not at lines; and
+for each command bus its next command (*plan*), so that it looks at banks only where something changed. A line whose row
+has been activated leaves the queue for its bank's command register (*active*): its row stays open until its column
+command, and its place in the queue is free again, as in Ramulator 2.1. There is one such register per bank.
 
 The *class* of a line says with what it is served: READ, WRITE or UPDATE. Near-memory updates cross the channel as
 writes and are served with them (class WRITE). With mode-switched PIM they are a class of their own, the only one of
@@ -16,7 +17,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP
+from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.common.compiled import njit
 
@@ -40,9 +41,17 @@ ACT, PRE, COLUMN, PRE_ALL, REFRESH, SWITCH = 0, 1, 2, 3, 4, 5
 COMMAND = np.dtype([("cycle", np.int64), ("command", np.int64), ("bank", np.int64), ("slot", np.int64)])
 """The last command on a bus: when, which, and for which bank and line (NONE where it has no meaning)."""
 
+SLOT_BITS = 8
+AGE_BITS = 39
+"""Accesses of a channel are numbered; it would take weeks to simulate so many."""
+
+PLAN = np.dtype([(name, np.int64) for name in ("cycle", "rank", "bank", "known")])
+"""The next command of a bus if nothing is enqueued: from when it may issue (FOREVER: none), for the line of which rank
+(see :mod:`t3sim.dram.plan`), and in which bank; ``known``: 0 if it is to be found anew."""
+
 LINE = np.dtype(
     [
-        ("order", np.int64),
+        ("rank", np.int64),
         ("arrived", np.int64),
         ("tag", np.int64),
         ("matures", np.int64),
@@ -52,9 +61,10 @@ LINE = np.dtype(
     ],
     align=True,
 )
-"""One access. ``served``: its class; ``keeps``: 1 if it keeps its place in the queue until it is done (an update by
-atomics); ``matures``: when such an update may write; ``waits``: for an older access to the same line; ``follower``: the
-next younger one that waits for this. ``younger`` also chains the free slots, ``bank_younger`` the maturing lines."""
+"""One access. ``rank``: its age, see :func:`rank_of`; ``served``: its class; ``keeps``: 1 if it keeps its place in the
+queue until it is done (an update by atomics); ``matures``: when such an update may write; ``waits``: for an older
+access to the same line; ``follower``: the next younger one that waits for this. ``younger`` also chains the free slots,
+``bank_younger`` the maturing lines."""
 
 STATISTICS = (
     *("reads", "writes", "updates"),
@@ -69,11 +79,14 @@ data-bus clocks; row commands; reads that belong to an atomic update (besides ``
 CHANNEL = np.dtype(
     [
         ("wake", np.int64),
+        ("next_choice", np.int64),  # when what is served is to be looked at: refresh, age, PIM mode, class
         ("next_refresh", np.int64),
         ("refresh_ready", np.int64),
         ("row_bus", np.int64),
         ("next_order", np.int64),
         ("serving", np.int64),  # the class that is served
+        ("overdue", np.int64),  # the line that is served first because it is overdue, and its bank, kept for it
+        ("kept_bank", np.int64),
         ("refreshes_due", np.int64),
         ("mode", np.int64),
         ("mode_since", np.int64),
@@ -87,17 +100,23 @@ CHANNEL = np.dtype(
         ("last_column", np.int64),  # READ or WRITE
         ("next_act", np.int64),  # place in recent_acts
         ("recent_acts", np.int64, (4,)),
+        ("open_mask", np.int64),  # banks with an open row
         ("active_mask", np.int64),  # banks whose command register holds a line
+        ("active_writes", np.int64),  # banks whose command register holds one that is written
         ("hit_mask", np.int64, (CLASSES,)),  # banks with a hit
         ("miss_mask", np.int64, (CLASSES,)),
         ("waiting", np.int64, (CLASSES,)),  # lines in the queue that may be served, or wait for one of the same line
         ("held", np.int64, (2,)),  # places of the queue in use: by reads, and by writes and updates
         *((name, np.int64) for name in STATISTICS),
+        ("row_plan", PLAN),
+        ("column_plan", PLAN),
         ("row_command", COMMAND),
         ("column_command", COMMAND),
-        ("active", np.int16, (BANKS,)),
-        ("hit", np.int16, (CLASSES, BANKS)),  # oldest line whose row is open
-        ("miss", np.int16, (CLASSES, BANKS)),  # oldest line whose row is not open
+        # Ranks of lines: of that in the command register, and of the oldest one whose row is open, or is not.
+        ("active", np.int64, (BANKS,)),
+        ("hit", np.int64, (CLASSES, BANKS)),
+        ("miss", np.int64, (CLASSES, BANKS)),
+        ("alike", np.uint8, (BANKS, ROW_LINES)),  # lines that are not done, by bank and column
         ("bank_oldest", np.int16, (BANKS,)),
         ("bank_youngest", np.int16, (BANKS,)),
         ("open_row", np.int64, (BANKS,)),
@@ -110,7 +129,7 @@ CHANNEL = np.dtype(
     ],
     align=True,
 )
-"""State of one pseudo-channel. Slots are NONE if empty."""
+"""State of one pseudo-channel. Slots are NONE if empty, ranks FOREVER."""
 
 
 class HbmState(NamedTuple):
@@ -131,19 +150,20 @@ def new_hbm_state(parameters: HbmParameters, channels: int) -> HbmState:
     channel["next_mature"] = FOREVER
     channel["row_command"]["cycle"] = channel["column_command"]["cycle"] = NONE
     for name in (
+        "overdue",
+        "kept_bank",
         "oldest",
         "youngest",
         "maturing",
         "maturing_last",
         "last_column",
         "open_row",
-        "active",
-        "hit",
-        "miss",
         "bank_oldest",
         "bank_youngest",
     ):
         channel[name] = NONE
+    for name in ("active", "hit", "miss"):
+        channel[name] = FOREVER
     channel["line"]["younger"] = [*range(1, SLOTS), NONE]
     return HbmState(channel)
 
@@ -167,3 +187,15 @@ def lowest_bit(typingctx, mask):
 def command_of(served):
     """The column command of a line of class ``served``: READ, or WRITE for writes and updates."""
     return READ if served == READ else WRITE
+
+
+@njit(cache=True, nogil=True)
+def rank_of(number, slot):
+    """The rank of the access with this number, in ``slot``: lowest for the oldest."""
+    return number << SLOT_BITS | slot
+
+
+@njit(cache=True, nogil=True)
+def slot_of(rank):
+    """The slot of a line by its rank."""
+    return rank & (1 << SLOT_BITS) - 1

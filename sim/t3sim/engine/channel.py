@@ -129,8 +129,7 @@ def _accept(g, c, n, op, now):
     line = take(node.word0, REQUEST.line)
     kind = DRAM_READ if op == READ else (DRAM_WRITE if op == STORE else DRAM_UPDATE)
     # Visible to the scheduler from the next cycle on, like every registered word.
-    enqueue(g, c, now + 1, local_line_of(line, p.channels), kind, n)
-    g.hbm_wake[c] = now + 1
+    g.hbm_wake[c] = enqueue(g, c, now + 1, local_line_of(line, p.channels), kind, n)
     wait = now - node.available
     stream = stream_of(node.queue)
     g.wait[stream, min(wait, WAIT_BINS - 1)] += 1

@@ -17,6 +17,9 @@ from .speed import PartSpeed, hbm_requests_per_second, part_speed, simulator_cyc
 NETWORK = ("leaf", "root", "tracker")
 """Parts that work for updates only."""
 
+HBM_TRACES = {"stream_read": 3e6, "rw_random_75": 2e6}
+"""Traces on which the HBM model's speed is measured, and its target: row hits, and conflicts with turnarounds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
@@ -132,7 +135,10 @@ def summarise(request: RunRequest, sequential: RunResult, tracked: RunResult, go
         ),
         ("bare C loop over Numba loop, worst part", slowest, 3.0, True),
         ("wall time of RTL run over golden run", tracked.wall.simulate / golden.wall.simulate, 2.0, True),
-        ("HBM model, requests/s on stream_read", hbm_requests_per_second(), 3e6, False),
+        *(
+            (f"HBM model, requests/s on {name}", hbm_requests_per_second(name), limit, False)
+            for name, limit in HBM_TRACES.items()
+        ),
     )
     return Bench(
         targets=[Target(name=name, measured=value, limit=limit, ceiling=top) for name, value, limit, top in targets],

@@ -80,12 +80,12 @@ def simulator_cycles_per_second(config: T3Config, *, seed: int, cycles: int = SI
     return cycles / seconds
 
 
-def hbm_requests_per_second() -> float:
-    """Speed of the HBM model on the trace of streaming reads that it is validated with."""
+def hbm_requests_per_second(name: str) -> float:
+    """Speed of the HBM model on one of the traces that it is validated with."""
     timings = json.loads((_REFERENCE / "hbm2_reference.json").read_text())["timings_in_clock_cycles"]
     parameters = from_timings(timings, refresh=False)
     with np.load(_REFERENCE / "hbm2_traces.npz", allow_pickle=False) as traces:
-        trace = traces["stream_read"]
+        trace = traces[name]
 
     def run(requests: int) -> None:
         for _ in range(-(-requests // len(trace))):

@@ -21,8 +21,8 @@ def simulate(hbm, c, traffic, every_cycle, until, log):
     """Offers ``traffic`` in order and runs to cycle ``until``: (commands logged, wait of each access, wake errors).
 
     ``traffic`` rows: earliest cycle, kind, bank group, bank, row, column; the tag is the row number. As many as the
-    queue takes enter in one cycle. With ``every_cycle`` the model is made to look at every cycle; a command before
-    the cycle at which it asked to be woken, without an enqueue, is a wake error.
+    queue takes enter in one cycle. With ``every_cycle`` the model is made to look at every bank in every cycle; a
+    command before the cycle at which it asked to be woken, without an enqueue, is a wake error.
     """
     channel = hbm.channel[c]
     entered = np.full(len(traffic), -1)
@@ -39,6 +39,7 @@ def simulate(hbm, c, traffic, every_cycle, until, log):
         promised = wake
         if every_cycle:
             channel.wake = now
+            channel.column_plan.known = channel.row_plan.known = 0
         wake, tag, done = tick(hbm, c, now)
         active = False
         for bus in (channel.column_command, channel.row_command):
