@@ -114,6 +114,7 @@ class T3Core(wiring.Component):
             registers.stuck.valid, registers.corrected, registers.uncorrectable,
             registers.unmatched, registers.over_count, registers.over_total,
             *(context.complete for context in registers.context),
+            registers.maintenance, *(context.outstanding.any() for context in registers.context),  # an abort may end
         )  # fmt: skip
         levels_before = Signal(len(levels))
         m.d.sync += levels_before.eq(levels)

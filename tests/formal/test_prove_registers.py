@@ -70,8 +70,7 @@ def test_an_abort_that_ends_before_it_has_begun_is_found():
         lambda text: in_cell(
             text, module="top.dut.aborts", having=r"connect \A \tables_busy [0]", old=r"\begun [0]", new="1'0"
         ),
-        "one of context 0 ends only when nothing of it is in flight, or with a disarm",
-        size="one context",
+        *(f"one of context {c} ends only when nothing of it is in flight, or with a disarm" for c in range(2)),
     )
 
 

@@ -15,6 +15,7 @@ def test_a_token_queue_that_is_full_by_one_is_found():
         "slice.reserves-tokens",
         lambda text: in_cell(text, module="top.dut", having=r"connect \Y \place", old="$lt ", new="$le "),
         "compute_write waits for a place for its token, and only if it is tracked",
+        "comm_write waits for a place for its token, and only if it is tracked",
     )
 
 

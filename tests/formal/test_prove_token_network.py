@@ -14,7 +14,7 @@ def test_a_merge_that_ignores_a_large_count_is_found():
     expect_failure(
         "token-network.takes-turns",
         lambda text: in_cell(
-            text, module="top.dut.output_0", having=r"connect \A \back [45]", old=r"\back [45]", new="1'0"
+            text, module="top.dut.output_0", having=r"connect \A \back [51]", old=r"\back [51]", new="1'0"
         ),
         "output_0 takes a token without room only into one of its tile",
     )
