@@ -8,8 +8,7 @@ from t3hdl.interface import register_map as regs
 
 from t3sim.collective.carried import partial_products
 from t3sim.collective.driver import Driver
-from t3sim.common.compiled import compile_once
-from t3sim.engine.gpu import advance
+from t3sim.engine.kernels import entries_compiled
 from t3sim.hardware.abi import LoadedHardware
 from t3sim.hardware.rtl.backend import rtl_hardware
 from t3sim.inputs.machine.files import load_machine
@@ -115,10 +114,8 @@ class FaultSetup:
 
     def __init__(self, protected: bool, build: Callable[[T3Config], LoadedHardware] = upsettable_hardware) -> None:
         self.plan = RunPlan(request(protected))
-        self.hardware = build(self.config)
-        probe = FaultSystem(self.plan, self.hardware)
-        compile_once(advance, probe.gpus[0], probe.steps, 0, 0, 0)
-        self.hardware.close()
+        with entries_compiled(lambda done: None):
+            self.hardware = build(self.config)
 
     @property
     def config(self) -> T3Config:

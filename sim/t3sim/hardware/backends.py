@@ -1,5 +1,6 @@
 """The two backends of the T3 hardware: compiled RTL, or the golden model. Same inputs, same outputs, every cycle."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from t3hdl.config import T3Config
@@ -10,17 +11,22 @@ BACKENDS = ("rtl", "golden")
 """Names of the backends."""
 
 
-def open_hardware(config: T3Config, backend: Literal["rtl", "golden"]) -> LoadedHardware:
+def open_hardware(
+    config: T3Config,
+    backend: Literal["rtl", "golden"],
+    show: Callable[[int, int], None] = lambda done, total: None,
+) -> LoadedHardware:
     """The parts of ``config`` from one backend; ``close()`` frees the instances.
 
-    A backend is imported when it is asked for: each takes seconds to load.
+    A backend is imported when it is asked for: each takes seconds to load. ``show`` is called with the number of
+    parts that have been compiled, and of all that must be, if there are such.
 
     Raises ValueError for an unknown backend, :class:`~t3sim.common.cache.BuildError` if the RTL cannot be compiled.
     """
     if backend == "rtl":
         from .rtl.backend import rtl_hardware
 
-        return rtl_hardware(config)
+        return rtl_hardware(config, show=show)
     if backend == "golden":
         from .golden.backend import golden_hardware
 

@@ -1,15 +1,15 @@
 """A run up to the end of a window, in which one GPU is simulated clock by clock and its probes are read."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from t3sim.engine.gpu import advance
+from t3sim.engine.prepare import open_prepared
 from t3sim.hardware.abi import LoadedHardware
-from t3sim.hardware.backends import open_hardware
 from t3sim.run.plan import RunPlan
-from t3sim.run.request import Backend, Progress, RunRequest
+from t3sim.run.request import Backend, OnProgress, Progress, RunRequest, preparing
 from t3sim.run.simulate import AnySystem, set_up
 from t3sim.run.sizes import check_fits
 from t3sim.run.system import System
@@ -23,7 +23,6 @@ from .tap import Tap
 
 MOST_CLOCKS = 1_000_000
 """Clocks in a window: a file of some ten megabytes at least."""
-OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +104,7 @@ def record(
 
     Raises ValueError if the run is over before the window begins, and else what a simulation raises.
     """
-    with _programmed(request, _WatchedSystem) as (system, hardware):
+    with _programmed(request, _WatchedSystem, on_progress) as (system, hardware):
         system.watch(hardware, gpu, window, parts)
         reached = 0
         for reached in _shown(system, request.threads, on_progress):
@@ -133,7 +132,7 @@ def trigger_cycle(request: RunRequest, gpu: int, number: int, on_progress: OnPro
 
     Raises ValueError if there is no such command, and else what a simulation raises.
     """
-    with _programmed(request, System) as (system, _):
+    with _programmed(request, System, on_progress) as (system, _):
         scalars, fired = system.gpus[gpu].s, system.gpus[gpu].fired
         for _ in _shown(system, request.threads, on_progress):
             if number <= min(int(scalars["triggers"][0]), len(fired)):
@@ -146,11 +145,13 @@ def trigger_cycle(request: RunRequest, gpu: int, number: int, on_progress: OnPro
 
 
 @contextmanager
-def _programmed(request: RunRequest, kind: type[AnySystem]) -> Iterator[tuple[AnySystem, LoadedHardware]]:
+def _programmed(
+    request: RunRequest, kind: type[AnySystem], on_progress: OnProgress
+) -> Iterator[tuple[AnySystem, LoadedHardware]]:
     """A system whose units are programmed, and its hardware, whose instances are freed at the end."""
     plan = RunPlan(request)
     check_fits(plan)
-    hardware = open_hardware(request.machine.hardware.config(), request.hardware)
+    hardware = open_prepared(request.machine.hardware.config(), request.hardware, preparing(on_progress))
     try:
         system, _ = set_up(plan, hardware, kind)
         system.program()

@@ -25,19 +25,18 @@ _LINKER_FLAGS = ("-shared", "-Wl,--gc-sections", "-pthread")
 # Verilator's runtime: what a design without threads, files and traces needs of it.
 _RUNTIME = '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n'
 
+_RUNTIME_LEVEL = "-O1"
+"""A step calls nothing of the runtime: it serves what makes and frees instances."""
+
 
 def library(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3) -> Path:
     """The shared library of the part ``name`` (also its top module), compiled now or before.
 
-    ``select`` as in :func:`~.wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run for seconds alone
-    takes less time in all with 1.
+    ``select`` as in :func:`~.wrapper.wrapper`. ``optimise``: the compiler's -O; a design that is run for seconds alone,
+    or whose code is large, takes less time in all with 1.
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     tools = find_toolchain()
-    # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
-    level = f"-O{optimise}"
-    flags = (*_VERILATOR_FLAGS, *_build_texts(tools), *_LINKER_FLAGS, level)
-    key = digest(verilog, wrapper(words, (), select), *flags)
 
     def build(folder: Path) -> Path:
         _log.info("compiling %s", name)
@@ -46,10 +45,18 @@ def library(name: str, verilog: str, words: WordMap, select: str = "", optimise:
         tools.verilate([*_VERILATOR_FLAGS, "--top-module", name, f"{name}.v"], folder)
         sources = sorted(path.name for path in folder.glob("*.cpp"))
         (folder / "part.cpp").write_text(wrapper(words, sources, select))
-        tools.compile([*_flags(tools), *_LINKER_FLAGS, level, "part.cpp", str(runtime), "-o", "part.so"], folder)
+        flags = [*_flags(tools), *_LINKER_FLAGS, f"-O{optimise}"]
+        tools.compile([*flags, "part.cpp", str(runtime), "-o", "part.so"], folder)
         return folder / "part.so"
 
-    return cached(f"{name}-{key}.so", build)
+    return cached(library_file(name, verilog, words, select, optimise), build)
+
+
+def library_file(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3) -> str:
+    """What :func:`library` is called in the cache folder. Raises BuildError if a tool is missing."""
+    # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
+    flags = (*_VERILATOR_FLAGS, *_build_texts(find_toolchain()), *_LINKER_FLAGS, f"-O{optimise}")
+    return f"{name}-{digest(verilog, wrapper(words, (), select), *flags)}.so"
 
 
 def _runtime(tools: Toolchain) -> Path:
@@ -58,10 +65,10 @@ def _runtime(tools: Toolchain) -> Path:
     def build(folder: Path) -> Path:
         _log.info("compiling Verilator's runtime")
         (folder / "runtime.cpp").write_text(_RUNTIME)
-        tools.compile([*_flags(tools), "-c", "runtime.cpp", "-o", "runtime.o"], folder)
+        tools.compile([*_flags(tools), _RUNTIME_LEVEL, "-c", "runtime.cpp", "-o", "runtime.o"], folder)
         return folder / "runtime.o"
 
-    return cached(f"runtime-{digest(_RUNTIME, *_build_texts(tools))}.o", build)
+    return cached(f"runtime-{digest(_RUNTIME, *_build_texts(tools), _RUNTIME_LEVEL)}.o", build)
 
 
 def _flags(tools: Toolchain) -> list[str]:
