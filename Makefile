@@ -36,7 +36,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --di
 .PHONY: run test test-long test-slow test-all tb fuzz mutants fpga pages site lint types clean prerequisites
 
 run: $(RUNNABLE)  ## co-simulate four policies on T-NLG FC-2, TP = 8, print the comparison, and write a report of it
-	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --out out/t-nlg-fc2-tp8
+	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --preview out/preview --out out/t-nlg-fc2-tp8
 	$(BIN)/t3 report out/t-nlg-fc2-tp8
 
 test: $(READY)  ## proofs and tests that take seconds each
