@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from t3hdl.export.verilog import write_verilog
 from t3hdl.interface.parts import SIMULATED, TABLE
 from t3hdl.interface.words import WordMap, word_map
 
-from t3sim.common.cache import cache_folder, cached, digest
+from t3sim.common.cache import cache_errors, cache_folder, cached, digest
 from t3sim.hardware.abi import LoadedHardware, NativeFunction, PartType, part_words, words_of
 
 from .build import library, library_file
@@ -86,9 +86,11 @@ class _Source:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the cache folder holds the library."""
-        verilog = cache_folder() / self.verilog_file
-        return verilog.exists() and (cache_folder() / library_file(*self._library(verilog.read_text()))).exists()
+        """Whether the cache folder holds the library. Raises BuildError if that cannot be looked up."""
+        folder = cache_folder()
+        with cache_errors(folder):
+            verilog = folder / self.verilog_file
+            return verilog.exists() and (folder / library_file(*self._library(verilog.read_text()))).exists()
 
     def compiled(self) -> CompiledPart:
         """The part, compiled now or before; errors as :func:`rtl_hardware`."""
@@ -114,15 +116,16 @@ def _source(config: T3Config, name: str, *, upsettable: bool = False) -> _Source
 
     The words of the ports by which stored bits are inverted come behind those of its other inputs.
     """
-    level = 1 if name in _LARGE else 3
-    part = TABLE[name]
-    if upsettable:
-        words = word_map(upsettable_signature(part.ports(config)))
-        make = lambda: Upsettable(part.make(config))  # noqa: E731
-        return _Source(name=f"upsettable_{name}", make=make, words=words, config=config, optimise=level)
-    return _Source(
-        name=name, make=lambda: part.make(config), words=words_of(config, name), config=config, optimise=level
-    )
+    part, level = TABLE[name], 1 if name in _LARGE else 3
+    if not upsettable:
+        make = partial(part.make, config)
+        return _Source(name=name, make=make, words=words_of(config, name), config=config, optimise=level)
+    words = word_map(upsettable_signature(part.ports(config)))
+
+    def make_upsettable() -> Component:
+        return Upsettable(part.make(config))
+
+    return _Source(name=f"upsettable_{name}", make=make_upsettable, words=words, config=config, optimise=level)
 
 
 def compiled_part(config: T3Config, name: str) -> CompiledPart:
