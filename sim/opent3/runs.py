@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from t3sim.inputs import arguments
 from t3sim.inputs.machine.files import Machine, load_machine
 from t3sim.inputs.workload import Workload
 from t3sim.run.policies import Watch, failures, run_policies, speedups, write_comparison, write_run
-from t3sim.run.request import COMPARED, Backend, Policy, Progress, RunRequest, RunResult, Timeline
+from t3sim.run.request import COMPARED, Backend, OnProgress, Policy, RunRequest, RunResult, Timeline
 
 from .frames import record_frame
 
@@ -229,5 +229,5 @@ def _simulated(requests: Sequence[RunRequest], watch: Watch | None) -> Compariso
     )
 
 
-def _silent(label: str) -> AbstractContextManager[Callable[[Progress], None]]:
+def _silent(label: str) -> AbstractContextManager[OnProgress]:
     return nullcontext(lambda progress: None)

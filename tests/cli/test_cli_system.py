@@ -76,8 +76,8 @@ def test_compiled_hardware_gives_the_same_record(compared, tmp_path: Path):
 
 def test_ctrl_c_in_a_run_is_one_message(tmp_path: Path):
     script = (
-        "from t3sim.cli import console, main as cli\n"
-        "console.LINE_SECONDS = 0\n"
+        "from t3sim.cli import bars, main as cli\n"
+        "bars.LINE_SECONDS = 0\n"
         "cli.main(['run', '--machine', 'toy', '--m', '1024', '--n', '1024', '--k', '8192', '--tp', '4',"
         " '--hardware', 'golden', '--threads', '2', '-o', 'out'])\n"
     )

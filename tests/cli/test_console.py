@@ -1,15 +1,13 @@
 """Progress on a terminal and without one."""
 
 import io
-import logging
 import re
-import sys
 
 import pytest
 from rich.console import Console
-from t3sim.cli import console
-from t3sim.cli.start import kernels
-from t3sim.run.request import Progress
+from t3sim.cli import bars, console
+from t3sim.engine import kernels
+from t3sim.run.request import Preparation, Progress
 from t3sim.study.runner import Status
 
 
@@ -42,32 +40,12 @@ def test_labels_are_no_markup(terminal, monkeypatch):
     ("kept", "said"),
     [(True, "t3: started"), (False, "t3: started (it compiles the simulator for a minute or two first)")],
 )
-def test_compiling_is_announced_only_if_it_comes(kept, said, monkeypatch):
-    monkeypatch.setattr(kernels, "are_kept", lambda: kept)
+def test_other_processes_compiling_is_announced_only_if_it_comes(kept, said, monkeypatch):
+    monkeypatch.setattr(kernels, "is_kept", lambda *_: kept)
     output = io.StringIO()
-    with console.progress(Console(file=output, width=200), "t3"):
+    with console.runs_progress(Console(file=output, width=200), "t3"):
         pass
     assert output.getvalue() == f"{said}\n"
-
-
-def test_kernels_are_kept_in_numbas_folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(kernels.config, "CACHE_DIR", str(tmp_path))
-    assert not kernels.are_kept()
-    (tmp_path / "engine_0").mkdir()
-    (tmp_path / "engine_0" / "gpu.advance-102.py39.nbi").touch()
-    assert not kernels.are_kept(), "of another Python"
-    (tmp_path / "engine_0" / f"gpu.advance-102.py{sys.version_info.major}{sys.version_info.minor}.nbi").touch()
-    assert kernels.are_kept()
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_a_part_of_the_hardware_is_named_while_it_is_compiled(terminal):
-    output = io.StringIO()
-    build = logging.getLogger("t3sim.hardware.rtl.build")
-    with console.progress(Console(file=output, force_terminal=terminal, color_system=None, width=100), "t3"):
-        build.info("compiling t3_tracker")
-    build.info("compiling t3_slice")
-    assert "compiling t3_tracker" in output.getvalue() and "t3_slice" not in output.getvalue()
 
 
 @pytest.mark.parametrize("width", range(40, 121, 8))
@@ -93,7 +71,7 @@ def statuses(*reports: Progress) -> list[str]:
 
 
 def test_status_has_simulated_time_rate_and_time_to_go(monkeypatch):
-    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.0)
     assert statuses(at(0, 50), at(1, 51, 0.001), at(100, 54, 0.1), at(1100, 60, 0.99), at(1110, 61, 1.0)) == [
         "GEMM, 0 ns simulated",
         "GEMM, 1000 ns simulated, 1.000 us/s",
@@ -106,7 +84,7 @@ def test_status_has_simulated_time_rate_and_time_to_go(monkeypatch):
 @pytest.mark.parametrize("compiling", [0.0, 100.0])
 def test_the_time_left_does_not_count_compiling(monkeypatch, compiling):
     """A run of 80 s at an even rate, whose hardware and kernels took any time before."""
-    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.0)
     said = statuses(*(at(10.0 * second, compiling + second, second / 80) for second in range(80)))
     left = [int(minutes) * 60 + int(seconds) for minutes, seconds in re.findall(r"about (\d+):(\d\d) left", str(said))]
     assert left == pytest.approx(range(78, 0, -1), abs=1), "from 2 % of the work on"
@@ -114,7 +92,7 @@ def test_the_time_left_does_not_count_compiling(monkeypatch, compiling):
 
 def test_the_time_left_follows_the_work_and_never_ends_before_it(monkeypatch):
     """However long simulated time stretches in the second half: the work goes on at its rate."""
-    monkeypatch.setattr(console, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.0)
     said = statuses(*(at(1000 + second**3, second, second / 100) for second in range(100)))
     left = [int(re.findall(r"about 0:(\d\d) left", line)[0]) for line in said[50::10]]
     assert left == pytest.approx([50, 40, 30, 20, 10], abs=1)
@@ -130,7 +108,7 @@ def test_a_bar_is_gone_at_the_end():
 
 def test_without_a_terminal_a_line_is_printed_now_and_then(monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(console.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(bars.time, "monotonic", lambda: clock[0])
     output = io.StringIO()
     with console.progress(Console(file=output), "t3") as show:
         for second in range(31):
@@ -163,3 +141,45 @@ def test_progress_of_a_build_says_what_runs_or_how_much_is_done(monkeypatch):
             show(step, "")
     lines = [line.split(", ")[-1] for line in output.getvalue().splitlines()[1:]]
     assert lines == ["synthesis: begins", "1 of 2 steps", "seed 1: begins", "2 of 2 steps"]
+
+
+def prepared(name, done: int, total: int | None = None) -> Preparation:
+    return Preparation(name=name, done=done, total=total)
+
+
+def test_what_a_run_needs_first_has_a_bar_of_its_own_until_the_run_begins():
+    output = io.StringIO()
+    with console.progress(Console(file=output, force_terminal=True, color_system=None, width=100), "t3") as show:
+        show(prepared("kernels", 17))
+        show(prepared("hardware", 3, 9))
+        (display,) = bars._displays.values()
+        assert [task.description for task in display.tasks] == ["t3", "kernels", "hardware"]
+        assert [task.fields["status"] for task in display.tasks[1:]] == ["functions compiled: 17", "3 of 9 parts ready"]
+        assert display.tasks[2].percentage == pytest.approx(100 / 3)
+        show(at(100, 4, 0.1))
+        assert [task.description for task in display.tasks] == ["t3"]
+    assert bars._displays == {}
+
+
+def test_a_log_says_what_a_run_needs_first(monkeypatch):
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.0)
+    said = statuses(prepared("hardware", 0, 9), prepared("kernels", 1), prepared("hardware", 9, 9), at(1, 51, 0.001))
+    assert said == [
+        "hardware: its parts are compiled, once",
+        "hardware: 0 of 9 parts ready",
+        "kernels: the models' functions are compiled, once",
+        "kernels: functions compiled: 1",
+        "hardware: 9 of 9 parts ready",
+        "GEMM, 1000 ns simulated",
+    ]
+
+
+def test_several_at_a_time_share_a_terminal():
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with console.progress(terminal, "t3") as first:
+        with console.progress(terminal, "t3-mca") as second:
+            second(at(100, 4, 0.1))
+            first(at(200, 4, 0.2))
+            (display,) = bars._displays.values()
+            assert [task.description for task in display.tasks] == ["t3", "t3-mca"]
+        assert [task.description for task in display.tasks] == ["t3"]

@@ -1,9 +1,11 @@
 """The hardware as Verilog: one file per part and for the whole unit, a file list, and a description for programs."""
 
+import gc
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from amaranth._toolchain.yosys import YosysError, find_yosys  # the public front end lacks proc's multiplexer pass
@@ -80,7 +82,8 @@ def write_verilog(
         raise ValueError(f"a module name must be letters, digits and underscores, not {name!r}: choose another name")
     elaborate, share, write = STEPS
     show(f"{name}: {elaborate}")
-    netlist = rtlil.convert(component, name=name, emit_src=False)
+    with _uncollected():
+        netlist = rtlil.convert(component, name=name, emit_src=False)
     show(f"{name}: {share}")
     netlist, attributes = taken_out(share_modules(netlist, SYNCHRONISER))
     show(f"{name}: {write}")
@@ -104,6 +107,19 @@ def check_prefix(prefix: str) -> None:
             f"a prefix of module names must be at most {MAX_PREFIX} letters, digits and underscores, with no digit "
             f"first, not {prefix!r}: choose another one, such as 'left_'"
         )
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the garbage collector, which looks through the millions of objects of a netlist again and again: a third
+    of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def generate(

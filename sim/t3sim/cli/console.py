@@ -1,21 +1,19 @@
 """What people see on the terminal: the console that everything is printed on, and progress."""
 
-import logging
 import math
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleDimensions
-from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
-from rich.table import Column
 from rich.text import Text
 
 from t3sim.common.units import TIMES, digits, with_unit
-from t3sim.run.request import Progress
+from t3sim.run.request import OnProgress, Preparation, Progress
+
+from .bars import bar_or_lines
 
 if TYPE_CHECKING:  # it takes seconds to import
     from t3sim.study.runner import Status
@@ -24,11 +22,13 @@ UNLIMITED = 1_000_000
 """Columns where there is no terminal: a file or another program takes lines of any length."""
 ESTIMATE_FROM = 0.02
 """Part of a run's work since its first report from which on the rate says something."""
-LINE_SECONDS = 10.0
-"""Least time between progress lines where there is no terminal."""
 RUNS_SECONDS = 30.0
 """The same, for many runs that take minutes each."""
-BAR_COLUMNS = 20
+_PREPARING = {
+    "hardware": ("hardware", "its parts are compiled, once"),
+    "kernels": ("kernels", "the models' functions are compiled, once"),
+}
+"""Label and first line of what must be made before a run."""
 MOST_RUNNING = 16
 """Runs that are named at a time."""
 
@@ -45,14 +45,21 @@ def plain_console(*, stderr: bool = False) -> Console:
 
 
 @contextmanager
-def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None]]:
+def progress(console: Console, label: str) -> Iterator[OnProgress]:
     """A callback for the engine's progress: a bar on a terminal that can draw one, else a line at the start and every
-    ten seconds."""
+    ten seconds. What must be made before the run has a bar of its own for as long as that takes."""
     first: Progress | None = None
-    with _bar_or_lines(console, label, _begin()) as show:
+    with ExitStack() as preparations, bar_or_lines(console, label, "started") as show:
+        bars: dict[str, Callable[[float, float | None, str], None]] = {}
 
-        def tell(now: Progress) -> None:
+        def tell(now: Progress | Preparation) -> None:
             nonlocal first
+            if isinstance(now, Preparation):
+                if now.name not in bars:
+                    bars[now.name] = preparations.enter_context(bar_or_lines(console, *_PREPARING[now.name]))
+                bars[now.name](now.done, now.total, _preparation_status(now))
+                return
+            preparations.close()
             first = first or now  # until then kernels may have been compiled, which says nothing about the rate
             show(now.work_done, 1.0, _status(first, now))
 
@@ -62,7 +69,7 @@ def progress(console: Console, label: str) -> Iterator[Callable[[Progress], None
 @contextmanager
 def case_progress(console: Console, label: str, total: int | None) -> Iterator[Callable[[int, float], None]]:
     """A callback for cases done and seconds so far, shown as :func:`progress` does; ``total`` is None if unknown."""
-    with _bar_or_lines(console, label, "started") as show:
+    with bar_or_lines(console, label, "started (a first run compiles for some seconds)") as show:
         yield lambda cases, seconds: show(cases, total, _case_status(cases, total, seconds))
 
 
@@ -70,7 +77,7 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 def fault_progress(console: Console, total: int) -> Iterator[Callable[[int], None]]:
     """A callback for the number of finished runs of a fault campaign, shown as :func:`progress` does."""
     begin, first = time.monotonic(), None
-    with _bar_or_lines(console, "faults", f"{total} runs, {_begin()}") as show:
+    with bar_or_lines(console, "faults", f"{total} runs, {_begin()}") as show:
 
         def tell(done: int) -> None:
             nonlocal begin, first
@@ -88,7 +95,7 @@ def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"],
     """A callback for the state of many runs, shown as :func:`progress` does."""
     between = "\n  " if console.is_terminal else "; "
     said: str | None = None
-    with _bar_or_lines(console, label, _begin(), RUNS_SECONDS) as show:
+    with bar_or_lines(console, label, _begin(), RUNS_SECONDS) as show:
 
         def tell(now: "Status") -> None:
             nonlocal said
@@ -105,7 +112,7 @@ def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"],
 @contextmanager
 def proof_progress(console: Console, label: str, total: int) -> Iterator[Callable[[int, int, float, str], None]]:
     """A callback for proofs done, failed ones, seconds so far, and the latest; shown as :func:`progress` does."""
-    with _bar_or_lines(console, label, f"{total} proofs, each for one size") as show:
+    with bar_or_lines(console, label, f"{total} proofs, each for one size") as show:
         yield lambda done, failed, seconds, latest: show(
             done, total, _proof_status(done, total, failed, seconds, latest)
         )
@@ -115,7 +122,7 @@ def proof_progress(console: Console, label: str, total: int) -> Iterator[Callabl
 def fpga_progress(console: Console, label: str, steps: int) -> Iterator[Callable[[str, str], None]]:
     """A callback for a step of a build and how far it is, nothing when it is over; shown as :func:`progress` does."""
     begin, done, running = time.monotonic(), 0, dict[str, str]()
-    with _bar_or_lines(console, label, "started (synthesis takes minutes for a large preset)", RUNS_SECONDS) as show:
+    with bar_or_lines(console, label, "started (synthesis takes minutes for a large preset)", RUNS_SECONDS) as show:
 
         def tell(step: str, phase: str) -> None:
             nonlocal done
@@ -133,7 +140,7 @@ def fpga_progress(console: Console, label: str, steps: int) -> Iterator[Callable
 def step_progress(console: Console, label: str, steps: int) -> Iterator[Callable[[str], None]]:
     """A callback for what begins, one of ``steps``: a bar with the time so far on a terminal, else a line for each."""
     done = -1
-    with _bar_or_lines(console, label, f"{steps} steps", every=0) as show:
+    with bar_or_lines(console, label, f"{steps} steps", every=0) as show:
 
         def tell(step: str) -> None:
             nonlocal done
@@ -144,68 +151,10 @@ def step_progress(console: Console, label: str, steps: int) -> Iterator[Callable
 
 
 def _begin() -> str:
-    """What the first line of a simulation says."""
-    from .start.kernels import are_kept  # here, because it loads Numba
+    """What the first line says of many runs: their kernels are compiled in other processes, which have no bars."""
+    from t3sim.engine.kernels import entries_kept  # here, because it loads Numba
 
-    return "started" if are_kept() else "started (it compiles the simulator for a minute or two first)"
-
-
-class _Compiling(logging.Handler):
-    """Hands on what the build of compiled hardware says, part by part."""
-
-    def __init__(self, say: Callable[[str], None]) -> None:
-        super().__init__(logging.INFO)
-        self._say = say
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._say(record.getMessage())
-
-
-@contextmanager
-def _builds_shown(say: Callable[[str], None]) -> Iterator[None]:
-    """In this block ``say`` is called when a part of the hardware is compiled, which takes seconds each."""
-    log, handler = logging.getLogger("t3sim.hardware"), _Compiling(say)
-    level = log.level
-    log.addHandler(handler)
-    log.setLevel(logging.INFO)
-    try:
-        yield
-    finally:
-        log.setLevel(level)
-        log.removeHandler(handler)
-
-
-@contextmanager
-def _bar_or_lines(
-    console: Console, label: str, first: str, every: float | None = None
-) -> Iterator[Callable[[float, float | None, str], None]]:
-    """Shows what is done, the total if known, and a text. Without a terminal the first line ends with ``first``, and
-    the others are ``every`` seconds apart (by default LINE_SECONDS)."""
-    if console.is_terminal and not console.is_dumb_terminal:
-        status_column = TextColumn("{task.fields[status]}", markup=False, table_column=Column(overflow="fold"))
-        with Bar(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(BAR_COLUMNS),
-            TimeElapsedColumn(),
-            status_column,
-            console=console,
-            transient=True,
-        ) as bar:
-            task = bar.add_task(label, total=None, status=first)
-            with _builds_shown(lambda status: bar.update(task, status=status)):
-                yield lambda done, total, status: bar.update(task, total=total, completed=done, status=status)
-        return
-    console.print(Text(f"{label}: {first}"), soft_wrap=True)
-    last = time.monotonic()
-
-    def print_line(done: float, total: float | None, status: str) -> None:
-        nonlocal last
-        if time.monotonic() - last >= (LINE_SECONDS if every is None else every):
-            last = time.monotonic()
-            console.print(Text(f"{label}: {status}"), soft_wrap=True)
-
-    with _builds_shown(lambda status: console.print(Text(f"{label}: {status}"), soft_wrap=True)):
-        yield print_line
+    return "started" if entries_kept() else "started (it compiles the simulator for a minute or two first)"
 
 
 def _status(first: Progress, now: Progress) -> str:
@@ -217,6 +166,13 @@ def _status(first: Progress, now: Progress) -> str:
         if work >= ESTIMATE_FROM and now.work_done < 1:
             parts.append(_left((1 - now.work_done) * seconds / work))
     return ", ".join(parts)
+
+
+def _preparation_status(now: Preparation) -> str:
+    """What is done, of how much if that is known."""
+    if now.total is None:
+        return f"functions compiled: {now.done}"
+    return f"{now.done} of {now.total} parts ready"
 
 
 def _case_status(cases: int, total: int | None, seconds: float) -> str:

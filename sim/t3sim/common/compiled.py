@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any, Self
 
 import t3hdl
-from numba import cfunc, config, njit, typeof
+from numba import cfunc, config, njit
 from numba.core import errors
 from numba.core.caching import UserProvidedCacheLocator
 
 from .cache import BuildError, FileLock, cache_errors, cache_folder, check_writable, digest
 
-__all__ = ["cfunc", "compile_once", "compiled", "compiled_inner", "njit"]
+__all__ = ["cfunc", "compile_types", "compiled", "compiled_inner", "is_kept", "njit"]
 
 # Where colorama is installed, Numba wraps sys.stdout anew for each message that it words, and unwraps it again. Threads
 # that compile side by side leave wrappers behind, until a print is nested too deeply. Kernels need no colours.
@@ -49,18 +49,22 @@ class CompiledCache(UserProvidedCacheLocator):
         return found
 
 
-def compile_once(function: Any, *arguments: Any) -> None:
-    """Compile the kernel ``function`` for calls with ``arguments``, if that was not done before.
+def is_kept(function: Any, types: tuple[Any, ...]) -> bool:
+    """Whether the cache folder holds the kernel ``function`` for arguments of these Numba types."""
+    return function._cache.load_overload(types, function.targetctx) is not None  # Numba has no public way to ask
+
+
+def compile_types(function: Any, types: tuple[Any, ...]) -> None:
+    """Compile the kernel ``function`` for arguments of these Numba types, if that was not done before.
 
     Of several processes with the same cache folder one compiles, and the others wait and load what it made. Raises
     BuildError if the function is not in the cache folder and cannot be kept there.
     """
-    types = tuple(typeof(argument) for argument in arguments)
     folder = Path(config.CACHE_DIR)
     try:
         check_writable(folder)
     except BuildError:
-        if function._cache.load_overload(types, function.targetctx) is None:  # Numba has no public way to ask
+        if not is_kept(function, types):
             raise
         function.compile(types)
         return

@@ -8,10 +8,9 @@ from t3hdl.interface import register_map as regs
 
 from t3sim.collective.carried import partial_products
 from t3sim.collective.driver import Driver
-from t3sim.common.compiled import compile_once
-from t3sim.engine.gpu import advance
+from t3sim.engine.kernels import entries_compiled
 from t3sim.hardware.abi import LoadedHardware
-from t3sim.hardware.rtl.backend import rtl_hardware, upsettable_part
+from t3sim.hardware.rtl.backend import rtl_hardware, upsettable_source
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.allocate import new_gpu
@@ -102,7 +101,7 @@ class Injection:
 
 def upsettable_hardware(config: T3Config) -> LoadedHardware:
     """Compiled RTL, in which bits of tracker and trigger can be inverted."""
-    return rtl_hardware(config, dict.fromkeys(UPSETTABLE, upsettable_part))
+    return rtl_hardware(config, dict.fromkeys(UPSETTABLE, upsettable_source))
 
 
 class FaultSetup:
@@ -113,10 +112,8 @@ class FaultSetup:
 
     def __init__(self, protected: bool, build: Callable[[T3Config], LoadedHardware] = upsettable_hardware) -> None:
         self.plan = RunPlan(request(protected))
-        self.hardware = build(self.config)
-        probe = FaultSystem(self.plan, self.hardware)
-        compile_once(advance, probe.gpus[0], probe.steps, 0, 0, 0)
-        self.hardware.close()
+        with entries_compiled(lambda done: None):
+            self.hardware = build(self.config)
 
     @property
     def config(self) -> T3Config:

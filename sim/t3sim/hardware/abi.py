@@ -96,11 +96,12 @@ def _typeof_function(_value: NativeFunction, _context: object) -> types.Type:
 
 @typeof_impl.register(PartFunctions)
 def _typeof_functions(value: PartFunctions, _context: object) -> types.Type:
-    return _tuple_type(len(value))
+    return functions_type(len(value))
 
 
 @cache
-def _tuple_type(count: int) -> types.Type:
+def functions_type(count: int) -> types.Type:
+    """The Numba type of :class:`PartFunctions` with ``count`` functions."""
     return types.UniTuple(_FUNCTION, count)
 
 

@@ -9,11 +9,11 @@ from t3sim.common.output import write_atomically
 
 from .ideal import COMPUTED, ideal_overlap
 from .records import Comparison
-from .request import Policy, Progress, RunRequest, RunResult
+from .request import OnProgress, Policy, RunRequest, RunResult
 from .result import Result, json_text, write_result
 from .timeline_record import TimelineRecord
 
-Watch = Callable[[str], AbstractContextManager[Callable[[Progress], None]]]
+Watch = Callable[[str], AbstractContextManager[OnProgress]]
 """From a label to a context that shows the progress of the run with that label."""
 
 

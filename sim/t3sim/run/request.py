@@ -1,5 +1,6 @@
 """What goes into a simulation and what comes out of it: the contract between the engine and everything around it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
@@ -121,6 +122,30 @@ class Progress:
     work_done: float
     phase: str
     wall_seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preparation:
+    """How far something is that a run needs first: ``done`` parts of the ``hardware`` are ready, of ``total``, or
+    ``done`` functions of the ``kernels`` are compiled, of nobody knows how many (None)."""
+
+    name: Literal["hardware", "kernels"]
+    done: int
+    total: int | None
+
+
+OnProgress = Callable[[Progress | Preparation], None]
+"""Called now and then with how far a run is, or what it needs first; the latter also from other threads."""
+
+
+def preparing(on_progress: OnProgress | None) -> Callable[[Literal["hardware", "kernels"], int, int | None], None]:
+    """What tells ``on_progress`` of a :class:`Preparation`."""
+
+    def show(name: Literal["hardware", "kernels"], done: int, total: int | None) -> None:
+        if on_progress is not None:
+            on_progress(Preparation(name=name, done=done, total=total))
+
+    return show
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """One simulation from request to result: build the hardware, program and run the system, and draw up the record."""
 
 import time
-from collections.abc import Callable
 from typing import TypeVar
 
 import numpy as np
@@ -9,9 +8,9 @@ from numpy.typing import NDArray
 
 from t3sim.collective.carried import carried_elements, owners, partial_products, ring_reference, to_words
 from t3sim.engine import state
+from t3sim.engine.prepare import open_prepared
 from t3sim.engine.words import instance_counts
 from t3sim.hardware.abi import LoadedHardware
-from t3sim.hardware.backends import open_hardware
 
 from .allocate import new_gpu
 from .ideal import COMPUTED
@@ -20,7 +19,7 @@ from .observe import contention, timeline
 from .plan import RunPlan
 from .provenance import Provenance
 from .recorder import Recorder
-from .request import CAUSES, Progress, RunRequest, RunResult
+from .request import CAUSES, OnProgress, Progress, RunRequest, RunResult, preparing
 from .result import (
     BlocksRecord,
     DataCheck,
@@ -43,7 +42,7 @@ REPORT_SECONDS = 0.2
 """Real time between two reports of progress."""
 
 
-def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None = None) -> RunResult:
+def simulate(request: RunRequest, on_progress: OnProgress | None = None) -> RunResult:
     """Simulate ``request`` (any policy but the ideal ones, which are computed from sequential runs).
 
     Raises ValueError for a request that machine or hardware cannot hold, BuildError if the RTL cannot be compiled, and
@@ -55,7 +54,7 @@ def simulate(request: RunRequest, on_progress: Callable[[Progress], None] | None
     begin = time.perf_counter()
     plan = RunPlan(request)
     check_fits(plan)  # before anything is built or takes memory
-    hardware = open_hardware(request.machine.hardware.config(), request.hardware)
+    hardware = open_prepared(request.machine.hardware.config(), request.hardware, preparing(on_progress))
     try:
         built = time.perf_counter()
         system, partials = set_up(plan, hardware, System)
@@ -86,7 +85,7 @@ def set_up(
 def _run(
     system: System,
     threads: int,
-    on_progress: Callable[[Progress], None] | None,
+    on_progress: OnProgress | None,
     start: float,
     recorder: Recorder | None,
 ) -> None:

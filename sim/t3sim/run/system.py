@@ -12,7 +12,6 @@ from t3hdl.interface.words import signed
 
 from t3sim.collective.driver import Driver
 from t3sim.collective.ring import ring_maps, ring_next
-from t3sim.common.compiled import compile_once
 from t3sim.engine.gpu import advance, close_state
 from t3sim.engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
 from t3sim.engine.state import BINS, NEVER_CYCLE, GpuState
@@ -99,7 +98,6 @@ class System:
         window = int(self.gpus[0].p["link_latency"][0])
         until = window
         progress, progress_at = -1, 0
-        compile_once(advance, self.gpus[0], self.steps, until, 0, 0)
         with ThreadPoolExecutor(threads) as pool:
             while True:
                 self._fold_bins(until)

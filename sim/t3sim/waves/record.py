@@ -1,7 +1,7 @@
 """A run up to the end of a window, in which one GPU is simulated clock by clock and its probes are read."""
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -9,13 +9,12 @@ from t3hdl.interface.layouts import ChunkKind
 
 from t3sim.collective.ring import ring_maps
 from t3sim.engine.gpu import advance
+from t3sim.engine.prepare import open_prepared
 from t3sim.engine.words import FIRST
 from t3sim.hardware.abi import LoadedHardware
-from t3sim.hardware.backends import open_hardware
-from t3sim.hardware.rtl.backend import rtl_hardware
-from t3sim.hardware.rtl.traced import TracedPartType, traced_part
+from t3sim.hardware.rtl.traced import TracedPartType, traced_source
 from t3sim.run.plan import RunPlan
-from t3sim.run.request import Backend, Progress, RunRequest
+from t3sim.run.request import Backend, OnProgress, Progress, RunRequest, preparing
 from t3sim.run.simulate import AnySystem, set_up
 from t3sim.run.sizes import check_fits
 from t3sim.run.system import System
@@ -32,7 +31,6 @@ MOST_CLOCKS = 1_000_000
 """Clocks in a window: a file of some ten megabytes at least."""
 MOST_CLOCKS_INSIDE = 20_000
 """The same with internal signals, of which a part changes dozens in a clock: half a gigabyte of memory for a few."""
-OnProgress = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +129,7 @@ def record(
     Raises ValueError if the run is over before the window begins, and else what a simulation raises.
     """
     traced = {instance.part for instance in parts} if internals else set()
-    with _programmed(request, _WatchedSystem, traced) as (system, hardware):
+    with _programmed(request, _WatchedSystem, on_progress, traced) as (system, hardware):
         system.watch(hardware, gpu, window, parts)
         reached = 0
         for reached in _shown(system, request.threads, on_progress):
@@ -168,7 +166,7 @@ def trigger_cycle(request: RunRequest, gpu: int, number: int, on_progress: OnPro
 
     Raises what a simulation raises.
     """
-    with _programmed(request, System) as (system, _):
+    with _programmed(request, System, on_progress) as (system, _):
         scalars, fired = system.gpus[gpu].s, system.gpus[gpu].fired
         for _ in _shown(system, request.threads, on_progress):
             if number <= int(scalars["triggers"][0]):
@@ -195,7 +193,7 @@ def check_trigger(request: RunRequest, gpu: int, number: int) -> None:
 
 @contextmanager
 def _programmed(
-    request: RunRequest, kind: type[AnySystem], traced: Collection[str] = ()
+    request: RunRequest, kind: type[AnySystem], on_progress: OnProgress, traced: Collection[str] = ()
 ) -> Iterator[tuple[AnySystem, LoadedHardware]]:
     """A system whose units are programmed, and its hardware, whose instances are freed at the end.
 
@@ -203,11 +201,8 @@ def _programmed(
     """
     plan = RunPlan(request)
     check_fits(plan)
-    config = request.machine.hardware.config()
-    if traced:
-        hardware = rtl_hardware(config, dict.fromkeys(traced, traced_part))
-    else:
-        hardware = open_hardware(config, request.hardware)
+    config, variants = request.machine.hardware.config(), dict.fromkeys(traced, traced_source)
+    hardware = open_prepared(config, request.hardware, preparing(on_progress), variants)
     try:
         system, _ = set_up(plan, hardware, kind)
         system.program()

@@ -1,5 +1,6 @@
 """The generated Verilog: same bytes every time, lint-clean, shared modules, a true description, whole folders."""
 
+import gc
 import hashlib
 import importlib.util
 import json
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from amaranth.lib.wiring import Component, Out
 from t3hdl.config import preset
 from t3hdl.export import verilog
 from t3hdl.export.module_sharing import share_modules
@@ -221,3 +223,19 @@ def test_errors(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(NotADirectoryError, match="is a file"):
         generate(SMALL, tmp_path / "file", ["leaf"])
+
+
+def test_the_garbage_collector_rests_while_a_netlist_is_made_and_is_on_again_after_an_error():
+    was_on: list[bool] = []
+
+    class Failing(Component):
+        ready: Out(1)
+
+        def elaborate(self, platform):
+            was_on.append(gc.isenabled())
+            raise RuntimeError("no hardware")
+
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError, match="no hardware"):
+        write_verilog(Failing(), "failing")
+    assert was_on == [False] and gc.isenabled()

@@ -7,13 +7,14 @@ import sys
 KERNEL = """
 import sys
 import numpy as np
-from t3sim.common.compiled import compile_once, compiled
+from numba import typeof
+from t3sim.common.compiled import compile_types, compiled
 
 @compiled
 def total(values):
     return sum([value * value for value in np.sort(values)])
 
-compile_once(total, np.arange(3))
+compile_types(total, (typeof(np.arange(3)),))
 print(sum(total.stats.cache_misses.values()), total(np.arange(4)))
 """
 

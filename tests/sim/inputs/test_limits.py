@@ -146,7 +146,7 @@ def test_rules_of_ring_and_memory_are_checked_when_a_run_is_asked_for(overrides,
 @pytest.fixture
 def unbuilt(monkeypatch):
     """Neither hardware nor data may be made."""
-    monkeypatch.setattr("t3sim.run.simulate.open_hardware", None)
+    monkeypatch.setattr("t3sim.run.simulate.open_prepared", None)
     monkeypatch.setattr("t3sim.run.simulate.partial_products", None)
     monkeypatch.setattr("t3sim.run.plan.choose_lines", None)
 

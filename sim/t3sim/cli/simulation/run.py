@@ -12,6 +12,7 @@ from t3sim.run.request import COMPARED, Policy
 
 from ..start.completion import values
 from .options import chosen, names, simulation_options
+from .preview import preview_of, preview_option, previewed
 from .results import fail_if_wrong, show, watch
 from .trace import check_traceable, trace_option, trace_output
 
@@ -38,17 +39,23 @@ def run(policy: Policy, trace: Path | None, **options: Any) -> None:
 @click.command()
 @simulation_options
 @trace_option
+@preview_option
 @click.option(
     "--policies", default=",".join(COMPARED), callback=names, shell_complete=values(POLICIES),
     help=f"Of {', '.join(POLICIES)}; separated by commas.",
 )  # fmt: skip
-def compare(policies: tuple[Any, ...], trace: Path | None, **options: Any) -> None:
+def compare(policies: tuple[Any, ...], trace: Path | None, preview: Path | None, **options: Any) -> None:
     """Co-simulate several policies on one sublayer and put them side by side."""
     work, passed, own = chosen(options, events=trace is not None)
     opent3.requests_of(work, policies, **passed)
     if trace is not None:
         check_traceable(policies)
-    with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
+    early = preview_of(preview, options["out"], work, policies, passed)
+    with (
+        output_folder(options["out"]) as folder,
+        trace_output(trace, options["out"], folder) as write_trace,
+        previewed(preview, early, work, policies, own),
+    ):
         found = opent3.compare(work, policies, watch=watch, **passed)
         if folder is not None:
             found.write_into(folder)

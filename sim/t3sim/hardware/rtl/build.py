@@ -28,36 +28,40 @@ _LINKER_FLAGS = ("-shared", "-Wl,--gc-sections", "-pthread")
 _RUNTIME = '#include "verilated.cpp"\n#include "verilated_threads.cpp"\n'
 _TRACED_RUNTIME = f'{_RUNTIME}#include "verilated_vcd_c.cpp"\n'
 
+_RUNTIME_LEVEL = "-O1"
+"""A step calls nothing of the runtime: it serves what makes and frees instances, and what writes traces."""
 
-def library(
-    name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3, *, traced: bool = False
-) -> Path:
+
+def library(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3, traced: bool = False) -> Path:
     """The shared library of the part ``name`` (also its top module), compiled now or before.
 
-    ``select`` and ``traced`` as in :func:`~.wrapper.wrapper`. ``optimise`` : the compiler's -O; a design that is run
-    for seconds alone takes less time in all with 1.
+    ``select`` and ``traced`` as in :func:`~.wrapper.wrapper`. ``optimise``: the compiler's -O; a design that is run
+    for seconds alone, or whose code is large, takes less time in all with 1.
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     tools = find_toolchain()
-    # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
-    level = f"-O{optimise}"
-    verilator_flags = (*_VERILATOR_FLAGS, *(_TRACE_FLAGS if traced else ()))
-    key = digest(
-        verilog, wrapper(words, (), select, traced), *verilator_flags, *_build_texts(tools), *_LINKER_FLAGS, level
-    )
 
     def build(folder: Path) -> Path:
         _log.info("compiling %s", name)
         runtime = _runtime(tools, traced)
         (folder / f"{name}.v").write_text(simulated_copy(verilog))
-        tools.verilate([*verilator_flags, "--top-module", name, f"{name}.v"], folder)
+        tools.verilate([*_verilator_flags(traced), "--top-module", name, f"{name}.v"], folder)
         sources = sorted(path.name for path in folder.glob("*.cpp"))
         (folder / "part.cpp").write_text(wrapper(words, sources, select, traced))
-        flags = (*_flags(tools, traced), *_LINKER_FLAGS, level)
+        flags = [*_flags(tools, traced), *_LINKER_FLAGS, f"-O{optimise}"]
         tools.compile([*flags, "part.cpp", str(runtime), "-o", "part.so"], folder)
         return folder / "part.so"
 
-    return cached(f"{name}-{key}.so", build)
+    return cached(library_file(name, verilog, words, select, optimise, traced), build)
+
+
+def library_file(
+    name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3, traced: bool = False
+) -> str:
+    """What :func:`library` is called in the cache folder. Raises BuildError if a tool is missing."""
+    # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
+    flags = (*_verilator_flags(traced), *_build_texts(find_toolchain()), *_LINKER_FLAGS, f"-O{optimise}")
+    return f"{name}-{digest(verilog, wrapper(words, (), select, traced), *flags)}.so"
 
 
 def _runtime(tools: Toolchain, traced: bool) -> Path:
@@ -67,10 +71,14 @@ def _runtime(tools: Toolchain, traced: bool) -> Path:
     def build(folder: Path) -> Path:
         _log.info("compiling Verilator's runtime")
         (folder / "runtime.cpp").write_text(text)
-        tools.compile([*_flags(tools, traced), "-c", "runtime.cpp", "-o", "runtime.o"], folder)
+        tools.compile([*_flags(tools, traced), _RUNTIME_LEVEL, "-c", "runtime.cpp", "-o", "runtime.o"], folder)
         return folder / "runtime.o"
 
-    return cached(f"runtime-{digest(text, *_build_texts(tools))}.o", build)
+    return cached(f"runtime-{digest(text, *_build_texts(tools), _RUNTIME_LEVEL)}.o", build)
+
+
+def _verilator_flags(traced: bool) -> tuple[str, ...]:
+    return (*_VERILATOR_FLAGS, *(_TRACE_FLAGS if traced else ()))
 
 
 def _flags(tools: Toolchain, traced: bool) -> list[str]:

@@ -2,17 +2,16 @@
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from t3hdl.config import T3Config
-from t3hdl.interface.parts import TABLE
 from t3hdl.interface.words import WordMap
 
-from t3sim.hardware.abi import PartType, words_of
+from t3sim.hardware.abi import PartType
 
-from .backend import CompiledPart, part_verilog
-from .build import library
+from .backend import CompiledPart, PartSource, part_source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +30,8 @@ class TracedPartType(PartType):
 
 class TracedPart(CompiledPart):
     """A loaded library with traces, which are kept in memory until the instances are freed."""
+
+    traced: ClassVar[bool] = True
 
     def __init__(self, name: str, words: WordMap, path: Path) -> None:
         super().__init__(name, words, path)
@@ -62,7 +63,6 @@ class TracedPart(CompiledPart):
         super().free()
 
 
-def traced_part(config: T3Config, name: str) -> TracedPart:
-    """One part of ``config`` with traces; errors as :func:`~.backend.rtl_hardware`."""
-    words, verilog = words_of(config, name), part_verilog(name, config, TABLE[name].make)
-    return TracedPart(name, words, library(f"t3_{name}", verilog, words, optimise=1, traced=True))
+def traced_source(config: T3Config, name: str) -> PartSource:
+    """One part of ``config`` with traces: it is run for seconds alone."""
+    return replace(part_source(config, name), optimise=1, kind=TracedPart)
