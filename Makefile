@@ -26,7 +26,7 @@ define install
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing Python packages into .venv"
 	@quiet=--quiet; test ! -t 2 || quiet=; \
-	{ ! $(BIN)/python -m pip config list | grep -q '[.]index-url' && $(PIP) install uv && \
+	{ ! $(BIN)/python -m pip config list | grep '[.]index-url' >/dev/null && $(PIP) install uv && \
 	  $(BIN)/uv pip install $$quiet --python $(BIN)/python --editable '.$(1)'; } || \
 	$(PIP) install --editable '.$(1)'
 	touch $@
