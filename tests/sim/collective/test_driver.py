@@ -7,7 +7,7 @@ from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op
 from t3hdl.interface.words import pack, unpack
-from t3sim.collective.driver import Driver
+from t3sim.collective.driver import EPOCH, Driver
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.machine.files import load_machine
 
@@ -41,7 +41,7 @@ def test_range_and_profile():
     assert unpack(regs.RangeAttributes, writes[regs.RANGE_ATTRIBUTES]) == {
         "valid": 1,
         "context": 0,
-        "epoch": 0,
+        "epoch": EPOCH,
         "op": Op.ADD,
         "dtype": Dtype.FP16,
     }

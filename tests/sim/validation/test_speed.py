@@ -13,7 +13,7 @@ def test_compiled_part_is_far_faster_than_the_simulator(monkeypatch):
     part = part_speed(config, "slice", seed=1)
     simulator = simulator_cycles_per_second(config, seed=1, cycles=3)
     assert min(part.in_c, part.in_numba) > 100 * simulator > 0
-    assert hbm_requests_per_second() > simulator
+    assert hbm_requests_per_second("rw_random_75") > simulator
 
 
 def test_stimulus_configures_nothing():
