@@ -93,7 +93,7 @@ def presets(random: Random) -> Case:
 def comparison(random: Random) -> Case:
     """Policies of a comparison."""
     good = ("sequential,t3", "t3-mca", "ideal-overlap", "sequential,ideal-overlap,t3")
-    bad = ("", ",", "t3,", "t3,t3", "t3, t3-mca", "t4", "T3", "t3;t3-mca", "🦀", "t3,\x1b[31m", ",".join(["t3"] * 999))
+    bad = ("", ",", "t3,", "t3,t3", "t3 t3-mca", "t4", "T3", "t3;t3-mca", "🦀", "t3,\x1b[31m", ",".join(["t3"] * 999))
     if random.random() < 0.5:
         return Case(arguments=("compare", *TOY, "--policies", random.choice(good)), expected="accepted")
     return Case(arguments=("compare", *TOY, "--policies", random.choice(bad)), expected="refused", says="polic")

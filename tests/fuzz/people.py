@@ -108,7 +108,7 @@ def no_trace(random: Random) -> Case:
 WAVES = ("waves", *TOY, "--from-ns", "100")
 NO_WAVES = (
     ("--to-ns", "90"), ("--to-ns", "100"), ("--to-ns", "nan"), ("--to-ns", "inf"), ("--to-ns", "1e300"), (),
-    ("--to-ns", "-1"), ("--to-ns", "100.01"), ("--to-ns", "130", "--gpu", "2"), ("--to-ns", "130", "--gpu", "-1"),
+    ("--to-ns", "-1"), ("--to-ns", "99.99"), ("--to-ns", "130", "--gpu", "2"), ("--to-ns", "130", "--gpu", "-1"),
     ("--to-ns", "130", "--around", "1"), ("--to-ns", "130", "--policy", "ideal-overlap"), ("--to-ns", "1e7"),
     ("--to-ns", "130", "--format", "ghw"), ("--to-ns", "130", "--internals"), ("--to-ns", "130", "--no-golden"),
     ("--to-ns", "130", "--parts", "nmc"), ("--to-ns", "130", "--parts", ""), ("--to-ns", "130", "--parts", "slice.4"),

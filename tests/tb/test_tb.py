@@ -186,14 +186,14 @@ def test_a_fault_in_the_verilog_is_found(tmp_path, monkeypatch):
     fault.write_text(
         "import t3hdl.export.verilog as v\n"
         "original = v.write_verilog\n"
-        "def faulty(component, name):\n"
-        "    text = original(component, name)\n"
+        "def faulty(component, name, **options):\n"
+        "    text = original(component, name, **options)\n"
         "    assert ' + ' in text\n"
         "    return text.replace(' + ', ' - ', 1)\n"
         "v.write_verilog = faulty\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    done = run(tmp_path, "--parts", "leaf", "--simulators", "icarus")
+    done = run(tmp_path, "--parts", "leaf", "--simulators", "icarus", "--cycles", "20000")  # few tokens merge
     assert done.returncode == 1
     assert "FAILED leaf, icarus, seed 1: AssertionError: token_" in done.stdout
 

@@ -97,9 +97,10 @@ class Gpu:
             if part.get(f"{port}.ready"):
                 queue.popleft()
 
-    def store(self, row: int, col: int, values: dict[int, int]) -> None:
-        """The stores of a tile; ``values`` by line offset."""
+    def store(self, row: int, col: int, values: dict[int, int], epoch: int = 0) -> None:
+        """The stores of a tile by the job of this epoch; ``values`` by line offset."""
         for offset, lines, name in self.output.rows_of(row, col):
+            name |= {"epoch": epoch}
             item = {"line": self.output.base + offset, "op": Op.STORE, "context": 1, "tagged": 1, **name}
             self.stores.append(MemoryRequest.const(item).as_bits())
             self.routed.append((lines, name, [values[offset + i] for i in range(lines)]))
@@ -137,9 +138,9 @@ class Gpu:
                 for col in range(command.col, command.col + command.cols):
                     for offset, lines, name in self.output.rows_of(row, col):
                         for i in range(lines):
-                            target = {"line": command.peer_base + offset + i, "op": int(command.op), "tagged": 1}
+                            target = {"line": command.peer_base + offset + i, "op": int(command.op)}
                             self.offer("comm_read", {"line": command.base + offset + i, "op": Op.READ})
-                            self.data[self.tag] = target | name
+                            self.data[self.tag] = target | {"tagged": 1, "epoch": int(command.epoch)} | name
                             self.reads_left += 1
 
     def _read_done(self, tag: int, line: int) -> None:

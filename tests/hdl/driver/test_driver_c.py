@@ -152,7 +152,7 @@ def test_ring_reduce_scatter(library, ring):
             rows, cols = OUTPUT.tiles
             for tile in range(cols):
                 for row in range(rows):
-                    gpu.store(row, (tile + 2 * number) % cols, stored)
+                    gpu.store(row, (tile + 2 * number) % cols, stored, epoch=run)
         for host in hosts:
             assert host.polled("wait") == OK
         for number, gpu in enumerate(ring.gpus):
@@ -216,7 +216,7 @@ def test_a_missing_tile_is_named(library, ring):
     assert host.polled("arm") == OK
     for row in range(3):
         for col in (2, 3):
-            gpu.store(row, col, stored)
+            gpu.store(row, col, stored, epoch=1)
     assert host.polled("wait") == OK
 
 

@@ -41,8 +41,8 @@ inline void clock(V& model) {
 """
 _CONTROL = """
 PART void part_faults(intptr_t state, uint32_t on) {{ reinterpret_cast<V*>(state)->rootp->{top}__DOT__faults = on; }}
-PART int part_failures() {{ return context.errorCount(); }}
-PART void part_go_on() {{ context.errorLimit(1 << 30); }}
+PART int part_failures(intptr_t state) {{ return reinterpret_cast<V*>(state)->contextp()->errorCount(); }}
+PART void part_go_on(intptr_t state) {{ reinterpret_cast<V*>(state)->contextp()->errorLimit(1 << 30); }}
 """
 
 
@@ -86,8 +86,9 @@ def checked_library(config: T3Config, part: str, folder: Path, faults: Sequence[
     tools.verilate([*_VERILATOR_FLAGS, "--top-module", name, f"{name}.v", "assertions.sv"], folder)
     sources = ["verilated.cpp", "verilated_threads.cpp", *sorted(path.name for path in folder.glob("V*.cpp"))]
     text = wrapper(words, sources)
-    head, _, tail = text.partition("// Without the bookkeeping")
-    text = head + _CLOCK + tail.partition("}\n\n")[2] + _CONTROL.format(top=name)
+    head, clock, tail = text.partition("inline void clock(V& model) {")
+    assert clock, "the wrapper's clock has another name"
+    text = head + _CLOCK + tail.partition("}\n")[2] + _CONTROL.format(top=name)
     (folder / "part.cpp").write_text(text)
     includes = [f"-I{tools.include}", f"-I{tools.include}/vltstd"]
     tools.compile([*_COMPILER_FLAGS, *includes, "part.cpp", "-o", "part.so"], folder)
@@ -101,16 +102,16 @@ class CheckedPart:
         self._words = library.words
         self._library = ctypes.CDLL(str(library.path))
         self._library.part_new.restype = ctypes.c_ssize_t
-        self._library.part_go_on()
         self._handle = ctypes.c_ssize_t(self._library.part_new())
+        self._library.part_go_on(self._handle)
         self._in = (ctypes.c_uint64 * max(1, self._words.input_words))()
         self._out = (ctypes.c_uint64 * self._words.output_words)()
         self._library.part_reset(self._handle, ctypes.c_ssize_t(0), self._out)
 
     @property
     def failures(self) -> int:
-        """Assertions that have failed, of all instances of the library."""
-        return self._library.part_failures()
+        """Assertions that have failed."""
+        return self._library.part_failures(self._handle)
 
     def __getitem__(self, name: str) -> int:
         word, bits = self._words.outputs[name]

@@ -139,7 +139,7 @@ def test_sidecar(small):
     assert modules["t3_nmc"]["latency"] == {"latency": 2 + SMALL.nmc_latency}
     assert modules["t3_slice"]["latency"] == {"latency": 2, "token_latency": 1}
     row = modules["t3_slice"]["ports"]["token__payload"]["fields"]["row"]
-    assert row == {"offset": 6, "bits": 12}
+    assert row == {"offset": 12, "bits": 12}
 
 
 def lint(folder: Path, module: str, *others: str) -> str:
