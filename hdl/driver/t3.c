@@ -379,7 +379,7 @@ int t3_set_arbiter(const struct t3_device *device, const struct t3_arbiter *arbi
         if (limits[i] > T3_NO_LIMIT)
             return T3_EINVAL;
     if (arbiter->fixed > T3_NO_LIMIT || !FITS(arbiter->starvation, T3_ARBITER_STARVATION) ||
-        !FITS(arbiter->burst, T3_ARBITER_BURST))
+        !FITS(arbiter->quantum, T3_ARBITER_QUANTUM))
         return T3_EINVAL;
     TRY(put(device, T3_THRESHOLDS,
             PUT(limits[0], T3_THRESHOLDS_UNDER_25) | PUT(limits[1], T3_THRESHOLDS_UNDER_50) |
@@ -387,7 +387,7 @@ int t3_set_arbiter(const struct t3_device *device, const struct t3_arbiter *arbi
     return put(device, T3_ARBITER,
                PUT(arbiter->compute_first != 0, T3_ARBITER_MCA) | PUT(arbiter->fixed != 0, T3_ARBITER_FIXED) |
                    PUT(arbiter->fixed, T3_ARBITER_THRESHOLD) | PUT(arbiter->starvation, T3_ARBITER_STARVATION) |
-                   PUT(arbiter->burst, T3_ARBITER_BURST));
+                   PUT(arbiter->quantum, T3_ARBITER_QUANTUM));
 }
 
 int t3_enable_interrupts(const struct t3_device *device, uint64_t which)

@@ -81,7 +81,7 @@ struct t3_arbiter {
     unsigned fixed;         /* one threshold for ever; 0: the unit chooses one of those below, once per arm */
     unsigned thresholds[4]; /* for a data-bus use of the first stage under 25 %, 50 %, 75 %, and above */
     unsigned starvation;    /* cycles that communication waits at most */
-    unsigned burst;         /* lines that it then may send */
+    unsigned quantum;       /* lines that it then may send */
 };
 
 /* The block that the watchdog found waiting, in tiles of wavefronts. */

@@ -5,7 +5,7 @@ import random
 from amaranth.hdl import Shape
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import EPOCH_BITS, LINE_BITS, MemoryRequest, Op
+from t3hdl.interface.layouts import BURST_LINES, EPOCH_BITS, LINE_BITS, MemoryRequest, Op
 from t3hdl.interface.words import pack
 
 from tb.lockstep import Lockstep
@@ -79,18 +79,24 @@ class Ranges(Stimulus):
         near = self.between(*self.rng.choice(ranges)) if ranges and self.chance(0.7) else None
         return self.near(self.page | self.rng.randrange(0x20, 0xF0) if near is None else near, PAGE, far=0.05)
 
+    def length(self, line: int) -> int:
+        """The length of a burst from ``line`` on: mostly one that its aligned block allows, often the longest."""
+        longest = BURST_LINES - 1 - line % BURST_LINES
+        return self.rng.choice((0, longest, self.rng.randint(0, longest), self.rng.randrange(BURST_LINES)))
+
     def request(self) -> int:
         """A memory request, mostly a tracked store."""
         rng, context = self.rng, self.context()
         row, col = self.tile(context)
+        line = self.line(context)
         word = pack(
             MemoryRequest,
-            line=self.line(context), op=rng.choice((Op.STORE, Op.STORE, *range(8))),
+            line=line, op=rng.choice((Op.STORE, Op.STORE, *range(8))),
             dtype=rng.randrange(4), stream=rng.randrange(2), context=context, source=rng.getrandbits(8),
             tagged=self.chance(0.9), wf=rng.randrange(2), right=self.chance(0.1), bottom=self.chance(0.1),
             row=self.near(row, REGION, far=0.05), col=self.near(col, REGION, far=0.05),
             epoch=rng.choice([*self.epochs.values()]) if self.epochs and self.chance(0.9) else self.epoch(),
-            tag=rng.getrandbits(32),
+            tag=rng.getrandbits(29), length=self.length(line),
         )  # fmt: skip
         return self.jittered(word, range(Shape.cast(MemoryRequest).width))
 

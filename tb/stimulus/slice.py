@@ -92,4 +92,5 @@ class SliceInTurns(Slice):
         tile = self._drawn % self._tiles[self.bench.cycle % self.cycles]
         epoch = self.EPOCH if self.chance(0.99) else 0
         name = {"tagged": 1, "epoch": epoch, "row": tile % 3, "col": tile // 3}
-        return pack(MemoryRequest, line=self.rng.getrandbits(38), op=Op.STORE, **name)
+        line = self.rng.getrandbits(38)
+        return pack(MemoryRequest, line=line, length=self.length(line) & 1, op=Op.STORE, **name)

@@ -79,7 +79,7 @@ def neither_or_both(random: Random) -> Case:
 
 def setting(random: Random) -> Case:
     """A value for all runs."""
-    key = random.choice(("link.gb_s", "gpu.cus", "hbm.nCL", "llc.ways", "arbiter.starvation_burst"))
+    key = random.choice(("link.gb_s", "gpu.cus", "hbm.nCL", "llc.ways", "arbiter.starvation_quantum"))
     wrong = f"{key}={random.choice([text for text in NO_NUMBERS if 'four' not in text])}"
     return Case(arguments=(*TOY, "--vary", "dma.block=tile,chunk", "--set", wrong), expected="refused")
 

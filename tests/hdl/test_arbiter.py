@@ -12,7 +12,7 @@ from t3hdl.slice.arbiter import StreamArbiter
 from tests.contract.backends import AmaranthBackend
 from tests.contract.bench import Bench
 
-_MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 100, "burst": 0}
+_MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 100, "quantum": 0}
 _PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")
 
 
@@ -106,16 +106,16 @@ def test_mca_threshold_is_compared_with_occupancy_and_output_register(fixed: int
 
 
 @pytest.mark.parametrize("starvation", [0, 1, 5, 64])
-@pytest.mark.parametrize("burst", [0, 1, 2, 4])
-def test_mca_starvation_lets_a_burst_through_after_exactly_s_cycles(starvation: int, burst: int):
-    arbiter = _Arbiter(**{**_MCA, "starvation": starvation, "burst": burst})
+@pytest.mark.parametrize("quantum", [0, 1, 2, 4])
+def test_mca_starvation_lets_a_quantum_through_after_exactly_s_cycles(starvation: int, quantum: int):
+    arbiter = _Arbiter(**{**_MCA, "starvation": starvation, "quantum": quantum})
     arbiter.drive(threshold=0)
     arbiter.grants(3, "compute_read")
     for _ in range(2):
         # The head is seen at t and the wait starts there: it goes at t + S, and not in the cycle of its arrival.
         grants = arbiter.grants(max(1, starvation), "compute_read", "comm_read")
         assert grants == ["compute_read"] * max(1, starvation)
-        let_through = max(1, burst)
+        let_through = max(1, quantum)
         assert arbiter.grants(let_through, "compute_read", "comm_read") == ["comm_read"] * let_through
 
 
@@ -137,8 +137,8 @@ def test_mca_a_wait_that_was_long_enough_stays_so_over_the_end_of_time():
     assert arbiter.grant("compute_read", "comm_read", out_valid=0) == "comm_read"
 
 
-def test_mca_burst_ends_when_communication_has_no_head():
-    arbiter = _Arbiter(**{**_MCA, "starvation": 5, "burst": 8})
+def test_mca_quantum_ends_when_communication_has_no_head():
+    arbiter = _Arbiter(**{**_MCA, "starvation": 5, "quantum": 8})
     arbiter.drive(threshold=0)
     arbiter.grants(5, "compute_read", "comm_read")
     assert arbiter.grants(2, "compute_read", "comm_read") == ["comm_read"] * 2
@@ -146,8 +146,31 @@ def test_mca_burst_ends_when_communication_has_no_head():
     assert arbiter.grant("compute_read", "comm_read") == "compute_read"
 
 
-def test_mca_burst_waits_for_a_full_output():
-    arbiter = _Arbiter(**{**_MCA, "starvation": 5, "burst": 3})
+@pytest.mark.parametrize(
+    ("quantum", "lengths", "bursts"), [(8, (7, 7), 1), (8, (3, 3, 3), 2), (9, (7, 0, 0), 2), (9, (7, 7, 7), 2)]
+)
+def test_mca_a_quantum_is_in_lines_and_ends_with_the_burst_that_reaches_it(
+    quantum: int, lengths: tuple[int, ...], bursts: int
+):
+    arbiter = _Arbiter(**{**_MCA, "starvation": 5, "quantum": quantum})
+    arbiter.drive(threshold=0)
+    arbiter.grants(5, "compute_read", "comm_write")
+    granted = [
+        arbiter.grant("compute_read", "comm_write", comm_write_length=length, comm_read_length=0) for length in lengths
+    ]
+    assert granted == ["comm_write"] * bursts + ["compute_read"] * (len(lengths) - bursts)
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_mca_the_threshold_counts_the_lines_of_the_burst_in_the_output_register(length: int):
+    arbiter = _Arbiter(**_MCA)
+    arbiter.drive(threshold=20, out_valid=1, out_length=length)
+    assert arbiter.grant("comm_read", occupancy=20 - length - 1) is None
+    assert arbiter.grant("comm_read", occupancy=20 - length - 2) == "comm_read"
+
+
+def test_mca_quantum_waits_for_a_full_output():
+    arbiter = _Arbiter(**{**_MCA, "starvation": 5, "quantum": 3})
     arbiter.drive(threshold=0)
     arbiter.grants(5, "compute_read", "comm_read")
     assert arbiter.grant("compute_read", "comm_read") == "comm_read"
@@ -170,12 +193,12 @@ def test_mca_a_grant_restarts_the_wait_and_a_lost_head_does_not():
     assert grants == ["compute_read"] * 5 + ["comm_read"]
 
 
-def test_leaving_mca_forgets_wait_and_burst():
-    arbiter = _Arbiter(**{**_MCA, "starvation": 5, "burst": 8})
+def test_leaving_mca_forgets_wait_and_quantum():
+    arbiter = _Arbiter(**{**_MCA, "starvation": 5, "quantum": 8})
     arbiter.drive(threshold=0)
     arbiter.grants(6, "compute_read", "comm_read")
     arbiter.grant(settings={**_MCA, "mca": 0})
-    arbiter.drive(settings={**_MCA, "starvation": 5, "burst": 8})
+    arbiter.drive(settings={**_MCA, "starvation": 5, "quantum": 8})
     assert arbiter.grants(5, "compute_read", "comm_read") == ["compute_read"] * 5
 
 
@@ -204,20 +227,24 @@ class _Model:
 
     def __init__(self) -> None:
         self.last_kind, self.last_stream = [0, 0], 1
-        self.waiting, self.overdue, self.deadline, self.burst = 0, 0, 0, 0
+        self.waiting, self.overdue, self.deadline, self.left = 0, 0, 0, 0
 
-    def step(self, now: int, heads: list[int], settings: dict, level: int, threshold: int, free: bool) -> int | None:
+    def step(
+        self, now: int, heads: list[int], lines: list[int], settings: dict, level: int, threshold: int, free: bool
+    ) -> int | None:
+        """The port that is granted. ``heads``: whether each port has one; ``lines``: of communication's read, write."""
         offers: list[int | None] = []
         for stream in (0, 1):
             read, write = heads[2 * stream : 2 * stream + 2]
             kind = (1 - self.last_kind[stream]) if read and write else write
             offers.append(kind if read or write else None)
         compute, comm = (offer is not None for offer in offers)
-        stream = self._choose(now, compute, comm, settings, level, threshold) if free else None
+        comm_lines = lines[offers[1]] if comm else 0
+        stream = self._choose(now, compute, comm_lines, settings, level, threshold) if free else None
         if stream is not None:
             self.last_stream, self.last_kind[stream] = stream, offers[stream]
         if not (settings["mca"] and comm):
-            self.burst = 0
+            self.left = 0
         if not settings["mca"] or stream == 1:
             self.waiting = self.overdue = 0
         elif self.waiting:
@@ -227,15 +254,15 @@ class _Model:
             self.waiting, self.overdue, self.deadline = 1, wait_limit == 0, now + wait_limit
         return None if stream is None else 2 * stream + offers[stream]
 
-    def _choose(self, now: int, compute: bool, comm: bool, settings: dict, level: int, threshold: int) -> int | None:
+    def _choose(self, now: int, compute: bool, comm: int, settings: dict, level: int, threshold: int) -> int | None:
         if not settings["mca"]:
             return 1 - self.last_stream if compute and comm else 0 if compute else 1 if comm else None
         limit = settings["threshold"] if settings["fixed"] else threshold
-        if comm and self.burst > 0:
-            self.burst -= 1
+        if comm and self.left > 0:
+            self.left = max(0, self.left - comm)
             return 1
         if comm and self.overdue:
-            self.burst = max(0, settings["burst"] - 1)
+            self.left = max(0, settings["quantum"] - comm)
             return 1
         if compute:
             return 0
@@ -257,7 +284,7 @@ def test_arbiter_equals_the_model_under_random_inputs(seed: int):
                 "fixed": rng.random() < 0.3,
                 "threshold": rng.choice([0, 5, 127]),
                 "starvation": rng.choice([0, 1, 4, 12]),
-                "burst": rng.choice([0, 1, 2, 5]),
+                "quantum": rng.choice([0, 1, 2, 5, 16, 255]),
             }
             arbiter.drive(settings=settings)
         heads = [int(rng.random() < density) for _ in _PORTS]
@@ -266,11 +293,15 @@ def test_arbiter_equals_the_model_under_random_inputs(seed: int):
             "threshold": rng.choice([0, 5, 6, 127]),
             "out_valid": rng.random() < 0.7,
             "out_ready": rng.random() < 0.7,
+            "out_length": rng.choice([0, 0, 1, 7]),
+            "comm_read_length": rng.randrange(8),
+            "comm_write_length": rng.randrange(8),
         }
         inputs["changed"] = cycle % 50 == 49
-        level = inputs["occupancy"] + inputs["out_valid"]
+        level = inputs["occupancy"] + (inputs["out_length"] + 1 if inputs["out_valid"] else 0)
+        lines = [inputs["comm_read_length"] + 1, inputs["comm_write_length"] + 1]
         free = not inputs["out_valid"] or bool(inputs["out_ready"])
-        expected = model.step(arbiter.now, heads, settings, level, inputs["threshold"], free)
+        expected = model.step(arbiter.now, heads, lines, settings, level, inputs["threshold"], free)
         eligible = [name for name, head in zip(_PORTS, heads, strict=True) if head]
         granted = arbiter.grant(*eligible, **inputs)
         if inputs["changed"]:

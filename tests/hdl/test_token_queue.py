@@ -6,7 +6,7 @@ from collections import Counter, deque
 from functools import lru_cache
 
 import pytest
-from t3hdl.interface.layouts import Token
+from t3hdl.interface.layouts import BURST_LINES, Token
 from t3hdl.slice.token_queue import TileKey, TokenQueue
 
 from tests.contract.backends import AmaranthBackend
@@ -108,16 +108,15 @@ def test_merges_equal_names_only(field: str):
     assert [n for _, n in _drain(bench)] == [1, 2, 1]
 
 
-def test_stops_merging_at_1023():
+def test_stops_merging_at_1016():
     bench = _queue()
     _push(bench, row=0)
-    _push(bench, times=1022)
+    _push(bench, times=1016)
     _push(bench, row=2)
-    _push(bench)
     assert bench["level"] == 3
     _push(bench, times=3)  # the full entry stays as it is, the one behind it takes what comes
     assert bench["level"] == 4
-    assert _drain(bench) == [(0, 1), (7, 1023), (2, 1), (7, 3)]
+    assert _drain(bench) == [(0, 1), (7, 1016), (2, 1), (7, 3)]
 
 
 @pytest.mark.parametrize("protect", [False, True])
@@ -132,15 +131,15 @@ def test_follows_its_rule_under_random_traffic(depth: int, protect: bool):
         if cycle % 100 == 0:
             bench.accept["o"] = rng.choice((0.2, 0.5, 0.9))
         push = rng.random() < 0.7 and len(model) < depth
-        token = {**TILE, "row": rng.randrange(depth // 2 + 1), "n": 1}
+        token = {**TILE, "row": rng.randrange(depth // 2 + 1), "n": rng.randint(1, BURST_LINES)}
         candidates = [entry for entry in list(model)[1:] if entry["row"] == token["row"]]
         popped = len(bench.got["o"])
-        bench.step(push=push, tile={name: token[name] for name in TILE})
+        bench.step(push=push, tile={name: token[name] for name in TILE}, length=token["n"] - 1)
         leaves = len(bench.got["o"]) > popped
         if push and candidates:
             hit["merge while the head leaves" if leaves else "merge"] += 1
             hit["merge before the last"] += candidates[0] is not model[-1]
-            candidates[0]["n"] += 1
+            candidates[0]["n"] += token["n"]
         if leaves:
             assert bench.got["o"][-1][1] == model.popleft()
         if push and not candidates:

@@ -8,7 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..interface import register_map as regs
-from ..interface.layouts import LINE_BITS, ConfigWrite
+from ..interface.layouts import INTERLEAVE_BITS, LINE_BITS, ConfigWrite
 from .broadcast import control_pulses, written
 from .choose import chosen, lowest_bit
 from .parity import write_with_parity
@@ -81,12 +81,14 @@ class RangeTable(wiring.Component):
 
 @dataclass(frozen=True)
 class RangeMatch:
-    """The range of a line: whether it is the asking context's (``own``), and of the asked epoch as well (``live``), or
-    another context's (``foreign``), and the lines from its base to there. Without a range all of them are 0."""
+    """The range of a burst's first line: whether it is the asking context's and of the asked epoch (``live``), or
+    another context's (``foreign``), and the lines from its base to there. Without a range all of them are 0.
 
-    own: Signal
+    ``improper``: the burst leaves its aligned block, or has a bound of a range in it: it is of no range."""
+
     live: Signal
     foreign: Signal
+    improper: Signal
     offset: Signal
     attributes: data.View
 
@@ -99,6 +101,7 @@ def find_range(m: Module, ranges: Any, request: Any, *, contexts: int) -> RangeM
     """
     line, context = request.line, request.context
     found = RangeMatch(Signal(), Signal(), Signal(), Signal(LINE_BITS), Signal(regs.RangeAttributes))
+    last = Signal(INTERLEAVE_BITS + 1, name="last")
     offsets = [Signal(LINE_BITS + 1, name=f"offset_{i}") for i in range(len(ranges))]
     inside, own, live, first = (Signal(len(ranges), name=name) for name in ("inside", "own", "live", "first"))
     m.d.comb += [offset.eq(line - entry.base) for offset, entry in zip(offsets, ranges, strict=True)]
@@ -118,10 +121,26 @@ def find_range(m: Module, ranges: Any, request: Any, *, contexts: int) -> RangeM
             )
         ),
         first.eq(lowest_bit(inside)),
-        found.own.eq((first & own).any()),
-        found.live.eq((first & live).any()),
+        last.eq(line[:INTERLEAVE_BITS] + request.length),
+        found.improper.eq(
+            last[-1]
+            | Cat(
+                entry.attributes.valid & _is_within_burst(bound, line, last)
+                for entry in ranges
+                for bound in (entry.base, entry.limit)
+            ).any()
+        ),
+        found.live.eq((first & live).any() & ~found.improper),
         found.foreign.eq((first & ~own).any()),
         found.offset.eq(chosen(first, offsets)),
         found.attributes.eq(chosen(first, [entry.attributes for entry in ranges])),
     ]
     return found
+
+
+def _is_within_burst(bound: Value, line: Value, last: Value) -> Value:
+    """Whether ``bound`` is a line of the burst behind its first: of its block, and there behind the first line and not
+    behind the last one, whose place in the block ``last`` is."""
+    place = bound[:INTERLEAVE_BITS]
+    same_block = bound[INTERLEAVE_BITS:] == line[INTERLEAVE_BITS:]
+    return same_block & (place > line[:INTERLEAVE_BITS]) & (place <= last)

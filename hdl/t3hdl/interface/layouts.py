@@ -14,6 +14,10 @@ LINE_BITS = 39
 INTERLEAVE_LINES = 8
 """Lines in the 256 B interleave of the channel hash [A]."""
 INTERLEAVE_BITS = INTERLEAVE_LINES.bit_length() - 1
+BURST_LINES = INTERLEAVE_LINES
+"""Lines of a burst at most: those of one aligned block of the interleave."""
+LENGTH_BITS = INTERLEAVE_BITS
+"""Bits of a burst's length: lines beyond the first."""
 EPOCH_BITS = 8
 """Bits of an epoch: 256 jobs of a context pass before a packet of the first could be taken for one of the last."""
 COUNT_BITS = 10
@@ -81,10 +85,14 @@ MemoryRequest = data.StructLayout(
         "row": 12,  # tile row in the whole output
         "col": 12,  # tile column in the whole output
         "epoch": EPOCH_BITS,  # of the job that made the access; means nothing unless tagged
-        "tag": 32,  # names the write data buffer or the reader; not interpreted by the slice
+        "tag": 29,  # names the write data buffer or the reader; not interpreted by the slice
+        "length": LENGTH_BITS,  # lines of the burst beyond the first, as AXI's AxLEN counts
     }
 )
-"""A memory access without its data: write data wait in the memory controller's buffer that ``tag`` names."""
+"""A burst without its data: write data wait in the memory controller's buffer that ``tag`` names.
+
+Line ``line`` and the ``length`` lines after it, all in one aligned 256-byte block, so in one channel.
+"""
 
 PROFILE_WAVEFRONTS = 16
 """PROFILE registers of an edge class."""

@@ -155,7 +155,7 @@ Arbiter = data.StructLayout({
     "fixed": 1,  # 1: `threshold`; 0: the monitor's choice, no limit until it has chosen
     "threshold": 7,  # DRAM queue entries from which communication waits; 127: no limit
     "starvation": 16,  # cycles that a communication head waits before it is let through
-    "burst": 8,  # lines that it then may send
+    "quantum": 8,  # lines that it then may send, rounded up to whole bursts
 })  # fmt: skip
 
 Thresholds = data.StructLayout({
@@ -345,7 +345,7 @@ DESCRIPTOR_LAYOUTS = (Place, Amount, Buffer, Target, Tiles, Last)
 
 RESET = {
     ID: {"value": 1412628484},
-    ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "burst": 8},
+    ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8},
     THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5},
     VERSION: {"patch": 0, "minor": 0, "major": 3},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},

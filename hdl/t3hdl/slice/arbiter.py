@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from ..common.broadcast import control_pulses, written
 from ..config import NO_LIMIT, T3Config
 from ..interface import register_map as regs
-from ..interface.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
+from ..interface.layouts import LENGTH_BITS, NEVER, OCCUPANCY_BITS, TIME_BITS
 from ..interface.signatures import monitor_signature
 
 Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read": 1, "comm_write": 1})
@@ -18,7 +18,7 @@ Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read":
 
 ArbiterSettings = data.StructLayout(
     {
-        **{name: regs.Arbiter[name].shape for name in ("mca", "fixed", "threshold", "burst")},
+        **{name: regs.Arbiter[name].shape for name in ("mca", "fixed", "threshold", "quantum")},
         "wait_limit": regs.Arbiter["starvation"].shape,  # cycles that communication waits beyond the first
     }
 )
@@ -38,8 +38,10 @@ class StreamArbiter(wiring.Component):
     settings : In(ArbiterSettings) : what the ARBITER register says.
     changed : In(1) : the settings are being written; a wait of communication begins anew.
     eligible : In(Sources) : heads that may be granted now.
-    out_valid, out_ready : In : the register behind the arbiter is occupied, and is being taken.
-    occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
+    comm_read_length, comm_write_length : In : lines beyond the first of communication's heads.
+    out_valid, out_length, out_ready : In : the register behind the arbiter is occupied, with so many lines beyond the
+        first, and is being taken.
+    occupancy, threshold : In : lines in the DRAM queue, and the monitor's limit for communication.
     now : In : timestamp.
     offer : Out(Sources) : of each stream, the head whose turn it is, if it has one.
     comm : Out(1) : it is communication's turn, else compute's, whether there is room or not;
@@ -54,7 +56,8 @@ class StreamArbiter(wiring.Component):
     def __init__(self) -> None:
         super().__init__({
             "settings": In(ArbiterSettings), "changed": In(1), "eligible": In(Sources),
-            "out_valid": In(1), "out_ready": In(1),
+            "comm_read_length": In(LENGTH_BITS), "comm_write_length": In(LENGTH_BITS),
+            "out_valid": In(1), "out_length": In(LENGTH_BITS), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
             "offer": Out(Sources), "comm": Out(1),
             "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
@@ -68,11 +71,13 @@ class StreamArbiter(wiring.Component):
         comm = self._alternate(m, "comm", comm_wins)
         urgent = self._starvation(m, comm, comm_wins & self.free)
 
-        # Below the limit: ``occupancy`` + ``out_valid`` < ``limit``, without waiting for the sum.
-        limit = Signal(OCCUPANCY_BITS)
-        reaches = self.out_valid & (self.occupancy + 1 == limit)
-        below = (limit == NO_LIMIT) | ((self.occupancy < limit) & ~reaches)
-        m.d.comb += limit.eq(Mux(self.settings.fixed, self.settings.threshold, self.threshold))
+        # Below the limit: what the queue and the register hold, whatever the length of the head that would follow.
+        limit, out_lines, below = Signal(OCCUPANCY_BITS), Signal(LENGTH_BITS + 1), Signal()
+        m.d.comb += [
+            limit.eq(Mux(self.settings.fixed, self.settings.threshold, self.threshold)),
+            out_lines.eq(Mux(self.out_valid, self.out_length + 1, 0)),
+            below.eq((limit == NO_LIMIT) | (self.occupancy + out_lines < limit)),
+        ]
         last_stream = Signal(init=1)
         with m.If(self.settings.mca):
             m.d.comb += comm_wins.eq(comm & (urgent | (~compute & below)))
@@ -109,28 +114,28 @@ class StreamArbiter(wiring.Component):
         return offered
 
     def _starvation(self, m: Module, comm: Signal, granted: Value) -> Signal:
-        """Starvation timer and burst counter of communication; returns whether communication has priority.
+        """Starvation timer of communication, and what is left of its quantum; returns whether it has priority.
 
         The time is compared a cycle before it counts: as wide as it is, it would come too late for the choice.
         """
         waiting, overdue = Signal(name="waiting"), Signal(name="overdue")
-        burst, next_burst, deadline = Signal(8, name="burst"), Signal(8), Signal(TIME_BITS, name="deadline")
-        waits, urgent = Signal(), Signal()
+        left, next_left, deadline = Signal(8, name="left"), Signal(8), Signal(TIME_BITS, name="deadline")
+        waits, urgent, lines, allowed = Signal(), Signal(), Signal(LENGTH_BITS + 1, name="comm_lines"), Signal(8)
         settings = self.settings
         m.d.comb += [
             waits.eq(settings.mca & ~granted & (waiting | comm) & ~self.changed),
-            urgent.eq((burst != 0) | overdue),
+            urgent.eq((left != 0) | overdue),
+            lines.eq(Mux(self.offer.comm_write, self.comm_write_length, self.comm_read_length) + 1),
+            allowed.eq(Mux(left != 0, left, Mux(overdue, settings.quantum, 0))),
         ]
         with m.If(settings.mca & comm):
             with m.If(~granted):
-                m.d.comb += next_burst.eq(burst)
-            with m.Elif(burst != 0):
-                m.d.comb += next_burst.eq(burst - 1)
-            with m.Elif(overdue & (settings.burst != 0)):
-                m.d.comb += next_burst.eq(settings.burst - 1)
+                m.d.comb += next_left.eq(left)
+            with m.Elif(allowed > lines):
+                m.d.comb += next_left.eq(allowed - lines)
 
         over = Mux(waiting, overdue | (self.now >= deadline), settings.wait_limit == 0)
-        m.d.sync += [waiting.eq(waits), overdue.eq(waits & over), burst.eq(next_burst)]
+        m.d.sync += [waiting.eq(waits), overdue.eq(waits & over), left.eq(next_left)]
         with m.If(settings.mca & comm & ~waiting):  # also if it is granted at once: the grant arrives late in the cycle
             m.d.sync += deadline.eq(self.now + settings.wait_limit)
         # Once it is over, it counts only where it leads to a grant: with a head to send and room behind the arbiter.
@@ -153,7 +158,7 @@ class OccupancyMonitor(wiring.Component):
     """Measures how busy the memory is in the GEMM's first stage; picks the threshold for communication, once per arm.
 
     The first stage ends at the GPU's first complete tile or first communication access. Then the grants of all
-    slices are summed, one slice per cycle; a grant is two cycles of the data bus.
+    slices are summed, one slice per cycle; a line is two cycles of the data bus.
 
     Parameters
     ----------
@@ -164,9 +169,9 @@ class OccupancyMonitor(wiring.Component):
     config_valid, config : In : configuration writes (CONTROL, THRESHOLDS).
     tile_done_valid : In : pulse of the tracker.
     comm_seen : In : a slice has granted communication.
-    select, served : Out, In : number of a slice, and its count of grants in the same cycle.
+    select, served : Out, In : number of a slice, and its count of lines in the same cycle.
     now : In : timestamp.
-    measure : Out : slices count their grants.
+    measure : Out : slices count the lines that they grant.
     threshold, chosen : Out : the limit for communication; ``NO_LIMIT`` until it is chosen.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 

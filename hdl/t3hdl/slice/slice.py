@@ -17,17 +17,19 @@ from .arbiter import ArbiterSettings, Sources, StreamArbiter, wait_limit_of
 from .pending_accesses import PendingAccesses
 from .token_queue import TileKey, TokenQueue
 
-WriteMatch = data.StructLayout({"request": MemoryRequest, "foreign": 1, "stale": 1})
-"""A write after the match: ``tagged`` means tracked. It is refused if its range is another context's (``foreign``), or
-if it is an update of no live epoch (``stale``)."""
+WriteMatch = data.StructLayout({"request": MemoryRequest, "violation": 1, "stale": 1})
+"""A write after the match: ``tagged`` means tracked. It is refused if its range is another context's or it is no burst
+of one range and block (``violation``), or if it is an update of no live epoch (``stale``)."""
 
 _SERVED_MAX = (1 << 24) - 1
 _WRITE_PLACES = 5
-"""Writes that a slice holds at most: two in each stream's queue, one at ``dram``."""
+"""Bursts of writes that a slice holds at most: two in each stream's queue, one at ``dram``."""
 
 
 class MemorySlice(wiring.Component):
     """Front end of one memory channel: arbitrates two streams to the DRAM queue and counts tracked updates as tokens.
+
+    A request is a burst of 1 to 8 lines, which moves, is refused and is counted as one; counts are in lines.
 
     Parameters
     ----------
@@ -36,17 +38,19 @@ class MemorySlice(wiring.Component):
     Members
     -------
     compute_read, compute_write, comm_read, comm_write : In(stream(MemoryRequest)) : the two streams' accesses.
-    dram : Out(stream(MemoryRequest)) : to the channel's DRAM queue; ``tagged`` is 1 if the access is tracked.
+    dram : Out(stream(MemoryRequest)) : to the channel's DRAM queue, which takes a burst when it has room for all of it;
+        ``tagged`` is 1 if the access is tracked.
     token : Out(stream(Token)) : counted updates, merged per tile while they wait.
-    update_done_valid, update_done : In : pulse; the memory has performed a ``dram`` request (count_on = performed), in
-        the cycle of its transfer at the earliest.
-    compute_refused_valid, compute_refused : Out : pulse; a compute write into another context's range, given back.
+    update_done_valid, update_done : In : pulse; the memory has performed all of a ``dram`` request (count_on =
+        performed), in the cycle of its transfer at the earliest.
+    compute_refused_valid, compute_refused : Out : pulse; a compute write given back: into another context's range, over
+        a range's bound, or over the end of its aligned block.
     comm_refused_valid, comm_refused : Out : likewise, of the communication stream.
     compute_stale_valid, compute_stale : Out : pulse; an update of no live epoch in the compute stream, given back.
     comm_stale_valid, comm_stale : Out : likewise, of the communication stream.
     pending : Out : a bit per context; tracked accesses of it are held here or in the memory, and not yet counted.
-    occupancy, threshold : In : entries in the DRAM queue, and the monitor's limit for communication.
-    measure, served : In, Out : grants counted while ``measure`` is 1, saturating.
+    occupancy, threshold : In : lines in the DRAM queue, and the monitor's limit for communication.
+    measure, served : In, Out : lines granted while ``measure`` is 1, saturating.
     comm_seen : Out : communication was granted since arm.
     now : In : timestamp.
     config_valid, config : In : configuration writes (ranges, ARBITER, CONTROL).
@@ -55,7 +59,7 @@ class MemorySlice(wiring.Component):
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is the end of communication's wait.
 
     Latency: 2 from an input to ``dram``; 1 from ``dram`` (or ``update_done``) to ``token``, and from an input to its
-    refusal. Throughput: one request per cycle. Reset: empty, ready at once. Disarm empties the token queue; accesses
+    refusal. Throughput: one burst per cycle. Reset: empty, ready at once. Disarm empties the token queue; accesses
     that were taken, ranges and ARBITER stay.
     """
 
@@ -110,7 +114,8 @@ class MemorySlice(wiring.Component):
                 self.dram.payload.stream.eq(arbiter.comm),
             ]
 
-        self._measure(m, control, arbiter.granted, arbiter.grant.comm_read | arbiter.grant.comm_write)
+        granted_lines = Mux(arbiter.granted, next_request.length + 1, 0)
+        self._measure(m, control, granted_lines, arbiter.grant.comm_read | arbiter.grant.comm_write)
 
         # Idle: the cycle after one in which something moved settles wait and burst of the arbiter; from then on every
         # cycle repeats itself until something moves, an input changes or the deadline comes.
@@ -137,7 +142,7 @@ class MemorySlice(wiring.Component):
             if name.endswith("write"):
                 matched = self._match(m, name, port.payload, ranges)
                 m.d.comb += [
-                    queue.i.valid.eq(port.valid & ~matched.foreign & ~matched.stale),
+                    queue.i.valid.eq(port.valid & ~matched.violation & ~matched.stale),
                     queue.i.payload.eq(matched.request),
                 ]
                 self._refuse(m, name, taken, matched)
@@ -160,7 +165,7 @@ class MemorySlice(wiring.Component):
         """Returns a refused request of write port ``name`` in the next cycle."""
         stream, port = name.removesuffix("_write"), getattr(self, name)
         answer = Signal(MemoryRequest, name=f"{stream}_answer")
-        for pulse, cause in (("refused", matched.foreign), ("stale", matched.stale)):
+        for pulse, cause in (("refused", matched.violation), ("stale", matched.stale)):
             m.d.sync += getattr(self, f"{stream}_{pulse}_valid").eq(taken & cause)
             m.d.comb += getattr(self, f"{stream}_{pulse}").eq(answer)
         with m.If(taken):  # and perhaps not refused: the answer, which is wide, does not wait for the match
@@ -173,8 +178,8 @@ class MemorySlice(wiring.Component):
         request, attributes, update = matched.request, place.attributes, Signal(name=f"{name}_update")
         m.d.comb += [
             update.eq(item.tagged & (item.op >= Op.STORE) & (item.op <= Op.MAX)),
-            matched.foreign.eq(place.foreign & (item.op != Op.READ)),
-            matched.stale.eq(update & ~place.foreign & ~place.live),
+            matched.violation.eq((place.foreign | place.improper) & (item.op != Op.READ)),
+            matched.stale.eq(update & ~place.foreign & ~place.improper & ~place.live),
             request.eq(item),
             request.tagged.eq(update & place.live),
         ]
@@ -201,7 +206,10 @@ class MemorySlice(wiring.Component):
             arbiter.settings.eq(settings),
             arbiter.changed.eq(changed),
             arbiter.out_valid.eq(self.dram.valid),
+            arbiter.out_length.eq(self.dram.payload.length),
             arbiter.out_ready.eq(self.dram.ready),
+            arbiter.comm_read_length.eq(heads["comm_read"].payload.length),
+            arbiter.comm_write_length.eq(heads["comm_write"].payload.length),
             arbiter.occupancy.eq(self.occupancy),
             arbiter.threshold.eq(self.threshold),
             arbiter.now.eq(self.now),
@@ -236,6 +244,7 @@ class MemorySlice(wiring.Component):
             pending.leaves.context.eq(request.context),
             queue.push.eq(push & ~(aborted >> request.context)[0]),
             *(queue.tile[field].eq(request[field]) for field in TileKey.members),
+            queue.length.eq(request.length),
             self.token.valid.eq(queue.o.valid),
             self.token.payload.eq(queue.o.payload),
             queue.o.ready.eq(self.token.ready),
@@ -260,11 +269,12 @@ class MemorySlice(wiring.Component):
             m.d.sync += aborted.eq(aborted & ~context_bit)
         return aborted
 
-    def _measure(self, m: Module, control: ControlPulses, granted: Value, comm_granted: Value) -> None:
-        """Grants while ``measure`` is 1, and whether communication was granted since arm."""
-        armed = Signal()
-        with m.If(granted & self.measure & (self.served != _SERVED_MAX)):
-            m.d.sync += self.served.eq(self.served + 1)
+    def _measure(self, m: Module, control: ControlPulses, granted_lines: Value, comm_granted: Value) -> None:
+        """Lines granted while ``measure`` is 1, and whether communication was granted since arm."""
+        armed, sum_ = Signal(), Signal(len(self.served) + 1, name="served_sum")
+        m.d.comb += sum_.eq(self.served + granted_lines)
+        with m.If(self.measure):
+            m.d.sync += self.served.eq(Mux(sum_[-1], _SERVED_MAX, sum_))
         with m.If(comm_granted & armed):
             m.d.sync += self.comm_seen.eq(1)
         with m.If(control.arm | control.disarm):

@@ -1,4 +1,4 @@
-"""The token queue of a memory slice: counted updates wait, and those of one tile become one token meanwhile."""
+"""The token queue of a memory slice: counted bursts wait, and those of one tile become one token meanwhile."""
 
 from typing import Any
 
@@ -7,36 +7,39 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..common.secded import check_bits, decode, encode
-from ..interface.layouts import COUNT_BITS, Token
+from ..interface.layouts import COUNT_BITS, INTERLEAVE_BITS, LENGTH_BITS, Token
 
 TileKey = data.StructLayout({name: field.shape for name, field in Token if name != "n"})
 """What a token says beside its count: tokens with the same name may become one."""
 
 _NAME_BITS, _TOKEN_BITS = TileKey.size, Token.size
+_UNUSED_BITS = COUNT_BITS - LENGTH_BITS - 1
+"""Bits of a count that are 0 after one burst."""
 
 
 class TokenQueue(wiring.Component):
-    """Counts one update per push, in an entry that waits with the same name, else in a new one.
+    """Counts the lines of one burst per push, in an entry that waits with the same name, else in a new one.
 
     Push at t comes after a possible pop at t. The entry that is the head at t keeps its payload; of all others the
-    oldest with the name and a count below 1023 takes the update. Never more than one qualifies: a second entry of a
-    name comes about only when the first is the head or full, and both stay what they are until they leave.
+    oldest with the name and a count below 1016, so that any burst fits, takes the lines. Never more than one qualifies:
+    a second entry of a name comes about only when the first is the head or full, and both stay what they are until they
+    leave.
 
     Parameters
     ----------
     depth : entries, at least 2.
     protect : check bits beside every entry; an entry that cannot be corrected is dropped when it becomes the oldest,
-        so its updates are never counted. An entry with one wrong bit takes no more updates.
+        so its lines are never counted. An entry with one wrong bit takes no more lines.
 
     Members
     -------
-    push : In(1) : pulse; counts an update. Never while ``level`` is ``depth``: the pusher reserves the room beforehand.
-    tile : In(TileKey) : of what.
+    push : In(1) : pulse; counts a burst. Never while ``level`` is ``depth``: the pusher reserves the room beforehand.
+    tile, length : In : of what, and its lines beyond the first.
     o : Out(stream(Token)) : the oldest entry. The payload means nothing while ``o.valid`` is 0.
     level : Out : entries held.
     corrected, uncorrectable : Out(1) : the oldest entry had to be corrected, is being dropped.
 
-    Latency: 1. Throughput: one update and one token per cycle. Reset: empty.
+    Latency: 1. Throughput: one burst and one token per cycle. Reset: empty.
 
     Raises
     ------
@@ -48,7 +51,8 @@ class TokenQueue(wiring.Component):
         if depth < 2:
             raise ValueError(f"depth of a queue must be at least 2, not {depth}")
         super().__init__({
-            "push": In(1), "tile": In(TileKey), "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)),
+            "push": In(1), "tile": In(TileKey), "length": In(LENGTH_BITS),
+            "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)),
             "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
         self._depth, self._protect = depth, protect
@@ -74,9 +78,9 @@ class TokenQueue(wiring.Component):
             leaves.eq((self.o.valid & self.o.ready) | self.uncorrectable),
             merge.eq(Cat(same).any()),
         ]
-        arriving = self._stored(Cat(self.tile.as_value(), Const(1, COUNT_BITS)))
+        arriving = self._stored(Cat(self.tile.as_value(), (self.length + 1)[: LENGTH_BITS + 1], Const(0, _UNUSED_BITS)))
         for i, entry in enumerate(entries):
-            # The first free entry gets the tile even if another one takes the update: it stays free then.
+            # The first free entry gets the tile even if another one takes the lines: it stays free then.
             with m.If(self.push & Mux(leaves, self.level == i + 1, self.level == i)):
                 m.d.sync += entry.eq(arriving)
             with m.Elif(leaves):
@@ -104,14 +108,15 @@ class TokenQueue(wiring.Component):
             ]
 
     def _compare(self, m: Module, i: int, entry: Signal) -> tuple[Signal, Value]:
-        """Whether entry number ``i`` can take an update of ``tile``, and what it is after one.
+        """Whether entry number ``i`` can take a burst of ``tile``, and what it is after it.
 
         The check bits follow the count without a look at the name (the code is linear), so two wrong bits stay found.
         """
         fits = Signal(name=f"fits_{i}")
         n = entry[_NAME_BITS:_TOKEN_BITS]
         sound = ~entry.xor() if self._protect else Const(1)  # every word of the code has an even number of ones
-        m.d.comb += fits.eq((self.level > i) & (entry[:_NAME_BITS] == self.tile.as_value()) & ~n.all() & sound)
+        room = ~n[INTERLEAVE_BITS:].all()
+        m.d.comb += fits.eq((self.level > i) & (entry[:_NAME_BITS] == self.tile.as_value()) & room & sound)
         change = Signal(COUNT_BITS, name=f"change_{i}")
-        m.d.comb += change.eq(n ^ (n + 1))
+        m.d.comb += change.eq(n ^ (n + self.length + 1))
         return fits, entry ^ self._stored(Cat(Const(0, _NAME_BITS), change))

@@ -105,7 +105,7 @@ class Driver:
 
         self.writes.append((regs.ARBITER, pack(
             regs.Arbiter, mca=int(mca), fixed=0, threshold=NO_LIMIT, starvation=arbiter.starvation_cycles,
-            burst=arbiter.starvation_burst,
+            quantum=arbiter.starvation_quantum,
         )))  # fmt: skip
         self.writes.append((regs.THRESHOLDS, pack(
             regs.Thresholds, under_25=scaled(arbiter.threshold_under_25), under_50=scaled(arbiter.threshold_under_50),

@@ -69,7 +69,7 @@ class Host:
             await self.bus.write(regs.PROFILE + 8 * (32 * bottom + 16 * right + wf), lines)
         enabled = {"complete": 1, "watchdog": 1, "violation": 1, "stale_update": 1, "aborted": 1}
         await self.bus.write(regs.IRQ_ENABLE, pack(regs.Interrupts, **enabled))
-        arbiter = pack(regs.Arbiter, mca=self._rng.randrange(2), fixed=1, threshold=20, starvation=30, burst=4)
+        arbiter = pack(regs.Arbiter, mca=self._rng.randrange(2), fixed=1, threshold=20, starvation=30, quantum=4)
         await self.bus.write(regs.ARBITER, arbiter)
 
     async def rest(self, cycles: int) -> None:

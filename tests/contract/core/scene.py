@@ -123,7 +123,7 @@ def arm(bench: Bench, epoch: int = EPOCH, **arbiter: int) -> None:
     live = bench["live"]
     for address, data in programme(epoch):
         request(bench, 1, address, data)
-    settings = {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "burst": 8} | arbiter
+    settings = {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8} | arbiter
     request(bench, 1, regs.ARBITER, regs.Arbiter.const(settings).as_bits())
     control(bench, arm=1, descriptors=len(KINDS), context=CONTEXT)
     bench.step(80)

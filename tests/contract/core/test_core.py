@@ -109,7 +109,7 @@ VARIATIONS = {
         "gap": 0.1,
         "dram": 0.7,
         "command": 0.5,
-        "arbiter": {"mca": 1, "fixed": 1, "threshold": 2, "starvation": 20, "burst": 3},
+        "arbiter": {"mca": 1, "fixed": 1, "threshold": 2, "starvation": 20, "quantum": 3},
     },
 }
 

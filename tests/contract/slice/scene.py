@@ -22,7 +22,7 @@ STORE = dict.fromkeys(MemoryRequest.members, 0) | {
 READ = dict.fromkeys(MemoryRequest.members, 0) | {"line": 10, "op": Op.READ, "tag": 5}
 TOKEN = TILE | {"epoch": 2, "n": 1}
 RANGE = {"valid": 1, "context": 1, "epoch": 2, "op": Op.ADD, "dtype": Dtype.BF16}
-MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 20, "burst": 2}
+MCA = {"mca": 1, "fixed": 0, "threshold": 0, "starvation": 20, "quantum": 2}
 PERFORMED = {"count_on": "performed", "contexts": 4, "token_queue": 3}
 """The configuration of all scenarios that count an update when the memory reports it."""
 
@@ -46,7 +46,7 @@ class Scene(Bench):
         self.write(regs.RANGE + index * regs.RANGE_STRIDE + 16, RANGE | attributes, regs.RangeAttributes)
 
     def set_arbiter(self, **fields: int) -> None:
-        """ARBITER: by default T3-MCA with the threshold of the input, 20 cycles of patience, bursts of 2."""
+        """ARBITER: by default T3-MCA with the threshold of the input, 20 cycles of patience, a quantum of 2 lines."""
         self.write(regs.ARBITER, MCA | fields, regs.Arbiter)
 
     def offer(self, port: str, *items: dict) -> None:

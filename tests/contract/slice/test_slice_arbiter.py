@@ -133,15 +133,15 @@ def test_mca_starving_communication_goes_after_its_wait(backend, starvation, see
 
 
 @pytest.mark.parametrize("compute", [0, 90])
-@pytest.mark.parametrize("burst", [0, 1, 2, 3])
-def test_mca_a_burst_follows_each_wait_and_the_next_head_waits_anew(backend, burst, compute):
+@pytest.mark.parametrize("quantum", [0, 1, 2, 3])
+def test_mca_a_quantum_follows_each_wait_and_the_next_head_waits_anew(backend, quantum, compute):
     scene = Scene(backend)
-    scene.set_arbiter(burst=burst)
+    scene.set_arbiter(quantum=quantum)
     offer_numbered(scene, "compute_read", compute)
     scene.step(5)
     offer_numbered(scene, "comm_read", 8)
     scene.step(75)
-    seen, length = scene.sent["comm_read"][0][0] + 1, max(1, burst)
+    seen, length = scene.sent["comm_read"][0][0] + 1, max(1, quantum)
     starts = [seen + 20 + k * (length + 20) for k in range(3)]
     expected = [start + i for start in starts for i in range(length) if start + i < scene.now - 1]
     assert granted(scene, 1) == expected[:8]
@@ -149,24 +149,24 @@ def test_mca_a_burst_follows_each_wait_and_the_next_head_waits_anew(backend, bur
         assert sum(map(len, scene.got.values())) == scene.now - 3, "something left in every cycle"
 
 
-def test_mca_a_burst_ends_when_communication_has_no_head(backend):
+def test_mca_a_quantum_ends_when_communication_has_no_head(backend):
     scene = Scene(backend)
-    scene.set_arbiter(starvation=3, burst=8)
+    scene.set_arbiter(starvation=3, quantum=8)
     scene.offer("comm_read", READ)
     scene.step(8)
     scene.offer("comm_read", READ)
     seen = scene.now + 1
     scene.step(8)
-    assert granted(scene, 1)[1:] == [seen + 3], "not let through by the rest of the burst"
+    assert granted(scene, 1)[1:] == [seen + 3], "not let through by the rest of the quantum"
 
 
-def test_mca_a_burst_waits_for_a_full_dram_queue(backend):
+def test_mca_a_quantum_waits_for_a_full_dram_queue(backend):
     scene = Scene(backend)
-    scene.set_arbiter(starvation=3, burst=3)
+    scene.set_arbiter(starvation=3, quantum=3)
     offer_numbered(scene, "compute_read", 50)
     scene.step(5)
     offer_numbered(scene, "comm_read", 4)
-    scene.step(5)  # the first of the burst is in `out`
+    scene.step(5)  # the first of the quantum is in `out`
     scene.accept["dram"] = 0
     scene.step(30)
     assert scene.fields("dram.payload")["tag"] == 20
@@ -206,17 +206,17 @@ def test_an_arbiter_write_begins_the_wait_anew(backend, cycles):
     assert granted(scene, 1) == [since + 9]
 
 
-def test_leaving_mca_ends_wait_and_burst(backend):
+def test_leaving_mca_ends_wait_and_quantum(backend):
     scene = Scene(backend)
-    scene.set_arbiter(starvation=6, burst=8)
+    scene.set_arbiter(starvation=6, quantum=8)
     scene.accept["dram"] = 0
     offer_numbered(scene, "comm_read", 3)
-    scene.until("dram.valid")  # the first of a burst
+    scene.until("dram.valid")  # the first of a quantum
     scene.step(3)  # the second has begun to wait
     scene.set_arbiter(mca=0)
     scene.step(2)
-    scene.set_arbiter(starvation=6, burst=1)
-    since = scene.now  # neither the burst nor the wait goes on
+    scene.set_arbiter(starvation=6, quantum=1)
+    since = scene.now  # neither the quantum nor the wait goes on
     scene.accept["dram"] = 1
     scene.step(12)
     assert granted(scene, 1)[1:] == [since + 6]

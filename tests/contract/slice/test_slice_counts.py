@@ -112,10 +112,12 @@ def test_an_update_that_counts_while_the_head_leaves(backend, rows, tokens):
     assert drain(scene, "row", "n") == tokens
 
 
-def test_a_token_counts_to_1023_and_a_second_one_of_its_name_follows(backend):
-    rows = (0, *[1] * 1022, 2, *[1] * 4)
-    scene = counted(backend, *[STORE | {"row": row} for row in rows])
-    assert drain(scene, "row", "n") == [(0, 1), (1, 1023), (2, 1), (1, 3)]
+@pytest.mark.parametrize(("last", "full", "rest"), [(1, 1016, 3), (8, 1023, 9)])
+def test_a_token_takes_bursts_below_1016_and_a_second_one_of_its_name_follows(backend, last, full, rest):
+    """As long as a burst of any length fits: the last one that goes in makes it 1023 lines at most."""
+    bursts = [(0, 1), *[(1, 1)] * 1015, (1, last), (2, 1), *[(1, rest // 3)] * 3]
+    scene = counted(backend, *[STORE | {"line": 1000, "row": row, "length": lines - 1} for row, lines in bursts])
+    assert drain(scene, "row", "n") == [(0, 1), (1, full), (2, 1), (1, rest)]
 
 
 # Places for tokens

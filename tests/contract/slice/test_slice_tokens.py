@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from t3hdl.config import T3Config, preset
-from t3hdl.interface.layouts import MemoryRequest, Token
+from t3hdl.interface.layouts import BURST_LINES, MemoryRequest, Token
 from t3sim.hardware.golden.backend import golden_hardware
 from t3sim.hardware.rtl.backend import compiled_part
 
@@ -14,7 +14,7 @@ from tb.stimulus.base import pack
 from tb.stimulus.slice import SliceInTurns
 
 SEED = 20261121
-LIMIT = (1 << Token["n"].shape) - 1
+LIMIT = (1 << Token["n"].shape) - BURST_LINES
 
 CONFIGS = {
     "small": preset("small"),
@@ -32,15 +32,16 @@ class TokenRule:
         self.entries: list[list[int]] = []  # name and count, the head first
         self.hit: Counter[str] = Counter()
 
-    def step(self, pushed: int | None, popped: int | None) -> None:
-        """One cycle: the name of a counted update and the token that left, or None."""
+    def step(self, pushed: tuple[int, int] | None, popped: int | None) -> None:
+        """One cycle: name and lines of a counted burst, and the token that left, or None."""
         waiting = self.entries[1:]
         if popped is not None:
             name, n = self.entries.pop(0)
             assert popped == name | n << Token["n"].offset
         if pushed is None:
             return
-        same = [entry for entry in waiting if entry[0] == pushed]
+        name, lines = pushed
+        same = [entry for entry in waiting if entry[0] == name]
         entry = next((entry for entry in same if entry[1] < LIMIT), None)
         if entry:
             self.hit["into the middle"] += entry is not self.entries[-1]
@@ -49,22 +50,23 @@ class TokenRule:
             self.hit["into the middle while the head leaves"] += popped is not None and entry is not self.entries[-1]
             self.hit["into what becomes the head"] += entry is self.entries[0]
             self.hit["behind a full one"] += entry is not same[0]
-            entry[1] += 1
+            entry[1] += lines
         else:
             self.hit["appended behind a full one"] += bool(same)
-            self.hit["appended behind the head of its name"] += bool(self.entries) and self.entries[0][0] == pushed
-            self.entries.append([pushed, 1])
+            self.hit["appended behind the head of its name"] += bool(self.entries) and self.entries[0][0] == name
+            self.entries.append([name, lines])
 
 
-def _pushed(bench: Lockstep, config: T3Config) -> int | None:
-    """The name of the update that counts in the cycle that was just stepped."""
+def _pushed(bench: Lockstep, config: T3Config) -> tuple[int, int] | None:
+    """Name and lines of the burst that counts in the cycle that was just stepped."""
     if config.count_on == "accepted":
         word = bench.moved.get("dram")
     else:
         word = bench.driven("update_done") if bench.driven("update_done_valid") else None
     if word is None or not _field(word, "tagged"):
         return None
-    return pack(Token, epoch=SliceInTurns.EPOCH, row=_field(word, "row"), col=_field(word, "col"))
+    name = pack(Token, epoch=SliceInTurns.EPOCH, row=_field(word, "row"), col=_field(word, "col"))
+    return name, _field(word, "length") + 1
 
 
 def _field(word: int, name: str) -> int:

@@ -17,23 +17,44 @@ def _item(scene: Scene, port: str, tag: int) -> dict:
     op = rng.choice(UPDATES) if port.endswith("write") else rng.choice([Op.READ, Op.READ_CLEAR])
     line, tagged, context = rng.randrange(900, 2100), int(rng.random() < 0.8), rng.choice([1, 1, 0])
     epoch = rng.choice([2, 2, 2, 3])
-    return {"line": line, "op": op, "tagged": tagged, "tag": tag, **tile, "context": context, "epoch": epoch}
+    length = rng.choice([0, 7 - line % 8, rng.randint(0, 7 - line % 8), rng.randrange(8)])
+    return {
+        "line": line,
+        "length": length,
+        "op": op,
+        "tagged": tagged,
+        "tag": tag,
+        **tile,
+        "context": context,
+        "epoch": epoch,
+    }
 
 
 def _update_in_range(item: dict) -> bool:
-    return item["op"] in UPDATES and 1000 <= item["line"] < 2000
+    return item["op"] in UPDATES and all(1000 <= line < 2000 for line in _lines(item))
+
+
+def _lines(item: dict) -> range:
+    return range(item["line"], item["line"] + item["length"] + 1)
+
+
+def _improper(item: dict) -> bool:
+    """In two blocks, or in the range and out of it."""
+    first, last = _lines(item)[0], _lines(item)[-1]
+    return first // 8 != last // 8 or (1000 <= first < 2000) != (1000 <= last < 2000)
 
 
 def _tracked(item: dict) -> bool:
-    return bool(_update_in_range(item) and item["tagged"] and item["context"] == 1 and item["epoch"] == 2)
+    mine = item["context"] == 1 and item["epoch"] == 2
+    return bool(_update_in_range(item) and not _improper(item) and item["tagged"] and mine)
 
 
-def _foreign(item: dict) -> bool:
-    return bool(_update_in_range(item) and item["context"] != 1)
+def _violation(item: dict) -> bool:
+    return bool(_improper(item) or (_update_in_range(item) and item["context"] != 1))
 
 
 def _stale(item: dict) -> bool:
-    return bool(item["op"] in UPDATES and item["tagged"] and not _tracked(item) and not _foreign(item))
+    return bool(item["op"] in UPDATES and item["tagged"] and not _tracked(item) and not _violation(item))
 
 
 class _Traffic:
@@ -80,7 +101,7 @@ class _Traffic:
             seen = [request for request in requests if request["tag"] // 1000 == index]
             foreign, stale = (
                 [item for item in self.offered[port] if port in WRITE_PORTS and cause(item)]
-                for cause in (_foreign, _stale)
+                for cause in (_violation, _stale)
             )
             passed = [item for item in self.offered[port] if item not in foreign + stale]
             assert [request["tag"] for request in seen] == [item["tag"] for item in passed], f"{port}: order"
@@ -94,7 +115,10 @@ class _Traffic:
             assert token["epoch"] == 2 and token["context"] == 1
             counted[token["row"], token["col"]] += token["n"]
         everything = [item for items in self.offered.values() for item in items]
-        assert counted == Counter((item["row"], item["col"]) for item in everything if _tracked(item))
+        expected: Counter = Counter()
+        for item in filter(_tracked, everything):
+            expected[item["row"], item["col"]] += len(_lines(item))
+        assert counted == expected
         assert len(self.scene.got["token"]) < sum(counted.values()), "some tokens merged"
 
 

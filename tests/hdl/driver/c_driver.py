@@ -46,7 +46,7 @@ Arbiter = structure(
     ("fixed", ctypes.c_uint),
     ("thresholds", ctypes.c_uint * 4),
     ("starvation", ctypes.c_uint),
-    ("burst", ctypes.c_uint),
+    ("quantum", ctypes.c_uint),
 )
 Stuck = structure("Stuck", *((name, ctypes.c_uint) for name in ("descriptor", "block", "context", "expected", "seen")))
 

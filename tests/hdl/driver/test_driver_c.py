@@ -250,8 +250,8 @@ def test_settings_read_back(library, ring):
     assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == OK
     assert ring.read(0, regs.THRESHOLDS)[1] == 127 | 20 << 8 | 10 << 16 | 5 << 24
     shown = regs.Arbiter.from_bits(ring.read(0, regs.ARBITER)[1])
-    assert (shown.mca, shown.fixed, shown.starvation, shown.burst) == (1, 0, 100, 4)
-    arbiter.burst = 256
+    assert (shown.mca, shown.fixed, shown.starvation, shown.quantum) == (1, 0, 100, 4)
+    arbiter.quantum = 256
     assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == EINVAL
     locked_write, happened = 1 << 7, ctypes.c_uint64()
     assert host.call("enable_interrupts", device, ctypes.c_uint64(locked_write)) == OK

@@ -94,7 +94,7 @@ def test_arbiter_and_arm(mca):
     program.arm()
     writes = dict(program.writes)
     arbiter = unpack(regs.Arbiter, writes[regs.ARBITER])
-    assert arbiter == {"mca": int(mca), "fixed": 0, "threshold": 127, "starvation": 64, "burst": 16}
+    assert arbiter == {"mca": int(mca), "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 16}
     assert unpack(regs.Thresholds, writes[regs.THRESHOLDS]) == {
         "under_25": 127,
         "under_50": 30,

@@ -61,8 +61,8 @@ def test_buffers_hold_what_the_link_has_in_flight(name):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_arbiter_guarantees_both_ways_of_the_link(name):
     machine = load_machine(name)
-    clocks = machine.arbiter.starvation_cycles + machine.arbiter.starvation_burst * machine.hbm.nBL
-    lines = machine.hbm.channels * machine.arbiter.starvation_burst / clocks
+    clocks = machine.arbiter.starvation_cycles + machine.arbiter.starvation_quantum * machine.hbm.nBL
+    lines = machine.hbm.channels * machine.arbiter.starvation_quantum / clocks
     assert 32 * lines * machine.hbm.clock_mhz / 1000 > 2 * machine.link.gb_s
 
 

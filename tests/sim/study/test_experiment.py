@@ -35,7 +35,7 @@ def test_the_name_and_the_sources_of_a_machine_do_not_count(tmp_path):
     [
         {"gpu__cus": 5}, {"llc__latency_ns": 101}, {"fabric__request_ns": 51}, {"hbm__nCL": 15},
         {"hbm__refresh": False}, {"link__gb_s": 21.0}, {"dma__buffer_kib": 512}, {"kernel__step_overhead_ns": 1},
-        {"arbiter__starvation_burst": 9}, {"hardware__tracker_sets": 16},
+        {"arbiter__starvation_quantum": 9}, {"hardware__tracker_sets": 16},
         {"variation__clock_scale": [1.0, 1.0, 1.0, 0.9]},
     ],
     ids=lambda settings: next(iter(settings)),
@@ -92,7 +92,7 @@ UNREAD = {
     "sequential": WITHOUT_T3,
     "sequential-nmc": WITHOUT_T3,
     "sequential-pipelined": WITHOUT_T3,
-    "t3": {"arbiter.starvation_cycles": 7, "arbiter.starvation_burst": 1, "arbiter.threshold_under_25": 1},
+    "t3": {"arbiter.starvation_cycles": 7, "arbiter.starvation_quantum": 1, "arbiter.threshold_under_25": 1},
 }
 
 

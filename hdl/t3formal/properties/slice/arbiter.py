@@ -54,7 +54,7 @@ def _observe(config: T3Config) -> _View:
     with m.If(set_now):
         m.d.sync += settings.eq(write.data)
     used, wait_limit = data.View(ArbiterSettings, harness.inside["settings"]), wait_limit_of(settings.starvation)
-    same = Cat(used[name] == settings[name] for name in ("mca", "fixed", "threshold", "burst")).all()
+    same = Cat(used[name] == settings[name] for name in ("mca", "fixed", "threshold", "quantum")).all()
     harness.claim("the settings are those last written", same & (used.wait_limit == wait_limit))
     offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))
     return _View(

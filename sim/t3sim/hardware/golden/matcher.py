@@ -25,7 +25,7 @@ from t3sim.hardware.words import (
     take,
 )
 
-from .ranges import ALL_CONTEXTS, RANGE_WORDS, drop_ranges, find_range, is_live, range_base, write_range
+from .ranges import ALL_CONTEXTS, RANGE_WORDS, drop_ranges, find_range, is_improper, is_live, range_base, write_range
 
 _IN, _OUT = ports_of(matcher_signature(T3Config()))
 _BOUNDS, _ATTRIBUTES, _, _PEER, _, _ = DESCRIPTOR  # the fields of each descriptor word
@@ -76,6 +76,8 @@ def _match(state, word0, word1, written):
     state[_S.found] = state[_S.unmatched] = place(ROUTE.line, line) | place(ROUTE.op, op)
     state[_S.chosen] = -1
     hit = find_range(state, _S.table, state[_S.ranges], line) if take(word0, REQUEST.tagged) else -1
+    if is_improper(state, _S.table, state[_S.ranges], line, take(word1, REQUEST.length)):
+        hit = -1
     context, epoch = take(word0, REQUEST.context), take(word1, REQUEST.epoch)
     if not is_live(state, _S.table, hit, state[_S.contexts], context, epoch):
         return

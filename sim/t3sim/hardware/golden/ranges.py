@@ -3,7 +3,7 @@
 A range is three words of the part's state (base line, limit line, attributes), as in the register map.
 """
 
-from t3hdl.interface.layouts import LINE_BITS
+from t3hdl.interface.layouts import BURST_LINES, LINE_BITS
 from t3hdl.interface.register_map import RANGE as RANGE_ADDRESS
 from t3hdl.interface.register_map import RANGE_STRIDE
 
@@ -44,6 +44,19 @@ def find_range(state, table, ranges, line):
         if state[first] <= line < state[first + 1] and state[first + 2] & _VALID:
             return number
     return -1
+
+
+@njit(cache=True)
+def is_improper(state, table, ranges, line, length):
+    """Whether a burst is of no range: it leaves its aligned block, or a valid range begins or ends inside of it."""
+    last = line + length
+    if line // BURST_LINES != last // BURST_LINES:
+        return True
+    for number in range(ranges):
+        first = table + number * RANGE_WORDS
+        if state[first + 2] & _VALID and (line < state[first] <= last or line < state[first + 1] <= last):
+            return True
+    return False
 
 
 @njit(cache=True)

@@ -182,7 +182,7 @@ class ArbiterSection(Section):
     """
 
     starvation_cycles: int = quantity("clocks", "longest wait of communication", ge=1, le=65535)
-    starvation_burst: int = quantity("lines", "communication lines that are then served", ge=1, le=255)
+    starvation_quantum: int = quantity("lines", "communication lines that are then served", ge=1, le=255)
     threshold_under_25: int = quantity("lines", "threshold for a data-bus use under 25 %", ge=0, le=NO_LIMIT)
     threshold_under_50: int = quantity("lines", "threshold for 25 to 50 %", ge=0, le=NO_LIMIT)
     threshold_under_75: int = quantity("lines", "threshold for 50 to 75 %", ge=0, le=NO_LIMIT)

@@ -119,7 +119,7 @@ def init_state(config: T3Config) -> np.ndarray:
     return state
 
 
-_RESET_ARBITER = place(ARBITER.threshold, 127) | place(ARBITER.starvation, 64) | place(ARBITER.burst, 8)
+_RESET_ARBITER = place(ARBITER.threshold, 127) | place(ARBITER.starvation, 64) | place(ARBITER.quantum, 8)
 _RESET_THRESHOLDS = (
     place(THRESHOLDS.under_25, 127)
     | place(THRESHOLDS.under_50, 30)

@@ -7,7 +7,7 @@ from t3hdl.interface.words import ports_of
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.golden.ranges import RANGE_WORDS
-from t3sim.hardware.words import REQUEST, state_map
+from t3sim.hardware.words import REQUEST, state_map, take
 
 IN, OUT = ports_of(slice_signature(T3Config()))
 PORTS, STREAMS = 4, 2
@@ -22,10 +22,10 @@ S = state_map(
     # parameters
     token_queue=1, performed=1, ranges=1, contexts=1,
     # configuration registers: kept by disarm
-    mca=1, fixed=1, threshold=1, starvation=1, burst_length=1, table=4 * RANGE_WORDS,
+    mca=1, fixed=1, threshold=1, starvation=1, quantum=1, table=4 * RANGE_WORDS,
     # the rest
     queue=PORTS * QUEUE, out_valid=1, out=ITEM, tokens=TOKEN_QUEUE_LIMIT, token_head=1, token_level=1, outstanding=1,
-    last_kind=2, last_stream=1, comm_waiting=1, comm_overdue=1, comm_deadline=1, burst=1,
+    last_kind=2, last_stream=1, comm_waiting=1, comm_overdue=1, comm_deadline=1, left=1,
     served=1, comm_seen=1, armed=1,
     aborted=1,  # a bit per context
     pending=MAX_CONTEXTS,  # by context: tracked accesses from their entry to their count
@@ -54,40 +54,48 @@ def offer(state, stream):
 
 
 @njit(cache=True)
+def lines_of(word1):
+    """Lines of a request, by its second word."""
+    return take(word1, REQUEST.length) + 1
+
+
+@njit(cache=True)
 def below_limit(state, words):
     """Whether the DRAM queue is empty enough for communication (T3-MCA)."""
     limit = state[S.threshold] if state[S.fixed] else words[IN.threshold] & _OCCUPANCY_MASK
-    level = (words[IN.occupancy] & _OCCUPANCY_MASK) + state[S.out_valid]
+    level = words[IN.occupancy] & _OCCUPANCY_MASK
+    if state[S.out_valid]:
+        level += lines_of(state[S.out + 1])
     return level < limit or limit == NO_LIMIT
 
 
 @njit(cache=True)
 def arbitrate(state, words, compute, comm):
-    """The stream that is granted, or ``NONE``; keeps ``burst``. ``compute``, ``comm``: there is a candidate."""
+    """The stream that is granted, or ``NONE``; keeps ``left``. ``compute``, ``comm``: the queue of the candidate, or
+    ``NONE``."""
     if not state[S.mca]:
-        if compute and comm:
+        if compute != NONE and comm != NONE:
             return 1 - state[S.last_stream]
-        return COMPUTE if compute else (COMM if comm else NONE)
-    if comm and state[S.burst] > 0:
-        state[S.burst] -= 1
+        return COMPUTE if compute != NONE else (COMM if comm != NONE else NONE)
+    if comm != NONE and (state[S.left] > 0 or state[S.comm_overdue]):
+        if state[S.left] == 0:
+            state[S.left] = state[S.quantum]
+        state[S.left] = max(state[S.left] - lines_of(state[comm + ITEM]), 0)
         return COMM
-    if comm and state[S.comm_overdue]:
-        state[S.burst] = max(state[S.burst_length] - 1, 0)
-        return COMM
-    if compute:
+    if compute != NONE:
         return COMPUTE
-    return COMM if comm and below_limit(state, words) else NONE
+    return COMM if comm != NONE and below_limit(state, words) else NONE
 
 
 @njit(cache=True)
 def watch_comm(state, words, waits, granted):
-    """The wait of comm, and the end of a burst. ``waits``: comm has a candidate; ``granted``: a stream."""
+    """The wait of comm, and the end of its quantum. ``waits``: comm has a candidate; ``granted``: a stream."""
     if not state[S.mca]:
         end_wait(state)
-        state[S.burst] = 0
+        state[S.left] = 0
         return
     if not waits:
-        state[S.burst] = 0
+        state[S.left] = 0
     if granted == COMM:
         end_wait(state)
     elif state[S.comm_waiting]:
@@ -113,13 +121,13 @@ def drive_idle(state, words, out):
     compute, comm = offer(state, COMPUTE) != NONE, offer(state, COMM) != NONE
     wake_at = NEVER
     if state[S.mca]:
-        busy = not state[S.comm_waiting] if comm else state[S.burst] > 0
+        busy = not state[S.comm_waiting] if comm else state[S.left] > 0
         if not state[S.out_valid]:
-            busy |= compute or (comm and (state[S.burst] > 0 or below_limit(state, words)))
+            busy |= compute or (comm and (state[S.left] > 0 or below_limit(state, words)))
         if state[S.comm_waiting] and (not state[S.comm_overdue] or (comm and not state[S.out_valid])):
             wake_at = state[S.comm_deadline]
     else:
-        busy = state[S.burst] > 0 or state[S.comm_waiting] > 0 or (not state[S.out_valid] and (compute or comm))
+        busy = state[S.left] > 0 or state[S.comm_waiting] > 0 or (not state[S.out_valid] and (compute or comm))
     for stream in range(STREAMS):
         busy |= state[S.refused_valid + stream] or state[S.stale_valid + stream]
     out[OUT.idle] = 0 if busy else 1

@@ -3,6 +3,7 @@
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map
+from t3hdl.interface.layouts import BURST_LINES
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
@@ -10,6 +11,7 @@ from t3sim.hardware.golden.ranges import (
     ALL_CONTEXTS,
     drop_ranges,
     find_range,
+    is_improper,
     is_live,
     range_attribute,
     write_range,
@@ -50,6 +52,7 @@ from .arbiter import (
     arbitrate,
     drive_idle,
     end_wait,
+    lines_of,
     offer,
     watch_comm,
 )
@@ -105,15 +108,15 @@ def _record_grant(state, words, stream, queue):
     """What a grant leaves in the registers, beside the item itself."""
     state[S.last_stream] = stream
     state[S.last_kind + stream] = 1 if queue == S.queue + (2 * stream + 1) * QUEUE else 0
-    if words[IN.measure] & 1 and state[S.served] < _SERVED_LIMIT:
-        state[S.served] += 1
+    if words[IN.measure] & 1:
+        state[S.served] = min(state[S.served] + lines_of(state[S.out + 1]), _SERVED_LIMIT)
     if stream == COMM and state[S.armed]:
         state[S.comm_seen] = 1
 
 
 @njit(cache=True)
 def _push_token(state, word0, word1, level_before):
-    """Count one update, unless its context is aborted. ``level_before``: tokens before this cycle's pop."""
+    """Count one burst, unless its context is aborted. ``level_before``: tokens before this cycle's pop."""
     context = take(word0, REQUEST.context)
     if state[S.pending + context] > 0:
         state[S.pending + context] -= 1
@@ -128,14 +131,14 @@ def _push_token(state, word0, word1, level_before):
         | place(TOKEN.right, take(word0, REQUEST.right))
         | place(TOKEN.bottom, take(word0, REQUEST.bottom))
     )
-    level = state[S.token_level]
+    level, lines = state[S.token_level], lines_of(word1)
     # An entry that was the head in this cycle is visible and must stay as it is; after a pop it is gone.
     for i in range(1 if level == level_before else 0, level):
         at = S.tokens + (state[S.token_head] + i) % TOKEN_QUEUE_LIMIT
-        if state[at] & ~_COUNT == token and take(state[at], TOKEN.n) < TOKEN_LIMIT:
-            state[at] += 1 << TOKEN.n.shift
+        if state[at] & ~_COUNT == token and take(state[at], TOKEN.n) + BURST_LINES <= TOKEN_LIMIT:
+            state[at] += lines << TOKEN.n.shift
             return
-    state[S.tokens + (state[S.token_head] + level) % TOKEN_QUEUE_LIMIT] = token | 1 << TOKEN.n.shift
+    state[S.tokens + (state[S.token_head] + level) % TOKEN_QUEUE_LIMIT] = token | lines << TOKEN.n.shift
     state[S.token_level] = level + 1
 
 
@@ -195,8 +198,10 @@ def _enter(state, number, word0, word1):
     tracked, stream = 0, _stream_of(number)
     op, context = take(word0, REQUEST.op), take(word0, REQUEST.context)
     if _is_write_port(number) and op != READ:
-        hit = find_range(state, S.table, state[S.ranges], take(word0, REQUEST.line))
-        if hit >= 0 and range_attribute(state, S.table, hit, RANGE.context) != context:
+        line = take(word0, REQUEST.line)
+        hit = find_range(state, S.table, state[S.ranges], line)
+        foreign = hit >= 0 and range_attribute(state, S.table, hit, RANGE.context) != context
+        if foreign or is_improper(state, S.table, state[S.ranges], line, take(word1, REQUEST.length)):
             _refuse(state, S.refused_valid, stream, word0, word1)
             return
         if word0 & TRACKED and (op == STORE or op == ADD or op == MIN or op == MAX):
@@ -221,7 +226,7 @@ def _configure(state, address, value):
         state[S.fixed] = take(value, ARBITER.fixed)
         state[S.threshold] = take(value, ARBITER.threshold)
         state[S.starvation] = take(value, ARBITER.starvation)
-        state[S.burst_length] = take(value, ARBITER.burst)
+        state[S.quantum] = take(value, ARBITER.quantum)
         end_wait(state)
     elif address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
@@ -270,7 +275,7 @@ def reset(state_at, in_at, out_at):
     """State after reset, outputs of the first cycle."""
     state = int64_at(state_at, S.size)
     state[S.mca : S.queue] = 0
-    state[S.threshold], state[S.starvation], state[S.burst_length] = NO_LIMIT, 64, 8
+    state[S.threshold], state[S.starvation], state[S.quantum] = NO_LIMIT, 64, 8
     _restart(state)
     out = int64_at(out_at, OUT.size)
     out[:] = 0  # a golden model has no faults: their outputs stay 0
@@ -289,7 +294,7 @@ def step(state_at, in_at, out_at):
     compute, comm = offer(state, COMPUTE), offer(state, COMM)
     granted = NONE
     if transfer or not state[S.out_valid]:
-        granted = arbitrate(state, words, compute != NONE, comm != NONE)
+        granted = arbitrate(state, words, compute, comm)
     watch_comm(state, words, comm != NONE, granted)
     _count(state, words, transfer)
     if granted != NONE:
