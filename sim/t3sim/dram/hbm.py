@@ -61,6 +61,7 @@ __all__ = [
     "dram_address",
     "enqueue",
     "enqueue_address",
+    "enqueue_lines",
     "is_empty",
     "new_hbm_state",
     "occupancy",
@@ -87,9 +88,9 @@ def is_empty(hbm, c):
 
 
 @njit(cache=True, nogil=True)
-def accepts(hbm, c, is_write):
-    """Whether the queue of channel ``c`` has room for one more read, or for one more write or update."""
-    return has_room(hbm.channel[c], WRITE if is_write else READ)
+def accepts(hbm, c, is_write, lines=1):
+    """Whether the queue of channel ``c`` has room for ``lines`` more reads, or for so many more writes or updates."""
+    return has_room(hbm.channel[c], WRITE if is_write else READ, lines)
 
 
 @njit(cache=True, nogil=True)
@@ -101,6 +102,18 @@ def enqueue(hbm, c, now, local_line, kind, tag):
     """
     bank_group, bank, row, column = dram_address(local_line, hbm.channel[c].distance.line_order)
     return enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag)
+
+
+@njit(cache=True, nogil=True)
+def enqueue_lines(hbm, c, now, local_line, lines, kind, tag):
+    """:func:`enqueue` for ``lines`` lines from ``local_line`` on, whose tags count from ``tag`` on."""
+    channel = hbm.channel[c]
+    for i in range(lines):
+        bank_group, bank, row, column = dram_address(local_line + i, channel.distance.line_order)
+        slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag + i)
+        _offer(channel, slot, now)
+    channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
+    return channel.wake
 
 
 @njit(cache=True, nogil=True)

@@ -11,18 +11,18 @@ from .state import COMPUTE, FOREVER, MEMORY, NONE, READ, UPDATE, WRITE, command_
 
 
 @njit(cache=True, nogil=True)
-def has_room(channel, command):
-    """Whether one more line that is read or written (``command`` READ or WRITE) can wait."""
+def has_room(channel, command, lines):
+    """Whether ``lines`` more lines that are read or written (``command`` READ or WRITE) can wait."""
     held, distance = channel.held, channel.distance
     limit = distance.read_lines if command == READ else distance.write_lines
-    return held[command] < limit and held[READ] + held[WRITE] < distance.all_lines
+    return held[command] + lines <= limit and held[READ] + held[WRITE] + lines <= distance.all_lines
 
 
 @njit(cache=True, nogil=True)
 def insert(channel, now, bank, row, column, kind, tag):
     """Puts an access into the queue (there must be room: RuntimeError) and returns its slot."""
     command, distance = command_of(kind), channel.distance
-    if not has_room(channel, command):
+    if not has_room(channel, command, 1):
         raise RuntimeError("HBM: access to a full queue; ask accepts() before enqueue()")
     slot = channel.free
     line = channel.line[slot]

@@ -7,31 +7,19 @@ or its own deadline.
 """
 
 from t3hdl.config import NO_LIMIT
-from t3hdl.interface.layouts import NEVER
+from t3hdl.interface.layouts import BURST_LINES, NEVER
 
 from t3sim.common.compiled import compiled_inner
-from t3sim.dram.hbm import accepts, enqueue, is_empty, occupancy, tick
+from t3sim.dram.hbm import accepts, enqueue_lines, is_empty, occupancy, tick
 from t3sim.hardware.abi import address_of
 from t3sim.hardware.words import READ, REQUEST, STORE, get, place, take
 
+from .completion import is_update, line_done
 from .compute import stored
-from .llc import cache_line_filled
-from .mover import release_row_segment, row_segment_line_read
-from .nmc import apply_update, store_line
 from .ports import SLICE_IN, SLICE_OUT
-from .requests import ARRIVED, free_request, local_line_of, stream_of
-from .row_segments import free_row_segment, note_communication
-from .state import (
-    AG_READ,
-    GEMM_READ,
-    GEMM_WRITE,
-    INCOMING_UPDATES,
-    LOCAL_UPDATES,
-    NEVER_CYCLE,
-    RS_READ,
-    RS_WRITE,
-    WAIT_BINS,
-)
+from .requests import ARRIVED, free_burst, local_line_of, stream_of
+from .row_segments import free_row_segment
+from .state import GEMM_WRITE, NEVER_CYCLE, WAIT_BINS
 from .words import OF_SLICE, SLICE, part_in, part_out
 
 _QUEUES = ("compute_read", "compute_write", "comm_read", "comm_write")
@@ -52,93 +40,23 @@ _OP = REQUEST.op.mask << REQUEST.op.shift
 
 
 @compiled_inner
-def _is_update(op):
-    """Whether ``op`` reads its line and writes it, at the bank."""
-    return op != READ and op != STORE
-
-
-@compiled_inner
-def _carry_out(g, node, data):
-    """A store or update with ``data`` on a carried line."""
-    op = take(node.word0, REQUEST.op)
-    if op == STORE:
-        store_line(g, node.carry, data)
-    else:
-        apply_update(g, node.carry, op, data)
-
-
-@compiled_inner
-def _performed(g, n, done):
-    """A write or update is in memory."""
-    p, s, node = g.p[0], g.s[0], g.line_requests[n]
-    if _is_update(take(node.word0, REQUEST.op)):
-        line = take(node.word0, REQUEST.line) - p.out_base
-        if 0 <= line < g.performed.shape[0]:
-            g.performed[line] += 1
-    if node.cause == GEMM_WRITE:
-        if p.hold_store and node.owner >= 0:
-            stored(g, node.owner, 1, done)
-        if node.carry >= 0:
-            _carry_out(g, node, g.partial[node.carry])
-        if p.cached_output:
-            s.own_bytes = s.own_bytes + node.bytes
-        elif g.part_chunk[node.part] == p.gpu:
-            s.own_performed = s.own_performed + 1
-        return
-    note_communication(g, node.cause, done)
-    if node.owner >= 0:
-        row = g.rows[node.owner]
-        row.left = row.left - 1
-        if row.left == 0:
-            release_row_segment(g, node.owner, done)
-        return
-    s.incoming = s.incoming - 1
-    if node.carry >= 0:
-        _carry_out(g, node, g.row_data[node.row, 0])
-        free_row_segment(g, node.row)
-    g.received[0 if node.cause == RS_WRITE else 1, node.part] += 1
-    if node.cause == RS_WRITE and g.part_chunk[node.part] == p.gpu:
-        s.own_performed = s.own_performed + 1
-
-
-@compiled_inner
-def _complete(g, n, now, done):
-    """The column command of a request issued at ``now``; its data move by ``done``."""
-    s, node = g.s[0], g.line_requests[n]
-    cause = node.cause
-    g.bytes_by_cause[cause] += node.bytes
-    g.bins[cause, s.bin] += node.bytes
-    if cause == GEMM_READ:
-        cache_line_filled(g, node.owner, done)
-    elif cause == RS_READ or cause == AG_READ:
-        note_communication(g, cause, now)
-        row_segment_line_read(g, n, done)
-    else:
-        if cause == RS_WRITE:
-            g.bins[INCOMING_UPDATES, s.bin] += 1
-        elif cause == GEMM_WRITE:
-            g.bins[LOCAL_UPDATES, s.bin] += 1
-        _performed(g, n, done)
-    free_request(g, n)
-
-
-@compiled_inner
 def _accept(g, c, n, op, now):
-    """The DRAM queue takes a request out of the slice: from now on it is counted."""
-    p, s, node = g.p[0], g.s[0], g.line_requests[n]
-    line = take(node.word0, REQUEST.line)
+    """The DRAM queue takes the lines of a burst out of the slice: from now on they are counted."""
+    p, s, burst = g.p[0], g.s[0], g.bursts[n]
+    line = take(burst.word0, REQUEST.line)
     kind = DRAM_READ if op == READ else (DRAM_WRITE if op == STORE else DRAM_UPDATE)
     # Visible to the scheduler from the next cycle on, like every registered word.
-    g.hbm_wake[c] = enqueue(g, c, now + 1, local_line_of(line, p.channels), kind, n)
-    wait = now - node.available
-    stream = stream_of(node.queue)
-    g.wait[stream, min(wait, WAIT_BINS - 1)] += 1
+    first = local_line_of(line, p.channels)
+    g.hbm_wake[c] = enqueue_lines(g, c, now + 1, first, burst.lines, kind, n * BURST_LINES)
+    wait = now - burst.available
+    stream = stream_of(burst.queue)
+    g.wait[stream, min(wait, WAIT_BINS - 1)] += burst.lines
     g.inside[stream, c] -= 1
-    if _is_update(op):
-        s.own_counted = s.own_counted + (g.part_chunk[node.part] == p.gpu)
-    if node.cause == GEMM_WRITE and not p.hold_store and node.owner >= 0:
-        stored(g, node.owner, 1, now + 1)
-    node.word0 = (node.word0 & ~_OP) | place(REQUEST.op, op)
+    if is_update(op) and g.part_chunk[burst.part] == p.gpu:
+        s.own_counted = s.own_counted + burst.lines
+    if burst.cause == GEMM_WRITE and not p.hold_store and burst.owner >= 0:
+        stored(g, burst.owner, burst.lines, now + 1)
+    burst.word0 = (burst.word0 & ~_OP) | place(REQUEST.op, op)
 
 
 @compiled_inner
@@ -146,47 +64,55 @@ def _present(g, c, queue, base, now):
     """Put the head of a request queue on the slice's input; whether it is valid."""
     n = g.head[queue, c]
     at = base + QUEUE_IN[queue]
-    valid = n >= 0 and g.line_requests[n].available <= now
+    valid = n >= 0 and g.bursts[n].available <= now
     g.words[at + QUEUE_VALID] = valid
     if valid:
-        g.words[at] = g.line_requests[n].word0
-        g.words[at + 1] = g.line_requests[n].word1
+        g.words[at] = g.bursts[n].word0
+        g.words[at + 1] = g.bursts[n].word1
     return valid
 
 
 @compiled_inner
 def _pop(g, c, queue):
-    """The slice took the head of a request queue. An arrived packet's line frees its room in the receive buffer."""
+    """The slice took the head of a request queue. An arrived packet frees its room in the receive buffer."""
     n = g.head[queue, c]
-    node = g.line_requests[n]
-    g.head[queue, c] = node.next
-    if node.next < 0:
+    burst = g.bursts[n]
+    g.head[queue, c] = burst.next
+    if burst.next < 0:
         g.tail[queue, c] = -1
     g.inside[stream_of(queue), c] += 1
-    if node.owner == ARRIVED:
-        g.s[0].credit_now = g.s[0].credit_now + 1
+    if burst.owner == ARRIVED:
+        g.s[0].credit_now = g.s[0].credit_now + burst.lines
+
+
+@compiled_inner
+def _has_room(g, c, out):
+    """Whether the DRAM queue has room for all lines of the burst that the slice offers."""
+    payload = out + SLICE_OUT.dram_payload
+    is_write = get(g.words, payload, REQUEST.op) != READ
+    return accepts(g, c, is_write, get(g.words, payload, REQUEST.length) + 1)
 
 
 @compiled_inner
 def _block_reason(g, c, base, out, stream):
-    """What the lines of a stream wait for after this visit (BY_*); -1 if none waits, or its own line has its turn."""
+    """What the bursts of a stream wait for after this visit (BY_*); -1 if none waits, or its own one has its turn."""
     words = g.words
     offered, word0 = words[out + SLICE_OUT.dram_valid], words[out + SLICE_OUT.dram_payload]
     own = take(word0, REQUEST.stream) == stream
     waiting = g.inside[stream, c] - (offered and own)
     first = QUEUES_PER_STREAM * stream
     for queue in range(first, first + QUEUES_PER_STREAM):
-        waiting += g.head[queue, c] >= 0 and g.line_requests[g.head[queue, c]].available <= g.visited[c]
+        waiting += g.head[queue, c] >= 0 and g.bursts[g.head[queue, c]].available <= g.visited[c]
     if waiting == 0:
         return -1
     if offered:
-        if not accepts(g, c, take(word0, REQUEST.op) != READ):
+        if not _has_room(g, c, out):
             return BY_QUEUE
         return -1 if own else BY_STREAM
     limit = words[base + SLICE_IN.threshold]
     if stream == COMMUNICATION and g.p[0].mca and limit != NO_LIMIT and occupancy(g, c) >= limit:
         return BY_THRESHOLD
-    # With an empty output only a full token queue refuses a line.
+    # With an empty output only a full token queue refuses a burst.
     return BY_TRACKER if words[out + SLICE_OUT.token_valid] else -1
 
 
@@ -215,7 +141,7 @@ def run_channel(g, c, step, state_changed, now):
             taken |= 1 << queue
     accepted = -1
     op = get(words, out + SLICE_OUT.dram_payload, REQUEST.op)
-    if words[out + SLICE_OUT.dram_valid] and accepts(g, c, op != READ):
+    if words[out + SLICE_OUT.dram_valid] and _has_room(g, c, out):
         accepted = get(words, out + SLICE_OUT.dram_payload, REQUEST.tag)
     lines = occupancy(g, c)
     if lines != g.occupancy[c] and words[out + SLICE_OUT.wake_at] != NEVER:
@@ -241,7 +167,7 @@ def run_channel(g, c, step, state_changed, now):
         wake, tag, done = tick(g, c, now)
         g.hbm_wake[c] = wake
         if tag >= 0:
-            _complete(g, tag, now, done)
+            line_done(g, tag, now, done)
     if accepted >= 0:
         _accept(g, c, accepted, op, now)
     for stream in range(STREAMS):
@@ -269,17 +195,17 @@ def _after_step(g, c, out, now):
 @compiled_inner
 def _refused(g, c, stream, n, now):
     """The slice refuses a write, to another context's range or of no live epoch: it ends here, with an error."""
-    s, node = g.s[0], g.line_requests[n]
+    s, burst = g.s[0], g.bursts[n]
     s.refused = s.refused + 1
     g.inside[stream, c] -= 1
     if stream == COMPUTE:
-        if node.owner >= 0:
-            stored(g, node.owner, 1, now)
+        if burst.owner >= 0:
+            stored(g, burst.owner, burst.lines, now)
     else:
         s.incoming = s.incoming - 1
-        if node.carry >= 0:
-            free_row_segment(g, node.row)
-    free_request(g, n)
+        if burst.row >= 0:
+            free_row_segment(g, burst.row)
+    free_burst(g, n)
 
 
 @compiled_inner
@@ -289,14 +215,12 @@ def _set_wake(g, c, out, now):
     for queue in range(QUEUES):
         n = g.head[queue, c]
         if n >= 0:
-            available = g.line_requests[n].available
+            available = g.bursts[n].available
             if available > now:
                 wake = min(wake, available)
             elif g.words[out + QUEUE_READY[queue]]:
                 wake = now + 1
-    if g.words[out + SLICE_OUT.dram_valid] and accepts(
-        g, c, get(g.words, out + SLICE_OUT.dram_payload, REQUEST.op) != READ
-    ):
+    if g.words[out + SLICE_OUT.dram_valid] and _has_room(g, c, out):
         wake = now + 1
     if occupancy(g, c) != g.occupancy[c] and g.words[out + SLICE_OUT.wake_at] != NEVER:
         wake = now + 1

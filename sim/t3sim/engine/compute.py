@@ -168,7 +168,7 @@ def _begin_stores(g, wg, now):
         return
     c.state = STORING
     c.event = NEVER_CYCLE
-    c.store_row = 0
+    c.store_row = c.store_line = 0
     c.store_rows = rows
     c.store_start = max(now, cycle_at(g, start))
     c.store_left = rows * lines

@@ -1,4 +1,7 @@
-"""The GPU's egress: every store row passes a RangeMatcher, which keeps it here or turns it into a link packet."""
+"""The GPU's egress: every burst of a tile passes a RangeMatcher, which keeps it here or turns it into a link packet.
+
+A row of a tile is one burst if it is aligned, else two.
+"""
 
 from t3hdl.interface.layouts import LINE_BYTES
 
@@ -8,52 +11,65 @@ from t3sim.hardware.words import ROUTE, STORE, take
 
 from .compute import stored
 from .ports import MATCHER_IN, MATCHER_OUT
-from .requests import deliver, make_request, request_word, set_tile_identity, tile_name, tile_part
-from .row_segments import allocate_row_segment, carried_line, row_segment_bytes, transmit
+from .requests import (
+    burst_lines,
+    bytes_of_lines,
+    deliver,
+    length_word,
+    make_burst,
+    request_word,
+    set_tile_identity,
+    tile_name,
+    tile_part,
+)
+from .row_segments import allocate_row_segment, carried_line, transmit
 from .scale import cycles_of
 from .state import COMPUTE_WRITE, GEMM_WRITE, LINE_WORDS, NEVER_CYCLE, NO_MOVER, RS_WRITE
 from .words import MATCHER, OF_MATCHER, part_in, part_out
 
-FLIGHT_WG, FLIGHT_ROW, FLIGHT_WORDS = range(3)
-"""Words of a record of ``flight``: workgroup, its store row."""
+FLIGHT_WG, FLIGHT_ROW, FLIGHT_LINE, FLIGHT_WORDS = range(4)
+"""Words of a record of ``flight``: workgroup, row of its tile, and first line of the burst in that row."""
 
 
 @compiled_inner
-def _tile_row(g, wg, row):
-    """First line, lines, wavefront and edge class of row ``row`` of the tile that a workgroup stores."""
+def _row_lines(g, wg):
+    """Lines of a row of the tile that a workgroup stores."""
+    p = g.p[0]
+    return min(p.tile_lines, p.pitch - g.workgroups[wg].col * p.tile_lines)
+
+
+@compiled_inner
+def _tile_burst(g, wg, row, begin):
+    """First line, lines, wavefront and edge class of the burst at line ``begin`` of row ``row`` of a workgroup's tile."""
     p, c = g.p[0], g.workgroups[wg]
-    line = p.out_base + (c.row * p.tile_rows + row) * p.pitch + c.col * p.tile_lines
-    lines = min(p.tile_lines, p.pitch - c.col * p.tile_lines)
+    line = p.out_base + (c.row * p.tile_rows + row) * p.pitch + c.col * p.tile_lines + begin
+    lines = burst_lines(line, _row_lines(g, wg) - begin)
     right, bottom = c.col == p.cols - 1, c.row == p.rows - 1
     return line, lines, row // p.wavefront_rows, int(right), int(bottom)
 
 
 @compiled_inner
-def _store_locally(g, wg, row, descriptor, now):
-    """A row stays here: local updates, one per line, into the compute stream."""
+def _store_locally(g, wg, row, begin, descriptor, now):
+    """A burst stays here: an update of the compute stream."""
     p, s, c = g.p[0], g.s[0], g.workgroups[wg]
-    line, lines, wf, right, bottom = _tile_row(g, wg, row)
-    for i in range(lines):
-        n = make_request(g, line + i, STORE, GEMM_WRITE, COMPUTE_WRITE, LINE_BYTES, wg)
-        node = g.line_requests[n]
-        node.part = g.part_at[c.row, c.col]
-        node.carry = carried_line(g, line + i)
-        if i == lines - 1:
-            node.bytes = row_segment_bytes(g, line, lines) - LINE_BYTES * i
-        if p.tracked:
-            set_tile_identity(node, p.gpu, c.row, c.col, wf, right, bottom)
-        s.updates_local = s.updates_local + 1
-        deliver(g, n, now, descriptor)
+    line, lines, wf, right, bottom = _tile_burst(g, wg, row, begin)
+    n = make_burst(g, line, lines, STORE, GEMM_WRITE, COMPUTE_WRITE, bytes_of_lines(g, line, lines), wg)
+    burst = g.bursts[n]
+    burst.part = g.part_at[c.row, c.col]
+    if p.tracked:
+        set_tile_identity(burst, p.gpu, c.row, c.col, wf, right, bottom)
+    s.updates_local = s.updates_local + lines
+    deliver(g, n, now, descriptor)
 
 
 @compiled_inner
-def _send_remote(g, wg, row, line, op, now):
-    """A row becomes a packet for the neighbour: ``op`` on ``line`` there. The egress buffer has room for it."""
+def _send_remote(g, wg, row, begin, line, op, now):
+    """A burst becomes a packet for the neighbour: ``op`` on ``line`` there. The egress buffer has room for it."""
     s, c = g.s[0], g.workgroups[wg]
-    here, lines, wf, right, bottom = _tile_row(g, wg, row)
+    here, lines, wf, right, bottom = _tile_burst(g, wg, row, begin)
     r = allocate_row_segment(g)
     out = g.rows[r]
-    out.line, out.lines, out.bytes = line, lines, row_segment_bytes(g, here, lines)
+    out.line, out.lines, out.bytes = line, lines, bytes_of_lines(g, here, lines)
     out.row, out.col, out.wf, out.right, out.bottom = c.row, c.col, wf, right, bottom
     out.cause, out.op, out.tagged, out.mover, out.link = RS_WRITE, op, 1, NO_MOVER, 1
     out.chunk = g.chunk_at[c.row, c.col]
@@ -76,13 +92,14 @@ def _take_route(g, port, now):
     if not g.words[out + MATCHER_OUT.route_valid]:
         return False
     route = g.words[out + MATCHER_OUT.route_payload]
-    wg, row = g.flight[port, 0, FLIGHT_WG], g.flight[port, 0, FLIGHT_ROW]
+    flight = g.flight[port, 0]
+    wg, row, begin = flight[FLIGHT_WG], flight[FLIGHT_ROW], flight[FLIGHT_LINE]
     if take(route, ROUTE.remote):
         if g.s[0].egress_free < g.p[0].tile_lines:
             return False
-        _send_remote(g, wg, row, take(route, ROUTE.line), take(route, ROUTE.op), now)
+        _send_remote(g, wg, row, begin, take(route, ROUTE.line), take(route, ROUTE.op), now)
     else:
-        _store_locally(g, wg, row, take(route, ROUTE.descriptor), now)
+        _store_locally(g, wg, row, begin, take(route, ROUTE.descriptor), now)
     g.flight_count[port] -= 1
     for i in range(g.flight_count[port]):
         for word in range(FLIGHT_WORDS):
@@ -91,26 +108,27 @@ def _take_route(g, port, now):
 
 
 @compiled_inner
-def _row_ready(g, wg):
-    """The cycle by the end of which the next row of a workgroup has passed its CU's store path.
+def _burst_ready(g, wg):
+    """The cycle by the end of which the next burst of a workgroup has passed its CU's store path.
 
-    It is reckoned from the row's bytes, not from the time that has gone by, which may be too long to multiply.
+    It is reckoned from the bytes until then, not from the time that has gone by, which may be too long to multiply.
     """
     p, c = g.p[0], g.workgroups[wg]
-    nbytes = (c.store_row + 1) * LINE_BYTES * min(p.tile_lines, p.pitch - c.col * p.tile_lines)
+    _, lines, _, _, _ = _tile_burst(g, wg, c.store_row, c.store_line)
+    nbytes = (c.store_row * _row_lines(g, wg) + c.store_line + lines) * LINE_BYTES
     return c.store_start - 1 + cycles_of(nbytes, p.store_bytes_per_clock, p.clock_num, p.clock_den)
 
 
 @compiled_inner
 def _pick(g, port, now):
-    """The workgroup whose next row this port stores: in turn, those that have one ready; and the cycle for which it is.
+    """The workgroup whose next burst this port stores: in turn, those that have one ready; and the cycle for which it is.
 
     If none is ready, -1 and the cycle at which the first one is.
     """
     count, soonest = g.store_count[port], NEVER_CYCLE
     for i in range(count):
         j = (g.store_next[port] + i) % count
-        ready = _row_ready(g, g.store_workgroups[port, j])
+        ready = _burst_ready(g, g.store_workgroups[port, j])
         if ready <= now:
             g.store_next[port] = j
             return g.store_workgroups[port, j], now
@@ -120,27 +138,29 @@ def _pick(g, port, now):
 
 @compiled_inner
 def _offer(g, port, base, now):
-    """Put the next store row on the matcher's input; what :func:`_pick` says of it."""
+    """Put the next burst on the matcher's input; what :func:`_pick` says of it."""
     wg, ready = _pick(g, port, now)
     g.words[base + MATCHER_IN.store_valid] = wg >= 0
     if wg >= 0:
         c = g.workgroups[wg]
-        line, _, wf, right, bottom = _tile_row(g, wg, c.store_row)
+        line, lines, wf, right, bottom = _tile_burst(g, wg, c.store_row, c.store_line)
         tagged = g.p[0].tracked
         g.words[base + MATCHER_IN.store_payload] = request_word(line, STORE) | tagged * tile_part(wf, right, bottom)
-        g.words[base + MATCHER_IN.store_payload + 1] = tagged * tile_name(c.row, c.col)
+        g.words[base + MATCHER_IN.store_payload + 1] = tagged * tile_name(c.row, c.col) | length_word(lines)
     return wg, ready
 
 
 @compiled_inner
 def _taken(g, port, wg):
-    """The matcher took a row of ``wg``: remember it, and leave the job when it was the last."""
+    """The matcher took a burst of ``wg``: remember it, and leave the job when it was the last."""
     c = g.workgroups[wg]
-    i = g.flight_count[port]
-    g.flight[port, i, FLIGHT_WG] = wg
-    g.flight[port, i, FLIGHT_ROW] = c.store_row
-    g.flight_count[port] = i + 1
-    c.store_row = c.store_row + 1
+    flight = g.flight[port, g.flight_count[port]]
+    flight[FLIGHT_WG], flight[FLIGHT_ROW], flight[FLIGHT_LINE] = wg, c.store_row, c.store_line
+    g.flight_count[port] += 1
+    _, lines, _, _, _ = _tile_burst(g, wg, c.store_row, c.store_line)
+    c.store_line = c.store_line + lines
+    if c.store_line == _row_lines(g, wg):
+        c.store_row, c.store_line = c.store_row + 1, 0
     if c.store_row < c.store_rows:
         g.store_next[port] += 1
         return
@@ -154,7 +174,7 @@ def _taken(g, port, wg):
 def run_port(g, port, step, now):
     """One cycle of one egress port; sets the cycle at which it must be looked at again.
 
-    If its matcher rests, that is when the next row is ready; mover.release_row_segment wakes it if it waits for room in
+    If its matcher rests, that is when the next burst is ready; mover.release_row_segment wakes it if it waits for room in
     the egress buffer.
     """
     base, out = part_in(g, MATCHER, port), part_out(g, MATCHER, port)

@@ -1,14 +1,17 @@
-"""The ring link: rows leave as packets one after another, arrive after the latency, and give room back as credits.
+"""The ring link: row segments leave as packets one after another, arrive after the latency, and give room back as credits.
 
 GPUs meet only here. A GPU writes packets and credits into rings that its neighbours read; both take at least the link's
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
 """
 
+from t3hdl.interface.layouts import LINE_BYTES
+
 from t3sim.common.compiled import compiled_inner
 
 from .mover import release_row_segment
-from .row_segments import note_communication, row_segment_bytes, write_packet
-from .state import LINE_WORDS, LINK_BYTES, NEVER_CYCLE, ROW_SEGMENT_LINES
+from .requests import burst_count, burst_lines, bytes_of_lines
+from .row_segments import note_communication, write_packet
+from .state import LINE_WORDS, LINK_BYTES, NEVER_CYCLE
 
 
 @compiled_inner
@@ -69,38 +72,64 @@ def _next_packet(g, row, arrival):
 def _emit_reflected(g, row, arrival):
     """Mirror mode: the neighbour sends for chunk c + 1 what this GPU sends for chunk c.
 
-    Row i of the s rows of chunk c stands for rows i t/s to (i + 1) t/s of the t rows of chunk c + 1, so each row of
-    that chunk arrives exactly once, and identically when the two chunks have the same shape. Returns
-    the lines that arrive.
+    Row i of the s rows of chunk c stands for rows i t/s to (i + 1) t/s of the t rows of chunk c + 1, and burst j of its
+    n bursts for bursts j b/n to (j + 1) b/n of the b of these; so each row of that chunk arrives exactly once, and
+    identically when the two chunks have the same shape. Returns the lines that arrive.
     """
     p = g.p[0]
     region = p.temp_base if row.line >= p.temp_base else p.out_base
-    height = (row.line - region) // p.pitch - row.row * p.tile_rows
+    height, place = divmod(row.line - region - row.row * p.tile_rows * p.pitch, p.pitch)
+    first = place - row.col * p.tile_lines
+    bursts = burst_count(row.line - first, min(p.tile_lines, p.pitch - row.col * p.tile_lines))
+    number = 0 if first == 0 else burst_count(row.line - first, first)
     index = g.reflect_first[row.row, row.col] + height
     source, target = row.chunk, (row.chunk + 1) % p.gpus
     start = g.reflect_start[target]
-    lines = 0
     count, total = g.reflect_start[target + 1] - start, g.reflect_start[source + 1] - g.reflect_start[source]
-    for ordinal in range(index * count // total, (index + 1) * count // total):
-        code = g.reflect_rows[start + ordinal]
-        packet = _next_packet(g, row, arrival)
-        tile, height = code // p.tile_rows, code % p.tile_rows
-        packet.row, packet.col, packet.wf = tile // p.cols, tile % p.cols, height // p.wavefront_rows
-        packet.right, packet.bottom = int(packet.col == p.cols - 1), int(packet.row == p.rows - 1)
-        packet.chunk = target
-        packet.lines = min(p.tile_lines, p.pitch - packet.col * p.tile_lines)
-        offset = (packet.row * p.tile_rows + height) * p.pitch + packet.col * p.tile_lines
-        packet.line = region + offset
-        packet.bytes = row_segment_bytes(g, p.out_base + offset, packet.lines)
-        lines += packet.lines
+    rows = g.reflect_rows[start + index * count // total : start + (index + 1) * count // total]
+    arriving = 0
+    for code in rows:
+        offset, in_row = _reflected_row(g, code)
+        arriving += burst_count(offset, in_row)
+    lines, ordinal = 0, 0
+    for code in rows:
+        offset, in_row = _reflected_row(g, code)
+        while in_row > 0:
+            packet_lines = burst_lines(offset, in_row)
+            if number * arriving // bursts <= ordinal < (number + 1) * arriving // bursts:
+                _emit_reflected_burst(g, row, arrival, code, region, offset, packet_lines)
+                lines += packet_lines
+            offset, in_row, ordinal = offset + packet_lines, in_row - packet_lines, ordinal + 1
     return lines
+
+
+@compiled_inner
+def _reflected_row(g, code):
+    """First line, from the output's first one, and lines of the tile's row that an entry of ``reflect_rows`` names."""
+    p = g.p[0]
+    tile, height = code // p.tile_rows, code % p.tile_rows
+    row, col = tile // p.cols, tile % p.cols
+    return (row * p.tile_rows + height) * p.pitch + col * p.tile_lines, min(p.tile_lines, p.pitch - col * p.tile_lines)
+
+
+@compiled_inner
+def _emit_reflected_burst(g, row, arrival, code, region, offset, lines):
+    """A packet with ``lines`` lines at ``offset`` in the tile's row that ``code`` names, in return for row ``row``."""
+    p = g.p[0]
+    packet = _next_packet(g, row, arrival)
+    tile, height = code // p.tile_rows, code % p.tile_rows
+    packet.row, packet.col, packet.wf = tile // p.cols, tile % p.cols, height // p.wavefront_rows
+    packet.right, packet.bottom = int(packet.col == p.cols - 1), int(packet.row == p.rows - 1)
+    packet.chunk = (row.chunk + 1) % p.gpus
+    packet.line, packet.lines = region + offset, lines
+    packet.bytes = bytes_of_lines(g, p.out_base + offset, lines)
 
 
 @compiled_inner
 def _emit(g, r, now):
     """Send row ``r``."""
     p, s, row = g.p[0], g.s[0], g.rows[r]
-    nbytes = row.lines * 32 + p.header_bytes
+    nbytes = row.lines * LINE_BYTES + p.header_bytes
     arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
     if p.mirror:
         # The receiver is this GPU, and gives back the room of what arrives here.
@@ -108,7 +137,7 @@ def _emit(g, r, now):
     else:
         packet = _next_packet(g, row, arrival)
         if row.carried:
-            for i in range(ROW_SEGMENT_LINES):
+            for i in range(row.lines):
                 for word in range(LINE_WORDS):
                     packet.data[i, word] = g.row_data[r, i, word]
         s.tx_credit = s.tx_credit - row.lines
@@ -144,7 +173,7 @@ def _resend(g, now):
             return False
         packet = g.out[s.out_head % g.out.shape[0]]
         g.out[s.out_head % g.out.shape[0]] = g.replay[s.resend_next % g.replay.shape[0]]
-        nbytes = packet.lines * 32 + p.header_bytes
+        nbytes = packet.lines * LINE_BYTES + p.header_bytes
         packet.arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
         g.bins[LINK_BYTES, s.bin] += nbytes
         s.out_head = s.out_head + 1

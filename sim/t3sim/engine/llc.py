@@ -7,9 +7,8 @@ bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles sh
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import STORE
 
-from .requests import NOBODY, line_bytes, make_request, request_llc_line, send
-from .row_segments import carried_line
-from .state import COMPUTE_WRITE, GEMM_WRITE, ROW_SEGMENT_LINES, WAITING
+from .requests import NOBODY, burst_lines, line_bytes, make_burst, request_llc_line, send
+from .state import COMPUTE_WRITE, GEMM_WRITE, WAITING
 
 EMPTY = -1
 WAITER_WG, WAITER_SLOT, WAITER_NEXT = range(3)
@@ -37,22 +36,30 @@ def _find(g, line):
 
 
 @compiled_inner
-def _store(g, line, now):
-    """Send one output line to memory."""
-    n = make_request(g, line, STORE, GEMM_WRITE, COMPUTE_WRITE, line_bytes(g, line), NOBODY)
-    g.line_requests[n].carry = carried_line(g, line)
-    send(g, n, now)
+def _store(g, line, lines, now):
+    """Send output lines to memory, as bursts."""
+    while lines > 0:
+        count = burst_lines(line, lines)
+        nbytes = 0
+        for i in range(count):  # they may belong to two output rows
+            nbytes += line_bytes(g, line + i)
+        send(g, make_burst(g, line, count, STORE, GEMM_WRITE, COMPUTE_WRITE, nbytes, NOBODY), now)
+        line += count
+        lines -= count
 
 
 @compiled_inner
 def _write_back(g, entry, now):
-    """Send an entry's dirty sectors to memory."""
-    per_line = g.p[0].llc_line
-    dirty = g.llc_dirty[entry]
-    for i in range(per_line):
-        if dirty >> i & 1:
-            line = g.llc_tag[entry] * per_line + i
-            _store(g, line, now)
+    """Send an entry's dirty sectors to memory, those that follow each other together."""
+    first, dirty = g.llc_tag[entry] * g.p[0].llc_line, g.llc_dirty[entry]
+    while dirty:
+        while not dirty & 1:
+            first, dirty = first + 1, dirty >> 1
+        lines = 0
+        while dirty & 1:
+            lines, dirty = lines + 1, dirty >> 1
+        _store(g, first, lines, now)
+        first += lines
     g.llc_dirty[entry] = 0
 
 
@@ -138,10 +145,9 @@ def read_line(g, line, wg, slot, now):
                 raise RuntimeError("the LLC's spare miss entries are exhausted")
             s.mshr_free = g.llc_used[entry]
             g.llc_tag[entry] = EMPTY
-        g.llc_left[entry] = g.p[0].llc_line
         g.llc_fill[entry] = 0
         g.llc_waiter[entry] = -1
-        request_llc_line(g, entry, line, now + g.p[0].llc_latency)
+        g.llc_left[entry] = request_llc_line(g, entry, line, now + g.p[0].llc_latency)
     if entry < g.p[0].llc_sets * g.p[0].llc_ways:
         _touch(g, entry)
     if g.llc_left[entry] > 0:
@@ -152,8 +158,8 @@ def read_line(g, line, wg, slot, now):
 
 
 @compiled_inner
-def cache_line_filled(g, entry, done):
-    """One DRAM read of an entry is complete at cycle ``done``: the last one wakes the slabs that wait for the line."""
+def cache_burst_read(g, entry, done):
+    """One burst of an entry is read at cycle ``done``: the last one wakes the slabs that wait for the LLC line."""
     p, s = g.p[0], g.s[0]
     g.llc_fill[entry] = max(g.llc_fill[entry], done)
     g.llc_left[entry] -= 1
@@ -183,17 +189,21 @@ def cache_line_filled(g, entry, done):
 def write_segment(g, line, lines, now):
     """Write ``lines`` output lines from ``line`` on into the LLC (no fetch: sectors)."""
     per_line = g.p[0].llc_line
-    for i in range(min(lines, ROW_SEGMENT_LINES)):
-        tag = (line + i) // per_line
+    end = line + lines
+    while line < end:
+        tag = line // per_line
+        count = min(end, (tag + 1) * per_line) - line
         entry = _find(g, tag)
         if entry < 0:
             entry = _allocate(g, tag, now)
-            if entry < 0:
-                _store(g, line + i, now)
-                continue
-            g.llc_fill[entry] = now
-        g.llc_dirty[entry] |= 1 << ((line + i) % per_line)
-        _touch(g, entry)
+            if entry >= 0:
+                g.llc_fill[entry] = now
+        if entry >= 0:
+            g.llc_dirty[entry] |= ((1 << count) - 1) << line % per_line
+            _touch(g, entry)
+        else:
+            _store(g, line, count, now)
+        line += count
 
 
 @compiled_inner

@@ -1,26 +1,17 @@
 """Movers of lines: the DMA engine that the trigger commands, and the reduce-scatter and all-gather kernels on the CUs.
 
-A mover walks a rectangle of tiles, a tile's row at a time: the DMA engine tile by tile, as the hardware counts them; a
-kernel in the order of addresses, as software does, so that DRAM's rows stay open. It reads each row from
+A mover walks a rectangle of tiles, a burst of a tile's row at a time: the DMA engine tile by tile, as the hardware counts them; a
+kernel in the order of addresses, as software does, so that DRAM's rows stay open. It reads each burst from
 one place, or from two that it adds (a reduce-scatter without NMC), and sends it over the link or back into this GPU's
 memory. A read is issued only when room for its data is reserved, so reads never block what they wait for.
 """
 
-from t3hdl.interface.layouts import LINE_BYTES
-
 from t3sim.common.compiled import compiled_inner
-from t3sim.hardware.words import COMMAND, READ, REQUEST, get, take
+from t3sim.hardware.words import COMMAND, READ, get
 
-from .requests import make_request, send
-from .row_segments import (
-    allocate_row_segment,
-    carried_line,
-    free_row_segment,
-    row_segment_bytes,
-    transmit,
-    write_row_segment,
-)
-from .state import COMM_READ, DMA, KERNEL, LINE_WORDS, NEVER_CYCLE, NO_MOVER, NO_SOURCE, RS_READ, RS_WRITE
+from .requests import burst_lines, bytes_of_lines, make_burst, send
+from .row_segments import allocate_row_segment, free_row_segment, transmit, write_row_segment
+from .state import COMM_READ, DMA, KERNEL, NEVER_CYCLE, NO_MOVER, NO_SOURCE, RS_READ, RS_WRITE
 from .words import TRIGGER, part_in, part_out
 
 # States of the collective kernels' sequence.
@@ -83,12 +74,12 @@ def _start(g, which, move):
     mover.active = 1
     mover.row = move.row0
     mover.col = move.col0
-    mover.height = 0
+    mover.height = mover.line = 0
 
 
 @compiled_inner
 def _command_done(g, command):
-    """A row of the DMA engine's command is gone, or its walk has ended; after the last one its credit goes back."""
+    """A burst of the DMA engine's command is gone, or its walk has ended; after the last one its credit goes back."""
     rows = g.command_rows[command] - 1
     g.command_rows[command] = rows
     if rows == 0:
@@ -135,12 +126,13 @@ def _advance(g, which):
 
 
 @compiled_inner
-def _issue_row(g, which, now):
-    """Read one row of the rectangle: make its record and its line requests."""
+def _issue_burst(g, which, now):
+    """Read the next burst of the rectangle: make its record and its requests. Returns the lines that are read."""
     p, s, mover = g.p[0], g.s[0], g.movers[which]
     move = g.current[which]
-    offset = (mover.row * p.tile_rows + mover.height) * move.pitch + mover.col * p.tile_lines
-    lines = min(p.tile_lines, p.pitch - mover.col * p.tile_lines)
+    offset = (mover.row * p.tile_rows + mover.height) * move.pitch + mover.col * p.tile_lines + mover.line
+    in_row = min(p.tile_lines, p.pitch - mover.col * p.tile_lines)
+    lines = burst_lines(move.source + offset, in_row - mover.line)
     r = allocate_row_segment(g)
     row = g.rows[r]
     row.mover, row.link, row.op, row.tagged = which, move.link, move.op, move.tagged
@@ -148,33 +140,30 @@ def _issue_row(g, which, now):
     row.row, row.col, row.wf = mover.row, mover.col, mover.height // p.wavefront_rows
     row.right, row.bottom = int(mover.col == p.cols - 1), int(mover.row == p.rows - 1)
     row.line, row.lines = move.target + offset, lines
-    row.bytes = row_segment_bytes(g, p.out_base + offset, lines)
+    row.bytes = bytes_of_lines(g, p.out_base + offset, lines)
     sources = 1 if move.source2 == NO_SOURCE else 2
-    row.left = lines * sources
+    row.left = sources
     if which == DMA:
         row.command = s.command_head - 1
         g.command_rows[row.command] = g.command_rows[row.command] + 1
     for source in range(sources):
         base = move.source if source == 0 else move.source2
-        for i in range(lines):
-            nbytes = LINE_BYTES if i < lines - 1 else row.bytes - LINE_BYTES * i
-            n = make_request(g, base + offset + i, READ, move.read_cause, COMM_READ, nbytes, r)
-            node = g.line_requests[n]
-            node.row = i
-            node.carry = carried_line(g, base + offset + i)
-            send(g, n, now)
+        send(g, make_burst(g, base + offset, lines, READ, move.read_cause, COMM_READ, row.bytes, r), now)
     mover.inflight = mover.inflight + lines
     mover.rows_out = mover.rows_out + 1
     s.outgoing = s.outgoing + 1
-    _advance(g, which)
+    mover.line = mover.line + lines
+    if mover.line == in_row:
+        mover.line = 0
+        _advance(g, which)
     return lines * sources
 
 
 @compiled_inner
 def run_mover(g, which, now):
-    """One cycle of a mover: issue rows as far as its rate and its buffer allow."""
+    """One cycle of a mover: issue bursts as far as its rate and its buffer allow."""
     s, mover = g.s[0], g.movers[which]
-    # A row may cost more than one cycle's rate; what it overdraws, the following cycles pay.
+    # A burst may cost more than one cycle's rate; what it overdraws, the following cycles pay.
     budget = mover.rate
     if now - mover.paid < -((mover.budget - mover.rate) // mover.rate):  # else it is full: nothing to multiply
         budget = mover.budget + (now - mover.paid) * mover.rate
@@ -189,25 +178,15 @@ def run_mover(g, which, now):
             s.outgoing = s.outgoing - 1
         if mover.inflight + g.p[0].tile_lines > mover.limit:
             break
-        budget -= mover.line_cost * _issue_row(g, which, now)
+        budget -= mover.line_cost * _issue_burst(g, which, now)
     mover.budget = budget
     mover.wake = now + -((budget - 1) // mover.rate) if budget <= 0 else NEVER_CYCLE
 
 
 @compiled_inner
-def row_segment_line_read(g, n, done):
-    """A line of a row has been read (cycle ``done``): after the last one the row segment is sent."""
-    p, node = g.p[0], g.line_requests[n]
-    r = node.owner
-    row = g.rows[r]
-    if row.mover == DMA:
-        line = take(node.word0, REQUEST.line) - p.out_base
-        if g.performed[line] < g.chunk_addends[row.chunk]:
-            g.s[0].premature_reads = g.s[0].premature_reads + 1
-    if node.carry >= 0:
-        row.carried |= 1 << node.row
-        for word in range(LINE_WORDS):
-            g.row_data[r, node.row, word] = g.memory[node.carry, word]
+def row_segment_read(g, r, done):
+    """A burst of row segment ``r`` has been read (cycle ``done``): after the last one it is sent."""
+    p, row = g.p[0], g.rows[r]
     row.left = row.left - 1
     if row.left == 0:
         if row.link:
@@ -218,7 +197,7 @@ def row_segment_line_read(g, n, done):
 
 @compiled_inner
 def release_row_segment(g, r, now):
-    """A row has left its mover (sent, or all its lines written): its room is free."""
+    """A row segment has left its mover (sent, or written): its room is free."""
     row, s = g.rows[r], g.s[0]
     s.outgoing = s.outgoing - 1
     if row.mover == NO_MOVER:

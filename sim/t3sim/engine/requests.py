@@ -1,6 +1,6 @@
-"""Line requests: their pool, the words they show to a slice, and the queues in which they wait for it."""
+"""Requests for bursts: their pool, the words they show to a slice, and the queues in which they wait for it."""
 
-from t3hdl.interface.layouts import INTERLEAVE_BITS, INTERLEAVE_LINES, LINE_BYTES
+from t3hdl.interface.layouts import BURST_LINES, INTERLEAVE_BITS, INTERLEAVE_LINES, LINE_BYTES
 
 from t3sim.collective.driver import EPOCH
 from t3sim.common.compiled import compiled_inner
@@ -41,38 +41,50 @@ def local_line_of(line, slices):
 
 
 @compiled_inner
-def allocate_request(g):
-    """A free request record."""
+def burst_lines(line, lines):
+    """Lines of the first burst of ``lines`` lines from ``line`` on: those of its aligned block."""
+    return min(lines, BURST_LINES - line % BURST_LINES)
+
+
+@compiled_inner
+def burst_count(line, lines):
+    """Bursts that ``lines`` lines from ``line`` on take."""
+    return (line % BURST_LINES + lines + BURST_LINES - 1) // BURST_LINES
+
+
+@compiled_inner
+def _allocate_burst(g):
+    """A free burst record."""
     s = g.s[0]
-    n = s.request_free
+    n = s.burst_free
     if n < 0:
-        raise RuntimeError("the pool of line requests is exhausted: a model issues more than its limits allow")
-    s.request_free = g.line_requests[n].next
-    s.requests_used = s.requests_used + 1
+        raise RuntimeError("the pool of bursts is exhausted: a model issues more than its limits allow")
+    s.burst_free = g.bursts[n].next
+    s.bursts_used = s.bursts_used + 1
     return n
 
 
 @compiled_inner
-def free_request(g, n):
-    """Give a request record back."""
+def free_burst(g, n):
+    """Give a burst record back."""
     s = g.s[0]
-    g.line_requests[n].next = s.request_free
-    s.request_free = n
-    s.requests_used = s.requests_used - 1
+    g.bursts[n].next = s.burst_free
+    s.burst_free = n
+    s.bursts_used = s.bursts_used - 1
 
 
 @compiled_inner
 def append(g, n, queue, channel, available):
-    """Put request ``n`` behind the others that wait for a slice's queue, usable from cycle ``available``."""
-    node = g.line_requests[n]
-    node.next = -1
-    node.available = available
+    """Put burst ``n`` behind the others that wait for a slice's queue, usable from cycle ``available``."""
+    burst = g.bursts[n]
+    burst.next = -1
+    burst.available = available
     tail = g.tail[queue, channel]
     if tail < 0:
         g.head[queue, channel] = n
         g.channel_wake[channel] = min(g.channel_wake[channel], available)
     else:
-        g.line_requests[tail].next = n
+        g.bursts[tail].next = n
     g.tail[queue, channel] = n
 
 
@@ -86,6 +98,12 @@ def stream_of(queue):
 def request_word(line, op):
     """The first word of an untagged request of the compute stream."""
     return place(REQUEST.line, line) | place(REQUEST.op, op)
+
+
+@compiled_inner
+def length_word(lines):
+    """The lines of a request in its second word."""
+    return place(REQUEST.length, lines - 1)
 
 
 @compiled_inner
@@ -103,35 +121,36 @@ def tile_part(wf, right, bottom):
 
 
 @compiled_inner
-def make_request(g, line, op, cause, queue, nbytes, owner):
-    """A new untagged request for one line; its queue and owner are recorded, it waits nowhere yet."""
-    n = allocate_request(g)
-    node = g.line_requests[n]
-    node.cause = cause
-    node.queue = queue
-    node.bytes = nbytes
-    node.owner = owner
-    node.carry = -1
-    node.row = 0
-    node.part = 0
-    node.channel = channel_of_line(line, g.p[0].channels)
-    node.word0 = request_word(line, op) | place(REQUEST.stream, stream_of(queue))
-    node.word1 = place(REQUEST.tag, n)
+def make_burst(g, line, lines, op, cause, queue, nbytes, owner):
+    """A new untagged request for ``lines`` lines of one aligned block, ``nbytes`` of them enabled; its queue and owner
+    are recorded, it waits nowhere yet."""
+    n = _allocate_burst(g)
+    burst = g.bursts[n]
+    burst.cause = cause
+    burst.queue = queue
+    burst.bytes = nbytes
+    burst.lines = burst.left = lines
+    burst.owner = owner
+    burst.row = -1
+    burst.part = 0
+    burst.channel = channel_of_line(line, g.p[0].channels)
+    burst.word0 = request_word(line, op) | place(REQUEST.stream, stream_of(queue))
+    burst.word1 = place(REQUEST.tag, n) | length_word(lines)
     return n
 
 
 @compiled_inner
-def set_tile_identity(node, source, row, col, wf, right, bottom):
+def set_tile_identity(burst, source, row, col, wf, right, bottom):
     """Give a request the name of its tile."""
-    node.word0 |= place(REQUEST.source, source) | tile_part(wf, right, bottom)
-    node.word1 |= tile_name(row, col)
+    burst.word0 |= place(REQUEST.source, source) | tile_part(wf, right, bottom)
+    burst.word1 |= tile_name(row, col)
 
 
 @compiled_inner
 def send(g, n, now):
-    """Send request ``n`` over the fabric to its slice."""
-    node = g.line_requests[n]
-    append(g, n, node.queue, node.channel, now + g.p[0].request)
+    """Send burst ``n`` over the fabric to its slice."""
+    burst = g.bursts[n]
+    append(g, n, burst.queue, burst.channel, now + g.p[0].request)
 
 
 @compiled_inner
@@ -141,11 +160,11 @@ def deliver(g, n, now, descriptor):
     if descriptor < s.live:
         send(g, n, now)
         return
-    g.line_requests[n].next = -1
+    g.bursts[n].next = -1
     if g.held_head[descriptor] < 0:
         g.held_head[descriptor] = n
     else:
-        g.line_requests[g.held_tail[descriptor]].next = n
+        g.bursts[g.held_tail[descriptor]].next = n
     g.held_tail[descriptor] = n
     if s.held == 0:
         s.held_since = now
@@ -160,7 +179,7 @@ def release_held(g, live, now):
         n = g.held_head[descriptor]
         g.held_head[descriptor] = -1
         while n >= 0:
-            following = g.line_requests[n].next
+            following = g.bursts[n].next
             send(g, n, now)
             s.held = s.held - 1
             if s.held == 0:
@@ -171,11 +190,14 @@ def release_held(g, live, now):
 
 @compiled_inner
 def request_llc_line(g, entry, line, now):
-    """Read one LLC line from DRAM for LLC entry ``entry``; ``line`` counts LLC lines."""
-    per_line = g.p[0].llc_line
-    for i in range(per_line):
-        n = make_request(g, line * per_line + i, READ, GEMM_READ, COMPUTE_READ, LINE_BYTES, entry)
-        send(g, n, now)
+    """Read one LLC line from DRAM for LLC entry ``entry``; ``line`` counts LLC lines. Returns the bursts that it takes."""
+    first, end, count = line * g.p[0].llc_line, (line + 1) * g.p[0].llc_line, 0
+    while first < end:
+        lines = burst_lines(first, end - first)
+        send(g, make_burst(g, first, lines, READ, GEMM_READ, COMPUTE_READ, LINE_BYTES * lines, entry), now)
+        first += lines
+        count += 1
+    return count
 
 
 @compiled_inner
@@ -183,3 +205,9 @@ def line_bytes(g, line):
     """Enabled bytes of an output line: the last line of each output row is partly padding."""
     p = g.p[0]
     return LINE_BYTES - p.slack if (line - p.out_base) % p.pitch == p.pitch - 1 else LINE_BYTES
+
+
+@compiled_inner
+def bytes_of_lines(g, line, lines):
+    """Enabled bytes of ``lines`` output lines from ``line`` on, all in one output row."""
+    return LINE_BYTES * (lines - 1) + line_bytes(g, line + lines - 1)

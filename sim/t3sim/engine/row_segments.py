@@ -1,10 +1,8 @@
-"""Rows: segments of an output row of one wavefront tile, in flight on the link or to memory."""
-
-from t3hdl.interface.layouts import LINE_BYTES
+"""Row segments: bursts of an output row of one wavefront tile, in flight on the link or to memory."""
 
 from t3sim.common.compiled import compiled_inner
 
-from .requests import ARRIVED, append, deliver, line_bytes, make_request, send, set_tile_identity
+from .requests import ARRIVED, append, deliver, make_burst, send, set_tile_identity
 from .state import AG_READ, COMM_WRITE, LINE_WORDS, RS_READ
 
 
@@ -25,12 +23,6 @@ def free_row_segment(g, r):
     """Give a row record back."""
     g.rows[r].next = g.s[0].row_segment_free
     g.s[0].row_segment_free = r
-
-
-@compiled_inner
-def row_segment_bytes(g, line, lines):
-    """Enabled bytes of ``lines`` output lines from ``line`` on, all in one output row."""
-    return LINE_BYTES * (lines - 1) + line_bytes(g, line + lines - 1)
 
 
 @compiled_inner
@@ -55,47 +47,37 @@ def carried_line(g, line):
 
 @compiled_inner
 def write_packet(g, packet, source, now):
-    """Write an arrived packet to memory: one request per line into the communication stream."""
+    """Write an arrived packet to memory: a request of the communication stream."""
     s = g.s[0]
+    n = make_burst(g, packet.line, packet.lines, packet.op, packet.cause, COMM_WRITE, packet.bytes, ARRIVED)
+    burst = g.bursts[n]
+    burst.part = g.part_at[packet.row, packet.col]
     for i in range(packet.lines):
-        line = packet.line + i
-        n = make_request(g, line, packet.op, packet.cause, COMM_WRITE, LINE_BYTES, ARRIVED)
-        node = g.line_requests[n]
-        node.part = g.part_at[packet.row, packet.col]
-        node.carry = carried_line(g, line)
-        if node.carry >= 0:
-            node.row = store_data(g, packet.data[i])
-        if i == packet.lines - 1:
-            node.bytes = packet.bytes - LINE_BYTES * i
-        s.incoming = s.incoming + 1
-        if packet.tagged:
-            set_tile_identity(node, source, packet.row, packet.col, packet.wf, packet.right, packet.bottom)
-            deliver(g, n, now, g.descriptor_of[packet.chunk])
-        else:
-            send(g, n, now)
+        if carried_line(g, packet.line + i) >= 0:
+            keep_data(g, burst, i, packet.data[i])
+    s.incoming = s.incoming + 1
+    if packet.tagged:
+        set_tile_identity(burst, source, packet.row, packet.col, packet.wf, packet.right, packet.bottom)
+        deliver(g, n, now, g.descriptor_of[packet.chunk])
+    else:
+        send(g, n, now)
 
 
 @compiled_inner
-def store_data(g, data):
-    """Keep a line's data in a row record until its request is performed; the record's number."""
-    r = allocate_row_segment(g)
+def keep_data(g, burst, i, data):
+    """Keep the data of line ``i`` of a burst in a row record, which it gets if it has none, until it is performed."""
+    if burst.row < 0:
+        burst.row = allocate_row_segment(g)
     for word in range(LINE_WORDS):
-        g.row_data[r, 0, word] = data[word]
-    return r
+        g.row_data[burst.row, i, word] = data[word]
 
 
 @compiled_inner
 def write_row_segment(g, r, now):
-    """A kernel's reduced row goes to this GPU's own memory; the record lives until all its lines are performed."""
+    """A kernel's reduced row goes to this GPU's own memory; the record lives until its burst is performed."""
     row = g.rows[r]
-    row.left = row.lines
-    for i in range(row.lines):
-        line = row.line + i
-        n = make_request(g, line, row.op, row.cause, COMM_WRITE, LINE_BYTES, r)
-        node = g.line_requests[n]
-        if i == row.lines - 1:
-            node.bytes = row.bytes - LINE_BYTES * i
-        append(g, n, COMM_WRITE, node.channel, now + g.p[0].request)
+    n = make_burst(g, row.line, row.lines, row.op, row.cause, COMM_WRITE, row.bytes, r)
+    append(g, n, COMM_WRITE, g.bursts[n].channel, now + g.p[0].request)
 
 
 @compiled_inner

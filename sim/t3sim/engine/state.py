@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 import numpy as np
-from t3hdl.interface.layouts import LINE_BYTES
+from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 from t3hdl.interface.words import WORD_BYTES
 
 from t3sim.dram.state import CHANNEL
@@ -31,8 +31,6 @@ MOVERS, NO_MOVER = 2, -1  # a workgroup's rows have none
 BINS = 4096
 WAIT_BINS = 4096
 """Histogram of waiting times, in cycles; the last bin holds all longer ones."""
-ROW_SEGMENT_LINES = 8
-"""Lines of a link packet or store row."""
 LINE_WORDS = LINE_BYTES // WORD_BYTES
 """Words of a line's data."""
 
@@ -41,13 +39,14 @@ def _record(**fields: object) -> np.dtype:
     return np.dtype([(name, kind) for name, kind in fields.items()], align=True)
 
 
-# One line request, from its source until it is performed. Its index is the request's tag.
-LINE_REQUEST = _record(
-    next="i4", owner="i4", carry="i4", row="i4", part="i4", cause="i1", queue="i1", bytes="i1", channel="i1",
+# A burst, from its source until all its lines are performed: ``left`` of ``lines`` are not yet. Its index is its tag.
+BURST = _record(
+    next="i4", owner="i4", row="i4", part="i4", bytes="i2", lines="i1", left="i1", cause="i1", queue="i1", channel="i1",
     available="i8", word0="i8", word1="i8",
 )  # fmt: skip
 
-# A store row or packet: up to ROW_SEGMENT_LINES lines of one output row of one wavefront tile.
+# A row segment, which is stored or sent as one burst: lines of one output row of one wavefront tile. ``left``: reads
+# that it waits for; ``carried``: bit i: line i carries data.
 ROW = _record(
     next="i4", left="i4", lines="i4", bytes="i4", command="i4", mover="i1", cause="i1", op="i1", tagged="i1",
     carried="i2", chunk="i2", row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1",
@@ -56,16 +55,17 @@ ROW = _record(
 
 PACKET = _record(
     arrival="i8", line="i8", lines="i4", bytes="i4", row="i4", col="i4", wf="i4", chunk="i2", right="i1", bottom="i1",
-    cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (ROW_SEGMENT_LINES, LINE_WORDS)),
+    cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (BURST_LINES, LINE_WORDS)),
 )  # fmt: skip
 
 # ``taken``: packets that the receiver has taken, in all; ``missing``: it has met one behind that which it waits for.
 CREDIT = _record(arrival="i8", lines="i8", taken="i8", missing="i8")
 
-# A place for a workgroup on a CU, and the one that it holds; ``clock``: CU clock at which the last slab was computed.
+# A place for a workgroup on a CU, and the one that it holds; ``clock``: CU clock at which the last slab was computed;
+# ``store_row``, ``store_line``: the row of the tile, and the line of that, from which on it has yet to be stored.
 WORKGROUP = _record(
     state="i4", row="i4", col="i4", slab="i4", event="i8", clock="i8", store_left="i8", store_row="i4",
-    store_rows="i4", store_start="i8", stage="i4", stall_since="i8",
+    store_line="i4", store_rows="i4", store_start="i8", stage="i4", stall_since="i8",
 )  # fmt: skip
 
 # What the workgroups of a CU share: clocks from which its matrix unit, its path from the LLC and its store path are
@@ -79,12 +79,14 @@ TRANSFER = _record(
     link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", drain="i1", need="i1", need_part="i4",
 )  # fmt: skip
 
-# Each memory clock pays ``rate`` into the mover's budget; a line that is read costs ``line_cost`` of it.
+# It is at row ``height`` of tile (``row``, ``col``), at ``line`` of that row. Each memory clock pays ``rate`` into its
+# budget; a line that is read costs ``line_cost`` of it.
 MOVER = _record(
     active="i8",
     row="i8",
     col="i8",
     height="i8",
+    line="i8",
     inflight="i8",
     limit="i8",
     rate="i8",
@@ -113,7 +115,7 @@ CONSTANTS = _record(
 """What stays constant during a run: shape, machine, addresses (in 32-byte lines unless the name says otherwise)."""
 
 SCALARS = _record(
-    now="i8", bin="i8", request_free="i8", row_segment_free="i8", waiter_free="i8", mshr_free="i8", requests_used="i8",
+    now="i8", bin="i8", burst_free="i8", row_segment_free="i8", waiter_free="i8", mshr_free="i8", bursts_used="i8",
     wg_next="i8", wg_done="i8", resident="i8", stage_left="i8", cu_next="i8", llc_stamp="i8",
     gemm_end="i8", gemm_start="i8",
     egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_left="i8",
@@ -141,11 +143,11 @@ class GpuState(Bundle):
         "p": (CONSTANTS, 1),
         "s": (SCALARS, 1),
         "channel": (CHANNEL, 1),  # the HBM model's pseudo-channels
-        "line_requests": (LINE_REQUEST, 1),
+        "bursts": (BURST, 1),
         "head": (INT64, 2),  # [4, channels]
         "tail": (INT64, 2),
         "rows": (ROW, 1),
-        "row_data": (INT64, 3),  # [rows, ROW_SEGMENT_LINES, LINE_WORDS]
+        "row_data": (INT64, 3),  # [rows, BURST_LINES, LINE_WORDS]
         "order": (INT64, 2),  # [tiles, 2] dispatch order
         "cus": (CU, 1),
         "workgroups": (WORKGROUP, 1),  # place i is on CU i % cus
@@ -161,7 +163,7 @@ class GpuState(Bundle):
         "store_workgroups": (INT64, 2),  # [ports, workgroups] those that store through this port
         "store_count": (INT64, 1),
         "store_next": (INT64, 1),
-        "flight": (INT64, 3),  # [ports, 4, 2] workgroup, store row of the rows inside the matcher
+        "flight": (INT64, 3),  # [ports, 4, FLIGHT_WORDS] the bursts inside the matcher
         "flight_count": (INT64, 1),
         "port_wake": (INT64, 1),
         "movers": (MOVER, 1),
@@ -201,7 +203,7 @@ class GpuState(Bundle):
         "hbm_wake": (INT64, 1),
         "occupancy": (INT64, 1),  # that the slice last saw
         "visited": (INT64, 1),  # cycle of the last visit
-        "inside": (INT64, 2),  # [2, channels] lines of a stream in the slice
+        "inside": (INT64, 2),  # [2, channels] bursts of a stream in the slice
         "block_reason": (INT64, 2),  # [2, channels] what they wait for
         "token_take": (FLAG, 1),
         "leaf_tokens": (INT64, 1),  # [leaves] slices with a token on offer, as a bit mask

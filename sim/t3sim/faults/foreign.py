@@ -8,8 +8,8 @@ from t3hdl.interface.layouts import LINE_BYTES, MemoryRequest, Op
 from t3hdl.interface.words import pack, split
 
 from t3sim.common.compiled import compiled
-from t3sim.engine.requests import append, make_request
-from t3sim.engine.row_segments import carried_line, store_data
+from t3sim.engine.requests import append, make_burst
+from t3sim.engine.row_segments import carried_line, keep_data
 from t3sim.engine.state import COMM_WRITE, LINE_WORDS, RS_WRITE
 
 from .setup import FaultSystem
@@ -54,12 +54,11 @@ def inject_foreign_store(system: FaultSystem, gpu: int, store: Store) -> None:
 @compiled
 def _inject(g, line, op, word0, word1, data, now):
     """Queue the request at its channel, with data if lines carry some."""
-    n = make_request(g, g.p[0].out_base + line, op, RS_WRITE, COMM_WRITE, LINE_BYTES, _FOREIGN)
-    node = g.line_requests[n]
-    node.word0 |= word0
-    node.word1 |= word1
-    node.carry = carried_line(g, g.p[0].out_base + line)
-    if node.carry >= 0:
-        node.row = store_data(g, data)
+    n = make_burst(g, g.p[0].out_base + line, 1, op, RS_WRITE, COMM_WRITE, LINE_BYTES, _FOREIGN)
+    burst = g.bursts[n]
+    burst.word0 |= word0
+    burst.word1 |= word1
+    if carried_line(g, g.p[0].out_base + line) >= 0:
+        keep_data(g, burst, 0, data)
     g.s[0].incoming = g.s[0].incoming + 1
-    append(g, n, COMM_WRITE, node.channel, now + g.p[0].request)
+    append(g, n, COMM_WRITE, burst.channel, now + g.p[0].request)

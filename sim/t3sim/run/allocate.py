@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from t3hdl.interface.layouts import BURST_LINES
 
 from t3sim.collective.carried import tile_map, to_words
 from t3sim.collective.ring import ring_maps, ring_order
@@ -89,11 +90,11 @@ def _request_arrays(sizes: Sizes) -> Arrays:
     channels = sizes.config.slices
     return {
         "channel": new_hbm_state(sizes.plan.request.machine.hbm.parameters(), channels).channel,
-        "line_requests": _chain(_zeros(sizes.nodes, dtype=state.LINE_REQUEST), "next"),
+        "bursts": _chain(_zeros(sizes.bursts, dtype=state.BURST), "next"),
         "head": _full(-1, 4, channels),
         "tail": _full(-1, 4, channels),
         "rows": _chain(_zeros(sizes.rows, dtype=state.ROW), "next"),
-        "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, state.ROW_SEGMENT_LINES, 4),
+        "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, BURST_LINES, 4),
     }
 
 

@@ -58,7 +58,7 @@ def identities(system: System, units: list[UnitCounters]) -> Identities:
     """All identities of a finished run; ``units`` as :func:`read_units` gives them."""
     found = _closed_forms(system)
     found["wall_is_compute_exposed_idle"] = all(_covers(gpu) for gpu in system.gpus)
-    found["requests_all_answered"] = all(gpu.s["requests_used"][0] == 0 for gpu in system.gpus)
+    found["requests_all_answered"] = all(gpu.s["bursts_used"][0] == 0 for gpu in system.gpus)
     found["dram_lines_match_bytes"] = all(_lines_match(gpu) for gpu in system.gpus)
     if units:
         pairs = list(zip(system.gpus, units, strict=True))

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import LINE_BYTES
+from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 
 from t3sim.engine import state
 from t3sim.inputs.geometry import ceil_div
@@ -15,7 +15,7 @@ from t3sim.inputs.limits import check_memory
 from .plan import RunPlan, constants
 
 IN_SLICE = 24
-"""Lines of one channel between its request queues and its DRAM queue, and at its banks, at most."""
+"""Bursts of one channel between its request queues and its DRAM queue, and at its banks, at most."""
 SLACK = 1024
 """Spare entries of every pool."""
 
@@ -38,6 +38,11 @@ _MOVED = (
     "kernel.cus x kernel.outstanding_lines_per_cu", "dma.buffer_kib", "link.egress_buffer_kib", "link.rx_buffer_kib",
 )  # fmt: skip
 """What lines and row segments on their way between GPUs grow with."""
+
+
+def _most_bursts(lines: int) -> int:
+    """Bursts of ``lines`` consecutive lines, wherever they begin."""
+    return 1 + ceil_div(lines - 1, BURST_LINES)
 
 
 @dataclass(frozen=True)
@@ -74,7 +79,7 @@ class Sizes:
 
     @property
     def in_memory(self) -> int:
-        """A line outlives its buffer's credit while it is in a slice, in the DRAM queue or at a bank."""
+        """Bursts that outlive their buffer's credit, in a slice, in the DRAM queue or at a bank."""
         return self.config.slices * (self.plan.request.machine.hbm.parameters().queue_slots + IN_SLICE)
 
     @property
@@ -94,19 +99,21 @@ class Sizes:
         return int(self.p["llc_sets"] * self.p["llc_ways"])
 
     @property
-    def nodes(self) -> int:
-        tile_lines = int(self.p["tile_rows"] * self.p["tile_lines"])
-        reads, stores = self.misses * int(self.p["llc_line"]), int(self.p["workgroups"]) * tile_lines
+    def bursts(self) -> int:
+        """Bursts that exist at the same time."""
+        row_bursts = _most_bursts(int(self.p["tile_lines"]))
+        reads = self.misses * _most_bursts(int(self.p["llc_line"]))
+        stores = int(self.p["workgroups"] * self.p["tile_rows"]) * row_bursts
         return reads + stores + self.flushed + self.moved + self.in_memory + SLACK
 
     @property
     def flushed(self) -> int:
-        """Lines that the cache writes back at once at the end of a kernel."""
-        return self.llc_entries * int(self.p["llc_line"]) if self.plan.sequential else 0
+        """Bursts that the cache writes back at once at the end of a kernel: every other sector may be dirty."""
+        return self.llc_entries * ceil_div(int(self.p["llc_line"]), 2) if self.plan.sequential else 0
 
     @property
     def moved(self) -> int:
-        """Lines of communication that are read, or wait at the memory."""
+        """Bursts of communication that are read, or wait at the memory: of one line each in the worst case."""
         return self.dma_lines + 2 * self.kernel_lines + 2 * self.rx_lines
 
     @property
@@ -145,16 +152,16 @@ class Sizes:
     @property
     def memory(self) -> dict[str, int]:
         """Bytes of the arrays that can be large, by the options or keys of the machine that they grow with."""
-        node, row = state.LINE_REQUEST.itemsize, state.ROW.itemsize
+        burst, row = state.BURST.itemsize, state.ROW.itemsize
         if self.plan.max_carried_lines:
-            row += state.ROW_SEGMENT_LINES * LINE_BYTES
-        requests = self.nodes - self.flushed - self.moved
+            row += BURST_LINES * LINE_BYTES
+        requests = self.bursts - self.flushed - self.moved
         sent = state.PACKET.itemsize * self.packets * (1 + int(self.p["retry"]))
         return {
             "--m x --n": self.output,
             "--data-lines": self.data,
-            "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * node + 60 * self.misses,
-            "llc.capacity_kib / llc.line_bytes": 40 * self.llc_entries + self.flushed * node,
+            "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * burst + 60 * self.misses,
+            "llc.capacity_kib / llc.line_bytes": 40 * self.llc_entries + self.flushed * burst,
             "link.gb_s x link.latency_ns": sent + state.CREDIT.itemsize * self.credits,
-            ", ".join(_MOVED): self.moved * node + self.rows * row,
+            ", ".join(_MOVED): self.moved * burst + self.rows * row,
         }

@@ -178,7 +178,7 @@ class System:
         """Whether a packet, a credit or a request in the fabric has yet to arrive."""
         heads = ((gpu, gpu.head[gpu.head >= 0]) for gpu in self.gpus)
         return self._next_arrival() < NEVER_CYCLE or any(
-            (gpu.line_requests["available"][head] > cycle).any() for gpu, head in heads
+            (gpu.bursts["available"][head] > cycle).any() for gpu, head in heads
         )
 
     def _too_long(self) -> str:
@@ -196,7 +196,7 @@ class System:
             if s["finish"] < 0:
                 reports.append(
                     f"GPU {number}: {s['wg_done']} of {gpu.p['tiles'][0]} workgroups done, {s['live']} chunks live, "
-                    f"{s['held']} stores held, {s['requests_used']} requests in memory, {s['job']} of "
+                    f"{s['held']} stores held, {s['bursts_used']} bursts in memory, {s['job']} of "
                     f"{gpu.p['jobs'][0]} kernel steps, {s['triggers']} blocks fired"
                 )
         return "; ".join(reports)

@@ -43,7 +43,7 @@ class SliceProbe(Probe):
         inputs[SLICE_IN.occupancy] = self._lines
         for queue, at in enumerate(QUEUE_IN):
             head = int(self._gpu.head[queue, self.instance.index])
-            request = self._gpu.line_requests[head]
+            request = self._gpu.bursts[head]
             waits = head >= 0 and request["available"] <= cycle
             inputs[at + QUEUE_VALID] = waits
             if waits:

@@ -80,7 +80,7 @@ def trigger_early(patch: pytest.MonkeyPatch) -> None:
 BUGS: dict[str, Seed] = {
     **{f"{cause}_closed_form": moved_bytes(cause) for cause in CAUSES if cause != "gemm_read"},
     "wall_is_compute_exposed_idle": scalar("idle_cycles"),
-    "requests_all_answered": scalar("requests_used"),
+    "requests_all_answered": scalar("bursts_used"),
     "dram_lines_match_bytes": after_the_run(count_a_line_twice),
     # The sums over all GPUs are right.
     "updates_counted_are_updates_sent": register(regs.UPDATES, 0, 1, -1, 0),

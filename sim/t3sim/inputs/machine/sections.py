@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 from t3hdl.config import NO_LIMIT
-from t3hdl.interface.layouts import LINE_BYTES
+from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 
 from t3sim.dram.timing import MAX_CLOCKS, MAX_INTERVAL, HbmParameters
 
@@ -66,9 +66,9 @@ class HbmSection(Section):
     nREFI: int = quantity("clocks", "interval of refreshes", ge=1, le=MAX_INTERVAL)
     refresh: bool = choice("whether banks are refreshed")
     queue: Literal["shared", "split"] = choice("`shared`: one queue for reads and writes; `split`: a queue for each")
-    queue_lines: int = quantity("lines", "entries of the shared queue", ge=4, le=NO_LIMIT - 1)
-    read_lines: int = quantity("lines", "entries of the read queue, if split", ge=2, le=NO_LIMIT - 1)
-    write_lines: int = quantity("lines", "entries of the write queue, if split", ge=2, le=NO_LIMIT - 1)
+    queue_lines: int = quantity("lines", "entries of the shared queue", ge=BURST_LINES, le=NO_LIMIT - 1)
+    read_lines: int = quantity("lines", "entries of the read queue, if split", ge=BURST_LINES, le=NO_LIMIT - 1)
+    write_lines: int = quantity("lines", "entries of the write queue, if split", ge=BURST_LINES, le=NO_LIMIT - 1)
     drain_high: float = quantity("fraction", "fill of the write queue at which a write drain begins", gt=0, le=1)
     drain_low: float = quantity("fraction", "fill of the write queue at which a write drain ends", ge=0, lt=1)
     age_limit_cycles: int = quantity(

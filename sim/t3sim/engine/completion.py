@@ -1,0 +1,126 @@
+"""What becomes of a burst when DRAM has moved its lines: data of carried lines, and the model that asked for it is told.
+
+A burst goes back to the model of its cause: LLC, DMA engine or kernel, workgroup, or whoever waits for what arrives.
+"""
+
+from t3hdl.interface.layouts import BURST_LINES
+
+from t3sim.common.compiled import compiled_inner
+from t3sim.hardware.words import READ, REQUEST, STORE, take
+
+from .compute import stored
+from .llc import cache_burst_read
+from .mover import release_row_segment, row_segment_read
+from .nmc import apply_update, store_line
+from .requests import free_burst
+from .row_segments import carried_line, free_row_segment, note_communication
+from .state import AG_READ, DMA, GEMM_READ, GEMM_WRITE, INCOMING_UPDATES, LINE_WORDS, LOCAL_UPDATES, RS_READ, RS_WRITE
+
+
+@compiled_inner
+def is_update(op):
+    """Whether ``op`` reads its line and writes it, at the bank."""
+    return op != READ and op != STORE
+
+
+@compiled_inner
+def line_done(g, tag, now, done):
+    """The column command of line ``tag`` % 8 of burst ``tag`` // 8 issues at ``now``; its data move by ``done``."""
+    n, i = tag // BURST_LINES, tag % BURST_LINES
+    burst = g.bursts[n]
+    if burst.cause == RS_READ or burst.cause == AG_READ:
+        _line_read(g, burst, i)
+    elif burst.cause != GEMM_READ:
+        _line_written(g, burst, i)
+    burst.left = burst.left - 1
+    if burst.left == 0:
+        _burst_done(g, n, now, done)
+
+
+@compiled_inner
+def _line_read(g, burst, i):
+    """Line ``i`` of a row segment is read: its data, and whether the DMA engine came too early."""
+    line = take(burst.word0, REQUEST.line) + i
+    row = g.rows[burst.owner]
+    if row.mover == DMA and g.performed[line - g.p[0].out_base] < g.chunk_addends[row.chunk]:
+        g.s[0].premature_reads = g.s[0].premature_reads + 1
+    carried = carried_line(g, line)
+    if carried >= 0:
+        row.carried |= 1 << i
+        for word in range(LINE_WORDS):
+            g.row_data[burst.owner, i, word] = g.memory[carried, word]
+
+
+@compiled_inner
+def _line_written(g, burst, i):
+    """Line ``i`` of a store or update is performed: its data, if it carries some."""
+    op, line = take(burst.word0, REQUEST.op), take(burst.word0, REQUEST.line) + i
+    place = line - g.p[0].out_base
+    if is_update(op) and 0 <= place < g.performed.shape[0]:
+        g.performed[place] += 1
+    carried = carried_line(g, line)
+    if carried < 0:
+        return
+    if burst.cause == GEMM_WRITE:
+        _carry_out(g, op, carried, g.partial[carried])
+    elif burst.row >= 0:
+        _carry_out(g, op, carried, g.row_data[burst.row, i])
+
+
+@compiled_inner
+def _carry_out(g, op, carried, data):
+    """A store or update with ``data`` on a carried line."""
+    if op == STORE:
+        store_line(g, carried, data)
+    else:
+        apply_update(g, carried, op, data)
+
+
+@compiled_inner
+def _burst_done(g, n, now, done):
+    """All lines of a burst are read, or in memory."""
+    s, burst = g.s[0], g.bursts[n]
+    cause = burst.cause
+    g.bytes_by_cause[cause] += burst.bytes
+    g.bins[cause, s.bin] += burst.bytes
+    if cause == GEMM_READ:
+        cache_burst_read(g, burst.owner, done)
+    elif cause == RS_READ or cause == AG_READ:
+        note_communication(g, cause, now)
+        row_segment_read(g, burst.owner, done)
+    elif cause == GEMM_WRITE:
+        g.bins[LOCAL_UPDATES, s.bin] += burst.lines
+        _store_performed(g, burst, done)
+    else:
+        if cause == RS_WRITE:
+            g.bins[INCOMING_UPDATES, s.bin] += burst.lines
+        _communication_performed(g, burst, done)
+    free_burst(g, n)
+
+
+@compiled_inner
+def _store_performed(g, burst, done):
+    """A burst of the GEMM's output is in memory."""
+    p, s = g.p[0], g.s[0]
+    if p.hold_store and burst.owner >= 0:
+        stored(g, burst.owner, burst.lines, done)
+    if p.cached_output:
+        s.own_bytes = s.own_bytes + burst.bytes
+    elif g.part_chunk[burst.part] == p.gpu:
+        s.own_performed = s.own_performed + burst.lines
+
+
+@compiled_inner
+def _communication_performed(g, burst, done):
+    """A burst of a kernel of this GPU, or of a packet that has arrived, is in memory."""
+    p, s = g.p[0], g.s[0]
+    note_communication(g, burst.cause, done)
+    if burst.owner >= 0:
+        release_row_segment(g, burst.owner, done)
+        return
+    s.incoming = s.incoming - 1
+    if burst.row >= 0:
+        free_row_segment(g, burst.row)
+    g.received[0 if burst.cause == RS_WRITE else 1, burst.part] += burst.lines
+    if burst.cause == RS_WRITE and g.part_chunk[burst.part] == p.gpu:
+        s.own_performed = s.own_performed + burst.lines
