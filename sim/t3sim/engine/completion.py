@@ -1,9 +1,9 @@
-"""What becomes of a burst when DRAM has moved its lines: data of carried lines, and the model that asked for it is told.
+"""What becomes of a burst when DRAM has moved its lines: their data move, and the model that asked for it is told.
 
 A burst goes back to the model of its cause: LLC, DMA engine or kernel, workgroup, or whoever waits for what arrives.
 """
 
-from t3hdl.interface.layouts import BURST_LINES
+from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import READ, REQUEST, STORE, take
@@ -27,11 +27,16 @@ def is_update(op):
 def line_done(g, tag, now, done):
     """The column command of line ``tag`` % 8 of burst ``tag`` // 8 issues at ``now``; its data move by ``done``."""
     n, i = tag // BURST_LINES, tag % BURST_LINES
-    burst = g.bursts[n]
+    s, burst = g.s[0], g.bursts[n]
+    # What is not enabled lies in the last lines, so to speak: where it is does not matter to sums.
+    nbytes = min(LINE_BYTES, burst.bytes)
+    burst.bytes = burst.bytes - nbytes
+    g.bytes_by_cause[burst.cause] += nbytes
+    g.bins[burst.cause, s.bin] += nbytes
     if burst.cause == RS_READ or burst.cause == AG_READ:
         _line_read(g, burst, i)
     elif burst.cause != GEMM_READ:
-        _line_written(g, burst, i)
+        _line_written(g, burst, i, nbytes)
     burst.left = burst.left - 1
     if burst.left == 0:
         _burst_done(g, n, now, done)
@@ -52,8 +57,13 @@ def _line_read(g, burst, i):
 
 
 @compiled_inner
-def _line_written(g, burst, i):
+def _line_written(g, burst, i, nbytes):
     """Line ``i`` of a store or update is performed: its data, if it carries some."""
+    if burst.cause == GEMM_WRITE:
+        g.bins[LOCAL_UPDATES, g.s[0].bin] += 1
+        g.s[0].own_bytes = g.s[0].own_bytes + nbytes
+    elif burst.cause == RS_WRITE:
+        g.bins[INCOMING_UPDATES, g.s[0].bin] += 1
     op, line = take(burst.word0, REQUEST.op), take(burst.word0, REQUEST.line) + i
     place = line - g.p[0].out_base
     if is_update(op) and 0 <= place < g.performed.shape[0]:
@@ -79,21 +89,16 @@ def _carry_out(g, op, carried, data):
 @compiled_inner
 def _burst_done(g, n, now, done):
     """All lines of a burst are read, or in memory."""
-    s, burst = g.s[0], g.bursts[n]
+    burst = g.bursts[n]
     cause = burst.cause
-    g.bytes_by_cause[cause] += burst.bytes
-    g.bins[cause, s.bin] += burst.bytes
     if cause == GEMM_READ:
         cache_burst_read(g, burst.owner, done)
     elif cause == RS_READ or cause == AG_READ:
         note_communication(g, cause, now)
         row_segment_read(g, burst.owner, done)
     elif cause == GEMM_WRITE:
-        g.bins[LOCAL_UPDATES, s.bin] += burst.lines
         _store_performed(g, burst, done)
     else:
-        if cause == RS_WRITE:
-            g.bins[INCOMING_UPDATES, s.bin] += burst.lines
         _communication_performed(g, burst, done)
     free_burst(g, n)
 
@@ -104,9 +109,7 @@ def _store_performed(g, burst, done):
     p, s = g.p[0], g.s[0]
     if p.hold_store and burst.owner >= 0:
         stored(g, burst.owner, burst.lines, done)
-    if p.cached_output:
-        s.own_bytes = s.own_bytes + burst.bytes
-    elif g.part_chunk[burst.part] == p.gpu:
+    if not p.cached_output and g.part_chunk[burst.part] == p.gpu:
         s.own_performed = s.own_performed + burst.lines
 
 

@@ -40,7 +40,8 @@ def _row_lines(g, wg):
 
 @compiled_inner
 def _tile_burst(g, wg, row, begin):
-    """First line, lines, wavefront and edge class of the burst at line ``begin`` of row ``row`` of a workgroup's tile."""
+    """First line, lines, wavefront and edge class of the burst at line ``begin`` of row ``row`` of a workgroup's
+    tile."""
     p, c = g.p[0], g.workgroups[wg]
     line = p.out_base + (c.row * p.tile_rows + row) * p.pitch + c.col * p.tile_lines + begin
     lines = burst_lines(line, _row_lines(g, wg) - begin)
@@ -121,7 +122,7 @@ def _burst_ready(g, wg):
 
 @compiled_inner
 def _pick(g, port, now):
-    """The workgroup whose next burst this port stores: in turn, those that have one ready; and the cycle for which it is.
+    """The workgroup whose next burst this port stores: in turn, those that have one ready; and the cycle of that.
 
     If none is ready, -1 and the cycle at which the first one is.
     """
@@ -174,8 +175,8 @@ def _taken(g, port, wg):
 def run_port(g, port, step, now):
     """One cycle of one egress port; sets the cycle at which it must be looked at again.
 
-    If its matcher rests, that is when the next burst is ready; mover.release_row_segment wakes it if it waits for room in
-    the egress buffer.
+    If its matcher rests, that is when the next burst is ready; mover.release_row_segment wakes it if it waits for room
+    in the egress buffer.
     """
     base, out = part_in(g, MATCHER, port), part_out(g, MATCHER, port)
     room = g.words[out + MATCHER_OUT.store_ready] != 0

@@ -1,4 +1,4 @@
-"""The ring link: row segments leave as packets one after another, arrive after the latency, and give room back as credits.
+"""The ring link: row segments leave as packets one by one, arrive after the latency, and give room back as credits.
 
 GPUs meet only here. A GPU writes packets and credits into rings that its neighbours read; both take at least the link's
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.

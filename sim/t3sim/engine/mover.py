@@ -1,9 +1,9 @@
 """Movers of lines: the DMA engine that the trigger commands, and the reduce-scatter and all-gather kernels on the CUs.
 
-A mover walks a rectangle of tiles, a burst of a tile's row at a time: the DMA engine tile by tile, as the hardware counts them; a
-kernel in the order of addresses, as software does, so that DRAM's rows stay open. It reads each burst from
-one place, or from two that it adds (a reduce-scatter without NMC), and sends it over the link or back into this GPU's
-memory. A read is issued only when room for its data is reserved, so reads never block what they wait for.
+A mover walks a rectangle of tiles, a burst of a tile's row at a time: the DMA engine tile by tile, as the hardware
+counts them; a kernel in the order of addresses, as software does, so that DRAM's rows stay open. It reads each burst
+from one place, or from two that it adds (a reduce-scatter without NMC), and sends it over the link or back into this
+GPU's memory. A read is issued only when room for its data is reserved, so reads never block what they wait for.
 """
 
 from t3sim.common.compiled import compiled_inner

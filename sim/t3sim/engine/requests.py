@@ -190,7 +190,7 @@ def release_held(g, live, now):
 
 @compiled_inner
 def request_llc_line(g, entry, line, now):
-    """Read one LLC line from DRAM for LLC entry ``entry``; ``line`` counts LLC lines. Returns the bursts that it takes."""
+    """Read one LLC line, number ``line``, from DRAM for LLC entry ``entry``; returns the bursts that it takes."""
     first, end, count = line * g.p[0].llc_line, (line + 1) * g.p[0].llc_line, 0
     while first < end:
         lines = burst_lines(first, end - first)

@@ -48,7 +48,7 @@ def test_threads_do_not_change_the_result():
 def test_slices_overlap_what_steps_do_one_after_another():
     overrides = {"kernel.slice_kib": 8, "link.latency_ns": 2000}
     steps, slices = (run(EVEN, policy, overrides).record for policy in ("sequential", "sequential-pipelined"))
-    assert slices.time_ns.reduce_scatter < 0.95 * steps.time_ns.reduce_scatter
+    assert slices.time_ns.reduce_scatter < 0.97 * steps.time_ns.reduce_scatter
     assert slices.time_ns.all_gather < 0.85 * steps.time_ns.all_gather
     assert slices.traffic_bytes_per_gpu.rs_read == steps.traffic_bytes_per_gpu.rs_read
 

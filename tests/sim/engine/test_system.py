@@ -263,7 +263,7 @@ def test_a_system_that_gets_stuck_says_where(monkeypatch, policy, refresh):
         run(ODD, policy, {"hbm.refresh": refresh})
     stuck = re.findall(r"GPU (\d+): (\d+) of 35 workgroups done", str(caught.value))
     assert ("2", "35") in stuck
-    assert re.search(r"\d+ chunks live, 0 stores held, 0 requests in memory, ", str(caught.value))
+    assert re.search(r"\d+ chunks live, 0 stores held, 0 bursts in memory, ", str(caught.value))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_progress_reports_go_forward(monkeypatch):
     result = simulate(request(BASE, "t3"), reports.append)
     reports = [report for report in reports if isinstance(report, Progress)]
     times = [report.simulated_ns for report in reports]
-    assert len(times) > 10 and times == sorted(times) and times[-1] >= result.record.time_ns.total
+    assert len(times) > 10 and times == sorted(times) and times[-1] + 100 >= result.record.time_ns.total, "but for data on their way into DRAM"
     assert {report.phase for report in reports} >= {"GEMM and reduce-scatter", "all-gather"}
 
 

@@ -106,10 +106,12 @@ def test_a_seeded_mistake_is_noticed(monkeypatch, name):
 @pytest.mark.parametrize("size", [EVEN, ODD])
 @pytest.mark.parametrize("choices", [{"mirror": True}, {"data_lines": 0}])
 def test_premature_reads_are_noticed_without_data(monkeypatch, size, choices):
-    name = "dma_reads_see_all_counted_updates"
-    assert simulate(request(size, "t3", **choices)).record.identities[name] is True
+    """Over a slow link, so that all local updates of a tile, and with them half of its count, come first: bursts of
+    both GPUs in turns would go beyond that without ever being it."""
+    name, slow = "dma_reads_see_all_counted_updates", {"link.latency_ns": 50_000}
+    assert simulate(request(size, "t3", slow, **choices)).record.identities[name] is True
     trigger_early(monkeypatch)
-    assert simulate(request(size, "t3", **choices)).record.identities[name] is False
+    assert simulate(request(size, "t3", slow, **choices)).record.identities[name] is False
 
 
 def test_a_ring_of_two_has_no_dma_reads_to_observe():
