@@ -63,7 +63,7 @@ class T3Config:
         4, 3, 16, "events", "depth of a tracker bank's event queue; less would not let a token in every cycle"
     )
     egress_ports: int = count(
-        4, 1, 8, "store rows/cycle", "store rows (up to 256 bytes each) that are matched per cycle at the GPU's egress"
+        4, 1, 8, "bursts/cycle", "bursts of stores, each a row of a tile or a part of one, that are matched per cycle"
     )
     nmc_lanes: int = count(
         16, 2, 16, "lanes", "16-bit lanes of the NMC ALU, which a line passes in 16 / `nmc_lanes` beats",
