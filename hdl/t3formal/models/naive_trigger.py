@@ -1,12 +1,13 @@
 """The trigger written a second time, straight from docs/hardware/trigger.md, for proofs that the RTL does the same.
 
 Every table is an array of registers, every list a shift register, and nothing is shared with the RTL but the words
-(``layouts``), the register map and the ports. Only ``protect`` = 0; ``idle`` and ``wake_at`` are not made.
+(``layouts``), the register map and the ports. Only ``protect`` = 0 and TILE_MARKS = 0; ``idle`` and ``wake_at`` are
+not made.
 """
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Signature
 from t3hdl.common.broadcast import control_written
@@ -15,7 +16,7 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind
 from t3hdl.interface.signatures import trigger_signature
 
-from .naive_trigger_blocks import block_pipeline, block_walker
+from .naive_trigger_blocks import block_pipeline, block_walker, last_place
 from .naive_trigger_commands import commands
 from .naive_trigger_state import Chunk, Issuing, Loading, NaiveState, Walk, any_of, in_turn, lowest, pick
 
@@ -125,7 +126,7 @@ class NaiveTrigger(wiring.Component):
                     goes = goes & (read.amount.context == state.loader_context)
                     m.d.sync += [chunk.eq(read), state.loading.eq(Loading.SKIP)]
                     with m.If(goes):
-                        m.d.sync += state.loading.eq(Loading.START)
+                        m.d.sync += state.loading.eq(Mux(self._too_large(read), Loading.LOAD, Loading.START))
             with m.Case(Loading.SKIP):
                 m.d.sync += state.loading.eq(Loading.WAIT)
                 with m.If(continues):
@@ -134,6 +135,10 @@ class NaiveTrigger(wiring.Component):
                 m.d.sync += state.loading.eq(Loading.WAIT)
                 with m.If(continues):
                     self._load(m, state)
+
+    def _too_large(self, chunk: Any) -> Value:
+        """Whether the chunk has more tiles than a slot has marks."""
+        return last_place(chunk.place) >= 1 << self.parameters.share_bits
 
     def _load(self, m: Module, state: NaiveState) -> None:
         """The cycle in which a chunk takes its slot."""
@@ -147,7 +152,15 @@ class NaiveTrigger(wiring.Component):
                     m.d.sync += slot.unissued.eq(127)
                 m.d.sync += [slot.context.eq(state.loader_context), slot.descriptor.eq(state.loader_number)]
         place, load = chunk.place, state.load
-        m.d.sync += [state.load_valid.eq(1), load.eq(0), load.valid.eq(1), load.slot.eq(state.loader_slot)]
+        with m.If(self._too_large(chunk)):
+            m.d.sync += [state.too_large.eq(1), state.live.eq(state.live + 1)]
+            m.d.sync += state.poisoned.bit_select(state.loader_number, 1).eq(1)
+            for s, slot in enumerate(state.slots):
+                with m.If(state.loader_slot == s):
+                    m.d.sync += slot.poisoned.eq(1)
+        with m.Else():
+            m.d.sync += state.load_valid.eq(1)
+        m.d.sync += [load.eq(0), load.valid.eq(1), load.slot.eq(state.loader_slot)]
         m.d.sync += [load[name].eq(place[name]) for name in ("row0", "row1", "col0", "col1")]
         m.d.sync += [load[name].eq(chunk.amount[name]) for name in ("expected", "addends", "context", "epoch")]
         m.d.sync += load.descriptor.eq(state.loader_number)
@@ -225,6 +238,7 @@ class NaiveTrigger(wiring.Component):
             self.done_mask.eq(state.done_mask), self.poisoned.eq(state.poisoned),
             self.quiesced.eq(state.quiesced),
             self.quiet.eq(state.quiesced & still & ~state.command_valid & ~outstanding),
+            self.tile_twice.eq(state.tile_twice), self.too_large.eq(state.too_large),
             self.stuck.eq(state.stuck), self.triggers.eq(state.triggers), self.command_stall.eq(state.stall),
             self.peak_ready.eq(state.peak),
         ]  # fmt: skip

@@ -138,7 +138,7 @@ def narrow_trigger(config: T3Config, *, watchdog: bool) -> tuple[Harness, Narrow
     slots = config.chunk_window.bit_length()
     tile: Any = data.View(TileDone, Signal(TileDone.size, name="tile"))
     m.d.comb += [tile.slot.eq(harness.free("tile_slot", slots)), tile.row.eq(harness.free("tile_row", 2))]
-    m.d.comb += tile.col.eq(harness.free("tile_col", 2))
+    m.d.comb += [tile.col.eq(harness.free("tile_col", 2)), tile.wf.eq(harness.free("tile_wf", 1))]
     chunk: Any = data.View(ChunkDone, Signal(ChunkDone.size, name="chunk"))
     m.d.comb += [chunk.slot.eq(harness.free("chunk_slot", slots)), chunk.overflowed.eq(harness.free("overflowed"))]
     harness.drive(dut.tile_done, tile)

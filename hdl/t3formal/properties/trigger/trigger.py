@@ -124,7 +124,8 @@ def _answers(harness: Harness, dut: Any) -> None:
 
 
 _SMALL = preset(
-    "small", contexts=2, descriptors=2, chunk_window=2, blocks=1, event_queue=3, tracker_banks=1, row_index_bits=1
+    "small", contexts=2, descriptors=2, chunk_window=2, blocks=1, tile_marks=8, event_queue=3, tracker_banks=1,
+    row_index_bits=1,
 )
 PROOFS = (
     Proof(
