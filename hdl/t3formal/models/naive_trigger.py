@@ -7,7 +7,7 @@ not made.
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Signature
 from t3hdl.common.broadcast import control_written
@@ -16,7 +16,7 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind
 from t3hdl.interface.signatures import trigger_signature
 
-from .naive_trigger_blocks import block_pipeline, block_walker, last_place
+from .naive_trigger_blocks import block_pipeline, block_walker, too_large
 from .naive_trigger_commands import commands
 from .naive_trigger_state import Chunk, Issuing, Loading, NaiveState, Walk, any_of, in_turn, lowest, pick
 
@@ -126,7 +126,7 @@ class NaiveTrigger(wiring.Component):
                     goes = goes & (read.amount.context == state.loader_context)
                     m.d.sync += [chunk.eq(read), state.loading.eq(Loading.SKIP)]
                     with m.If(goes):
-                        m.d.sync += state.loading.eq(Mux(self._too_large(read), Loading.LOAD, Loading.START))
+                        m.d.sync += state.loading.eq(Loading.START)
             with m.Case(Loading.SKIP):
                 m.d.sync += state.loading.eq(Loading.WAIT)
                 with m.If(continues):
@@ -135,10 +135,6 @@ class NaiveTrigger(wiring.Component):
                 m.d.sync += state.loading.eq(Loading.WAIT)
                 with m.If(continues):
                     self._load(m, state)
-
-    def _too_large(self, chunk: Any) -> Value:
-        """Whether the chunk has more tiles than a slot has marks."""
-        return last_place(chunk.place) >= 1 << self.parameters.share_bits
 
     def _load(self, m: Module, state: NaiveState) -> None:
         """The cycle in which a chunk takes its slot."""
@@ -152,7 +148,7 @@ class NaiveTrigger(wiring.Component):
                     m.d.sync += slot.unissued.eq(127)
                 m.d.sync += [slot.context.eq(state.loader_context), slot.descriptor.eq(state.loader_number)]
         place, load = chunk.place, state.load
-        with m.If(self._too_large(chunk)):
+        with m.If(too_large(self.parameters, chunk.place)):
             m.d.sync += [state.too_large.eq(1), state.live.eq(state.live + 1)]
             m.d.sync += state.poisoned.bit_select(state.loader_number, 1).eq(1)
             for s, slot in enumerate(state.slots):

@@ -39,7 +39,7 @@ def block_walker(m: Module, ports: Any, state: NaiveState) -> Value:
             m.d.sync += [state.walk.eq(Walk.CLEAR), state.walk_slot.eq(state.loader_slot)]
             m.d.sync += state.loading.eq(Loading.CLEAR)
             words = (last_place(state.chunk.place) >> ports.parameters.word_tile_bits) + 1
-            with m.If(words > blocks):
+            with m.If((words > blocks) & ~too_large(ports.parameters, state.chunk.place)):
                 m.d.sync += state.walk_end.eq(words)
         with m.Elif(asks):
             m.d.sync += [state.walk.eq(Walk.SCAN), state.walk_slot.eq(lowest(waiting))]
@@ -106,6 +106,11 @@ def last_place(place: Any) -> Value:
     """The place of the chunk's last tile in the share of its slot."""
     last_row, last_column = (place.row1 - place.row0 - 1)[:12], (place.col1 - place.col0 - 1)[:12]
     return (last_column << _row_bits(place)) | last_row
+
+
+def too_large(config: T3Config, place: Any) -> Value:
+    """Whether the chunk has more tiles than a slot has marks."""
+    return last_place(place) >= 1 << config.share_bits
 
 
 def _row_bits(place: Any) -> Value:

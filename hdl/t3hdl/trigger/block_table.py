@@ -86,19 +86,19 @@ class BlockTable(wiring.Component):
             "scanning": Out(1), "busy": Out(1),
             "faults": Out(config.chunk_window), "corrected": Out(1),
         })  # fmt: skip
-        self._config, self._window, self._protect = config, config.chunk_window, config.protect
+        self.parameters, self._window, self._protect = config, config.chunk_window, config.protect
         self._block_bits = (config.blocks - 1).bit_length()
 
     def elaborate(self, platform: Any) -> Module:
         """Entry: the operation and its slot; A: which block; B: its entry, its tiles; C: count, compare, write back."""
         m = Module()
         op, slot = Signal(BlockOp), Signal(6)
-        stage_a = data.StructLayout({"op": BlockOp, "slot": 6, "tile": _Tile, "number": self._config.walk_bits})
+        stage_a = data.StructLayout({"op": BlockOp, "slot": 6, "tile": _Tile, "number": self.parameters.walk_bits})
         a, b, c = Signal(stage_a), Signal(_StageB), Signal(_StageC)
         places = Ram(BlockPlaces, depth=self._window, protect=self._protect)
         entries = Ram(_Entry, depth=self._window << self._block_bits, write_through=True, protect=self._protect)
         m.submodules.places, m.submodules.entries = places, entries
-        m.submodules.marks = marks = TileMarks(config=self._config)
+        m.submodules.marks = marks = TileMarks(config=self.parameters)
         m.d.comb += [
             op.eq(Mux(self.tile_valid, BlockOp.TILE, self.walk_op)),
             slot.eq(Mux(self.tile_valid, self.tile.slot, self.walk_slot)),

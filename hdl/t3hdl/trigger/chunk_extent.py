@@ -22,7 +22,7 @@ class ChunkExtent(wiring.Component):
     take, place : In : the rectangle; what it is in the last two cycles of ``take`` counts.
     halvings : In(3) : TILE_MARKS.
     rows_log : Out(4) : bits of a tile's row in the chunk.
-    last_word : Out : number of the last word of marks that the chunk has.
+    last_word : Out : number of the last word of marks that the chunk has; 0 for one that is too large.
     too_large : Out(1) : the chunk has more tiles than its slot has marks.
 
     Latency: 2 cycles of ``take``; the outputs then stay. Reset: 0.

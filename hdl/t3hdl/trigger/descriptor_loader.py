@@ -33,7 +33,7 @@ class DescriptorLoader(wiring.Component):
     abort, abort_context : In : pulse; nothing becomes live for this context.
     hold : In(1) : no new descriptor is begun.
     restart : In(1) : pulse; what is being loaded is dropped, and the load restarts.
-    too_large : In(1) : the chunk that was read has more tiles than its slot has marks. Counts from the end of READ on.
+    too_large : In(1) : the chunk that was read has more tiles than its slot has marks. Counts in LOAD.
     loadable, following : In : contexts with a descriptor to be made live; its number for each.
     free_any, free_slot : In : a slot for the next chunk.
     start : Out(1) : the blocks of ``slot`` must be cleared; until ``started``.
@@ -52,8 +52,7 @@ class DescriptorLoader(wiring.Component):
     corrected : Out(1) : a single-bit error of a word is corrected.
 
     Latency: 8 cycles from arm or a free slot to ``start``. Throughput: one descriptor per 10 cycles plus the walk, or 9
-    for one that is skipped or too large. Reset: waits; the descriptor table is undefined until it is written, and
-    outlives a disarm.
+    for a skipped one. Reset: waits; the descriptor table is undefined until it is written, and outlives a disarm.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -84,8 +83,7 @@ class DescriptorLoader(wiring.Component):
         return table
 
     def elaborate(self, platform: Any) -> Module:
-        """WAIT, READ, then SKIP, or START, CLEAR, LOAD; a descriptor that is too large, or has an uncorrectable error,
-        goes to LOAD at once.
+        """WAIT, READ, then SKIP, or START, CLEAR, LOAD; a descriptor with an uncorrectable error goes to LOAD at once.
 
         If its identity is lost, it is dropped as by an abort, and the load restarts.
         """
@@ -175,8 +173,6 @@ class DescriptorLoader(wiring.Component):
             m.next = "SKIP"
             with m.If(self._is_live()):
                 m.next = "START"
-                with m.If(self.too_large):
-                    m.next = "LOAD"
             with m.If(bad):
                 m.next = "LOAD"
 

@@ -227,7 +227,7 @@ def test_a_chunk_with_more_tiles_than_its_slot_has_marks_is_poisoned(backend):
     at = d.now
     d.settle()
     assert [load["descriptor"] for _, load in d.loads] == [0, 2]
-    assert at == armed + (11 + BLOCKS) + 9 and d.values("live", "done_mask") == (3, 0)
+    assert at == armed + 2 * (11 + BLOCKS) - 1 and d.values("live", "done_mask") == (3, 0)
     assert poisoned(d, 1) and d["tile_twice"] == 0
     status = d.context()
     assert (status.slots, status.following, status.complete) == (3, 3, 0)
@@ -247,7 +247,7 @@ def test_an_abort_beside_the_load_of_a_chunk_that_is_too_large(backend, beside):
     d = Scene(backend)
     d.describe(Chunk(rows=64, cols=64))
     armed = d.arm(1)
-    d.until_cycle(armed + 8 + beside)  # LOAD is 9 cycles after the arm
+    d.until_cycle(armed + 9 + BLOCKS + beside)  # LOAD is one cycle later
     d.abort()
     d.settle()
     assert d.values("too_large", "poisoned") == ((0, 0) if beside < 2 else (1, 1))

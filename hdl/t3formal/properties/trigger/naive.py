@@ -56,7 +56,14 @@ def _equal(config: T3Config, *, watchdog: bool) -> Harness:
 
 
 _ONE = preset(
-    "small", contexts=1, descriptors=2, chunk_window=2, blocks=1, tile_marks=8, event_queue=3, tracker_banks=1,
+    "small",
+    contexts=1,
+    descriptors=2,
+    chunk_window=2,
+    blocks=1,
+    tile_marks=8,
+    event_queue=3,
+    tracker_banks=1,
     row_index_bits=1,
 )
 _TWO = replace(_ONE, contexts=2)

@@ -114,14 +114,11 @@ def _begin(state):
 
 @njit(cache=True)
 def _after_read(state):
-    """The state after the last cycle of READ: descriptors that make nothing live are skipped, and there is nothing to
-    clear for a chunk that is too large."""
+    """The state after the last cycle of READ: descriptors that make nothing live are skipped."""
     first = S.descriptor + state[S.following + state[S.load_context]] * WORDS
     kind = take(state[first + PLACE.kind.word], PLACE.kind)
     here = take(state[first + SUMS.context.word], SUMS.context) == state[S.load_context]
-    if not here or (kind != KIND_DMA and kind != KIND_LOCAL):
-        return SKIP
-    return LOADING if too_many_tiles(state, first) else START
+    return START if here and (kind == KIND_DMA or kind == KIND_LOCAL) else SKIP
 
 
 @njit(cache=True)
@@ -158,7 +155,8 @@ def _take_walk(state, now):
     elif state[S.loader] == START:
         state[S.walker], state[S.walk_slot] = CLEAR, state[S.chosen]
         first = S.descriptor + state[S.following + state[S.load_context]] * WORDS
-        state[S.walk_end] = max(state[S.blocks], words_of(state, last_place(state, first)))
+        words = 0 if too_many_tiles(state, first) else words_of(state, last_place(state, first))
+        state[S.walk_end] = max(state[S.blocks], words)
         state[S.loader] = CLEARING
     elif state[S.watchdog] and now >= state[S.since] + state[S.watchdog]:
         slots = stuck_slots(state)
