@@ -58,7 +58,7 @@ class T3Config:
     )
     blocks: int = count(64, 1, 64, "blocks", "DMA blocks of a chunk", power_of_two=True)
     tile_marks: int = count(
-        16384, 2, 65536, "workgroup tiles",
+        16384, 2, 1 << 20, "workgroup tiles",
         "tiles of live chunks of which the trigger remembers which wavefront tiles were complete; shared evenly by the "
         "slots of `chunk_window`, so at least as many",
         power_of_two=True,

@@ -149,7 +149,7 @@ def _share(gpu: int) -> list[Step]:
     arbiters = ({"mca": 0}, {"mca": 1, "fixed": 1, "threshold": 10}, {"mca": 1, "fixed": 0}, {"mca": 0})
     return [
         _write(regs.ARBITER, pack(regs.Arbiter, **arbiters[gpu], starvation=40, burst=3)),
-        _write(regs.IRQ_STATUS, 0x1FF),
+        _write(regs.IRQ_STATUS, 0x3FF),
         _write(regs.NMC_FLAGS, 0x1F),
     ]
 

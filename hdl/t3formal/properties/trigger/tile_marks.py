@@ -69,8 +69,8 @@ PROOFS = (
     Proof(
         name="tile-marks.once",
         invariants=(1, 3),
-        says="A tile in stage C has its mark exactly if it was complete since its word was cleared, whatever happens to "
-        "other tiles, other words and other slots; for every division of the marks among the slots.",
+        says="A tile in stage C has its mark exactly if it was complete since its word was cleared, whatever happens "
+        "to other tiles, other words and other slots; for every division of the marks among the slots.",
         harness=_marks,
         sizes=_SIZES,
         method="induction",

@@ -25,7 +25,7 @@ WAIT, READ, SKIP, START, CLEARING, LOADING = range(6)
 FETCH, LOOKUP, BUILD = range(3)
 """States of the issuer of commands."""
 
-OPERATION = fields_of(data.StructLayout({"kind": 3, "slot": 6, "block": 16, "row": 12, "col": 12}))
+OPERATION = fields_of(data.StructLayout({"kind": 3, "slot": 6, "block": 20, "row": 12, "col": 12}))
 """A block operation in stage A, B or C, in one word: block number, block row and column in the chunk; of a CLEAR the
 number that is walked."""
 S = state_map(
