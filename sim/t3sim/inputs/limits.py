@@ -96,8 +96,8 @@ def check_marks(chunk: Chunk, config: T3Config) -> None:
     if 1 << chunk.marks_log > config.tile_marks:
         raise ValueError(
             f"a chunk of this output has {chunk.rows} x {chunk.cols} workgroup tiles, which take "
-            f"{1 << chunk.marks_log} tile marks, but the hardware has {config.tile_marks}: set hardware.tile_marks to at least "
-            f"{1 << chunk.marks_log}, or use a larger TP"
+            f"{1 << chunk.marks_log} tile marks, but the hardware has {config.tile_marks}: set hardware.tile_marks "
+            f"to at least {1 << chunk.marks_log}, or use a larger TP"
         )
 
 

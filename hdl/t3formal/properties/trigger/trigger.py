@@ -126,7 +126,8 @@ def _clears_marks(harness: Harness, dut: Any, chunks: list[Any], loads: Value, c
     place = Array(chunk.place for chunk in chunks)[dut.number]
     has = (last_place(place) >> config.word_tile_bits >= word) & ~too_large(config, place) & (word < words)
     harness.claim("marks are cleared before their slot is loaded", ~(loads & has) | cleared)
-    harness.cover("a chunk with two words of marks is loaded", loads & has & (word == 1))
+    if words > 1:
+        harness.cover("a chunk with two words of marks is loaded", loads & has & (word == 1))
 
 
 def _answers(harness: Harness, dut: Any) -> None:
@@ -175,7 +176,10 @@ PROOFS = (
         says="The block table and the ready lists get what they rely on: slots are cleared, loaded, then used, and "
         "no block is in a list when its slot is cleared. A block that is alone is a command 4 cycles after its push.",
         harness=_blocks,
-        sizes={"1 context": replace(_SMALL, contexts=1), "2 contexts": _SMALL},
+        sizes={
+            "1 context, 2 words of marks": replace(_SMALL, contexts=1, tile_marks=16, wavefronts=16),
+            "2 contexts": _SMALL,
+        },
         method="bounded",
         depth=29,
         cover_depth=29,
