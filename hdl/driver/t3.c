@@ -167,6 +167,7 @@ int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_
     job->output = *output;
     job->first = first;
     job->count = 0;
+    job->marks_log = 0;
     return T3_OK;
 }
 
@@ -220,6 +221,16 @@ static uint32_t ceil_log2(uint32_t value)
     return log;
 }
 
+/* log2 of the places that the tile marks of `rows` x `cols` tiles take: a power of two for each column. */
+static unsigned marks_log(uint32_t rows, uint32_t cols)
+{
+    uint64_t last = ((uint64_t)(cols - 1) << ceil_log2(rows)) | (rows - 1);
+    unsigned log = 0;
+    while (last >> log)
+        log++;
+    return log;
+}
+
 static int describe(struct t3_job *job, const struct t3_chunk *chunk, const struct plan *plan)
 {
     const struct t3_output *output = &job->output;
@@ -236,6 +247,9 @@ static int describe(struct t3_job *job, const struct t3_chunk *chunk, const stru
     expected = chunk_lines(output, chunk) * plan->addends;
     if (((uint64_t)block_cols << ceil_log2(block_rows)) > FIELD(device->capability, T3_CAPABILITY_BLOCKS) ||
         expected >> FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_CHUNK_COUNT_BITS))
+        return T3_ERANGE;
+    if (plan->kind != T3_KIND_REMOTE &&
+        marks_log(rows, cols) > FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_TILE_MARKS_LOG))
         return T3_ERANGE;
     /* Inside the chunk a block is whole, and has the output's last row only if the chunk is one block high. */
     if (!FITS(tiles_in(output, high < rows ? high : rows, wide < cols ? wide : cols, 0),
@@ -265,6 +279,8 @@ static int describe(struct t3_job *job, const struct t3_chunk *chunk, const stru
     TRY(put(device, T3_DESCRIPTOR_LAST(i), PUT(block_rows - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_ROW) |
                                                PUT(block_cols - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_COL)));
     job->count++;
+    if (plan->kind != T3_KIND_REMOTE && marks_log(rows, cols) > job->marks_log)
+        job->marks_log = marks_log(rows, cols);
     return T3_OK;
 }
 
@@ -291,9 +307,47 @@ int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned adde
     return describe(job, chunk, &plan);
 }
 
+/* 1 while a job runs, or an error. */
+static int job_runs(const struct t3_device *device)
+{
+    unsigned i;
+    uint64_t context;
+    for (i = 0; i < FIELD(device->capability, T3_CAPABILITY_CONTEXTS); i++) {
+        TRY(get(device, T3_CONTEXT(i), &context));
+        if (FIELD(context, T3_CONTEXT_ARMED) && !FIELD(context, T3_CONTEXT_COMPLETE))
+            return 1;
+    }
+    return 0;
+}
+
+/* Divides the tile marks for the job's largest chunk, and says among how many slots. */
+static int divide_marks(const struct t3_job *job, uint64_t *slots)
+{
+    const struct t3_device *device = job->device;
+    unsigned window_log = ceil_log2((uint32_t)FIELD(device->capability, T3_CAPABILITY_CHUNK_WINDOW));
+    unsigned share_log =
+        (unsigned)FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_TILE_MARKS_LOG) - window_log;
+    uint64_t needed = job->marks_log > share_log ? job->marks_log - share_log : 0, halvings;
+    int runs;
+    TRY(get(device, T3_TILE_MARKS, &halvings));
+    if (halvings != needed) {
+        runs = job_runs(device);
+        if (runs < 0)
+            return runs;
+        if (runs && halvings < needed)
+            return T3_ERANGE;
+        if (!runs) {
+            TRY(put(device, T3_TILE_MARKS, PUT(needed, T3_TILE_MARKS_HALVINGS)));
+            halvings = needed;
+        }
+    }
+    *slots = halvings < window_log ? UINT64_C(1) << (window_log - halvings) : 1;
+    return T3_OK;
+}
+
 int t3_arm(const struct t3_job *job, unsigned long polls)
 {
-    uint64_t context, quota, slots;
+    uint64_t context, quota, slots, shares;
     unsigned entry;
     for (entry = 0; entry < T3_PROFILE_COUNT; entry++)
         if (job->device->profile[entry] != profile_lines(&job->output, entry))
@@ -301,6 +355,8 @@ int t3_arm(const struct t3_job *job, unsigned long polls)
     TRY(poll_until_settled(job->device, polls));
     TRY(get(job->device, T3_QUOTA(job->output.context), &quota));
     slots = least(FIELD(quota, T3_QUOTA_SLOTS), FIELD(job->device->capability, T3_CAPABILITY_CHUNK_WINDOW));
+    TRY(divide_marks(job, &shares));
+    slots = least(slots, shares);
     TRY(put(job->device, T3_CONTROL,
             PUT(1, T3_CONTROL_ARM) | PUT(job->count, T3_CONTROL_DESCRIPTORS) | PUT(job->first, T3_CONTROL_FIRST) |
                 PUT(job->output.context, T3_CONTROL_CONTEXT)));
@@ -317,7 +373,8 @@ int t3_wait(const struct t3_job *job, unsigned long polls)
 {
     uint64_t context, errors, poisoned;
     uint64_t mine = (job->count < 64 ? (UINT64_C(1) << job->count) - 1 : ~UINT64_C(0)) << job->first;
-    uint64_t fatal = T3_ERRORS_OVER_COUNT_MASK | T3_ERRORS_OVER_TOTAL_MASK | T3_ERRORS_UNCORRECTABLE_MASK;
+    uint64_t fatal = T3_ERRORS_OVER_COUNT_MASK | T3_ERRORS_OVER_TOTAL_MASK | T3_ERRORS_UNCORRECTABLE_MASK |
+                     T3_ERRORS_TILE_TWICE_MASK;
     while (polls-- > 0) {
         TRY(get(job->device, T3_ERRORS, &errors));
         TRY(get(job->device, T3_POISONED, &poisoned));

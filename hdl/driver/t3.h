@@ -28,7 +28,8 @@ enum t3_error {
     T3_ERANGE = -4,    /* more than this configuration has: ranges, contexts, descriptors, blocks, counter widths; or
                         * tiles of another shape than those of the output that was mapped last */
     T3_ETIMEDOUT = -5, /* it did not happen within the polls allowed; t3_stuck may say why */
-    T3_EFAULT = -6     /* counts do not fit, or a stored bit is lost, in some job since the last t3_disarm */
+    T3_EFAULT = -6     /* counts do not fit, a tile was complete twice, or a stored bit is lost, in some job since the
+                        * last t3_disarm */
 };
 
 /* How to reach the registers: 64-bit accesses at byte addresses of the unit. Both return 0, or not 0 after an error
@@ -73,6 +74,7 @@ struct t3_job {
     struct t3_device *device;
     struct t3_output output;
     unsigned first, count;
+    unsigned marks_log; /* log2 of the tile marks of its largest chunk */
 };
 
 /* Arbitration of the two streams of a memory channel. Thresholds: DRAM queue entries from which communication waits. */
@@ -108,7 +110,8 @@ int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned adde
 
 /* Starts to count and to fire. Returns when every chunk that fits the unit's window (and the quota) is live: from then
  * on stores to them are counted, and the peer may be notified that this GPU is armed. T3_ETIMEDOUT, after at most `polls`
- * looks: the job is armed, but waits for chunks that jobs of other contexts hold. */
+ * looks: the job is armed, but waits for chunks that jobs of other contexts hold. The unit's tile marks are divided so
+ * that the largest chunk has enough, if no other job runs; T3_ERANGE if one does and they are not. */
 int t3_arm(const struct t3_job *job, unsigned long polls);
 
 /* Waits until every tracked chunk is counted and every command done, at most `polls` times. */

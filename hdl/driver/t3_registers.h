@@ -10,6 +10,11 @@
 #define T3_ID_VALUE_MASK UINT64_C(0xffffffff)
 #define T3_ID_VALUE_RESET UINT64_C(0x54330004)
 
+/* How the slots of the chunk window share the trigger's tile marks. */
+#define T3_TILE_MARKS UINT32_C(0x0008)
+#define T3_TILE_MARKS_HALVINGS_SHIFT 0
+#define T3_TILE_MARKS_HALVINGS_MASK UINT64_C(0x7)
+
 /* State of the unit. */
 #define T3_STATUS UINT32_C(0x0010)
 #define T3_STATUS_INIT_DONE_SHIFT 0
@@ -140,6 +145,8 @@
 #define T3_CAPABILITY_TRACKER_EVENT_QUEUE_MASK UINT64_C(0x1f00000000000)
 #define T3_CAPABILITY_TRACKER_NMC_LATENCY_SHIFT 49
 #define T3_CAPABILITY_TRACKER_NMC_LATENCY_MASK UINT64_C(0x1e000000000000)
+#define T3_CAPABILITY_TRACKER_TILE_MARKS_LOG_SHIFT 53
+#define T3_CAPABILITY_TRACKER_TILE_MARKS_LOG_MASK UINT64_C(0x3e0000000000000)
 
 /* What happened; writing ones clears. */
 #define T3_IRQ_STATUS UINT32_C(0x0058)
@@ -161,6 +168,8 @@
 #define T3_IRQ_STATUS_LOCKED_WRITE_MASK UINT64_C(0x80)
 #define T3_IRQ_STATUS_STALE_UPDATE_SHIFT 8
 #define T3_IRQ_STATUS_STALE_UPDATE_MASK UINT64_C(0x100)
+#define T3_IRQ_STATUS_TILE_TWICE_SHIFT 9
+#define T3_IRQ_STATUS_TILE_TWICE_MASK UINT64_C(0x200)
 
 /* Which bits of IRQ_STATUS raise the interrupt. */
 #define T3_IRQ_ENABLE UINT32_C(0x0060)
@@ -182,6 +191,8 @@
 #define T3_IRQ_ENABLE_LOCKED_WRITE_MASK UINT64_C(0x80)
 #define T3_IRQ_ENABLE_STALE_UPDATE_SHIFT 8
 #define T3_IRQ_ENABLE_STALE_UPDATE_MASK UINT64_C(0x100)
+#define T3_IRQ_ENABLE_TILE_TWICE_SHIFT 9
+#define T3_IRQ_ENABLE_TILE_TWICE_MASK UINT64_C(0x200)
 
 /* Sticky; cleared by a disarm. */
 #define T3_ERRORS UINT32_C(0x0068)
@@ -201,6 +212,10 @@
 #define T3_ERRORS_UNCORRECTABLE_MASK UINT64_C(0x40)
 #define T3_ERRORS_STALE_UPDATE_SHIFT 7
 #define T3_ERRORS_STALE_UPDATE_MASK UINT64_C(0x80)
+#define T3_ERRORS_TILE_TWICE_SHIFT 8
+#define T3_ERRORS_TILE_TWICE_MASK UINT64_C(0x100)
+#define T3_ERRORS_TOO_LARGE_SHIFT 9
+#define T3_ERRORS_TOO_LARGE_MASK UINT64_C(0x200)
 
 /* The first refused write to another context's range since the last disarm. */
 #define T3_VIOLATION UINT32_C(0x0070)
@@ -305,7 +320,7 @@
 #define T3_DONE_MASK_VALUE_SHIFT 0
 #define T3_DONE_MASK_VALUE_MASK UINT64_C(0xffffffffffffffff)
 
-/* Descriptors cancelled by an error that could not be corrected, since their context was armed. */
+/* Descriptors cancelled since their context was armed: by a stored error, TILE_TWICE, or too_large. */
 #define T3_POISONED UINT32_C(0x00d8)
 #define T3_POISONED_VALUE_SHIFT 0
 #define T3_POISONED_VALUE_MASK UINT64_C(0xffffffffffffffff)
@@ -340,6 +355,21 @@
 #define T3_STALE_UPDATES UINT32_C(0x00f0)
 #define T3_STALE_UPDATES_VALUE_SHIFT 0
 #define T3_STALE_UPDATES_VALUE_MASK UINT64_C(0xffffffff)
+
+/* The first wavefront tile since the last disarm that was complete a second time in its epoch. */
+#define T3_TILE_TWICE UINT32_C(0x00f8)
+#define T3_TILE_TWICE_VALID_SHIFT 0
+#define T3_TILE_TWICE_VALID_MASK UINT64_C(0x1)
+#define T3_TILE_TWICE_DESCRIPTOR_SHIFT 1
+#define T3_TILE_TWICE_DESCRIPTOR_MASK UINT64_C(0x7e)
+#define T3_TILE_TWICE_CONTEXT_SHIFT 7
+#define T3_TILE_TWICE_CONTEXT_MASK UINT64_C(0x780)
+#define T3_TILE_TWICE_ROW_SHIFT 11
+#define T3_TILE_TWICE_ROW_MASK UINT64_C(0x7ff800)
+#define T3_TILE_TWICE_COL_SHIFT 23
+#define T3_TILE_TWICE_COL_MASK UINT64_C(0x7ff800000)
+#define T3_TILE_TWICE_WF_SHIFT 35
+#define T3_TILE_TWICE_WF_MASK UINT64_C(0x7800000000)
 
 /* First line. */
 #define T3_RANGE_BASE(i) (UINT32_C(0x0100) + UINT32_C(0x20) * (i))

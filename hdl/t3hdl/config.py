@@ -13,6 +13,8 @@ DTYPES = ("fp16", "bf16", "fp32", "int32")
 """Data types that the NMC ALU can have, in the order of :class:`~t3hdl.interface.layouts.Dtype`."""
 
 
+_MARK_WORD_BITS = 6
+"""log2 of the tile marks that are read, written and cleared at once."""
 _SWEEP_ENDS = 8
 """Cycles of a sweep of the tracker's rows before the first and after the last row, rounded up."""
 
@@ -55,6 +57,12 @@ class T3Config:
         64, 2, 64, "chunks", "chunks that are live (matched, counted) at the same time; at most `descriptors`"
     )
     blocks: int = count(64, 1, 64, "blocks", "DMA blocks of a chunk", power_of_two=True)
+    tile_marks: int = count(
+        16384, 2, 1 << 20, "workgroup tiles",
+        "tiles of live chunks of which the trigger remembers which wavefront tiles were complete; shared evenly by the "
+        "slots of `chunk_window`, so at least as many",
+        power_of_two=True,
+    )  # fmt: skip
     wavefronts: int = count(8, 1, 16, "wavefronts", "wavefronts of a workgroup")
     tile_count_bits: int = count(16, 4, 16, "bits", "width of a tile counter")
     chunk_count_bits: int = count(32, 8, 32, "bits", "width of a chunk counter")
@@ -114,6 +122,8 @@ class T3Config:
             )
         if self.chunk_window > self.descriptors:
             raise ValueError(f"chunk_window must be at most descriptors ({self.descriptors}), not {self.chunk_window}")
+        if self.share_bits < 0:
+            raise ValueError(f"tile_marks must be at least chunk_window ({self.chunk_window}), not {self.tile_marks}")
         if self.count_on not in ("accepted", "performed"):
             raise ValueError(f"count_on must be 'accepted' or 'performed', not {self.count_on!r}")
         if not self.dtypes or self.dtypes != tuple(name for name in DTYPES if name in self.dtypes):
@@ -163,6 +173,36 @@ class T3Config:
         return 16 // self.nmc_lanes
 
     @property
+    def slot_bits(self) -> int:
+        """Bits of the number of a slot of the chunk window."""
+        return (self.chunk_window - 1).bit_length()
+
+    @property
+    def share_bits(self) -> int:
+        """log2 of the workgroup tiles that a slot has marks for, while every slot may hold a chunk."""
+        return self.tile_marks.bit_length() - 1 - self.slot_bits
+
+    @property
+    def wavefront_bits(self) -> int:
+        """Bits of the number of a wavefront."""
+        return (self.wavefronts - 1).bit_length()
+
+    @property
+    def word_tile_bits(self) -> int:
+        """log2 of the workgroup tiles whose marks are in one word: at most 64 marks, and those of one slot."""
+        return min(self.share_bits, _MARK_WORD_BITS - self.wavefront_bits)
+
+    @property
+    def mark_words(self) -> int:
+        """Words of tile marks, all slots."""
+        return self.tile_marks >> self.word_tile_bits
+
+    @property
+    def walk_bits(self) -> int:
+        """Bits of a number that the trigger's walker counts: of a block, or of a word of tile marks."""
+        return max(6, (self.mark_words - 1).bit_length())
+
+    @property
     def stale_cycles(self) -> int:
         """Cycles after a slot became invalid in which all that was matched with it is counted.
 
@@ -194,26 +234,26 @@ PRESETS: dict[str, T3Config] = {
     "small": T3Config(
         slices=4, node_inputs=2, ranges=2, contexts=2, tracker_sets=4, tracker_ways=2, tracker_banks=2,
         row_index_bits=1,
-        descriptors=8, chunk_window=4, blocks=4, wavefronts=2, tile_count_bits=8, chunk_count_bits=16,
+        descriptors=8, chunk_window=4, blocks=4, tile_marks=64, wavefronts=2, tile_count_bits=8, chunk_count_bits=16,
         egress_ports=1, nmc_latency=3,
     ),
     "fpga": T3Config(
         slices=4, node_inputs=4, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, descriptors=8, chunk_window=8,
-        blocks=16, egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+        blocks=16, tile_marks=1024, egress_ports=1, nmc_latency=6, dtypes=("fp16",),
     ),
     "fpga-all": T3Config(
         slices=1, node_inputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, descriptors=8, chunk_window=8,
-        blocks=16, egress_ports=1, nmc_latency=6,
+        blocks=16, tile_marks=1024, egress_ports=1, nmc_latency=6,
     ),
     "fpga-hx8k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,
-        chunk_window=3, blocks=4, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=3,
-        egress_ports=1, nmc_lanes=2, nmc_latency=6, dtypes=("fp16",),
+        chunk_window=3, blocks=4, tile_marks=64, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2,
+        event_queue=3, egress_ports=1, nmc_lanes=2, nmc_latency=6, dtypes=("fp16",),
     ),
     "fpga-up5k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=2, tracker_banks=1, descriptors=4,
-        chunk_window=4, blocks=4, wavefronts=2, tile_count_bits=8, chunk_count_bits=12, token_queue=2, event_queue=3,
-        egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+        chunk_window=4, blocks=4, tile_marks=64, wavefronts=2, tile_count_bits=8, chunk_count_bits=12, token_queue=2,
+        event_queue=3, egress_ports=1, nmc_latency=6, dtypes=("fp16",),
     ),
 }  # fmt: skip
 """``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs). For boards: ``fpga``, ``fpga-all``

@@ -112,7 +112,8 @@ class T3Core(wiring.Component):
         levels = Cat(
             self._monitor.threshold, self._monitor.measure, self._monitor.comm_seen, tracker.abort_busy,
             registers.stuck.valid, registers.corrected, registers.uncorrectable,
-            registers.unmatched, registers.over_count, registers.over_total,
+            registers.unmatched, registers.over_count, registers.over_total, registers.too_large,
+            registers.tile_twice.valid,
             *(context.complete for context in registers.context),
             registers.maintenance, *(context.outstanding.any() for context in registers.context),  # an abort may end
         )  # fmt: skip

@@ -11,11 +11,13 @@ from tb.lockstep import Lockstep
 from tb.stimulus.base import Stimulus
 
 _NAMED = (
-    regs.ID, regs.STATUS, regs.ARBITER, regs.THRESHOLDS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.THRESHOLD,
-    regs.VERSION, regs.CAPABILITY, regs.CAPABILITY_TRACKER, regs.IRQ_STATUS, regs.IRQ_STATUS, regs.IRQ_ENABLE,
-    regs.ERRORS, regs.VIOLATION, regs.VIOLATIONS, regs.WATCHDOG, regs.STUCK, regs.LOCK, regs.DEBUG_SELECT,
+    regs.ID, regs.TILE_MARKS, regs.STATUS, regs.ARBITER, regs.THRESHOLDS, regs.PEAK_ENTRIES, regs.OVERFLOWED,
+    regs.THRESHOLD, regs.VERSION, regs.CAPABILITY, regs.CAPABILITY_TRACKER, regs.IRQ_STATUS, regs.IRQ_STATUS,
+    regs.IRQ_ENABLE, regs.ERRORS, regs.VIOLATION, regs.VIOLATIONS, regs.WATCHDOG, regs.STUCK, regs.LOCK,
+    regs.DEBUG_SELECT,
     regs.DEBUG_DATA, regs.UPDATES, regs.TILES, regs.TRIGGERS, regs.COMMAND_STALL, regs.PEAK_READY, regs.DONE_MASK,
     regs.POISONED, regs.NMC_FLAGS, regs.STALE_UPDATE, regs.STALE_UPDATES,
+    regs.TILE_TWICE,
 )  # fmt: skip
 _ACTIONS = ("arm", "abort", "disarm", "quiesce", "resume")
 _REFUSALS = ("violation", "stale_update")

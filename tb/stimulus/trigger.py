@@ -19,8 +19,13 @@ class Trigger(Stimulus):
         super().__init__(bench, config, rng)
         self.hold = 25 + 2 * config.blocks
         self.bounds: dict[int, tuple[int, int, int, int]] = {}
+        self.complete: dict[int, set[int]] = {}  # tiles that were complete since their slot was loaded
         self.incomplete: set[int] = set()
         self.given: deque[int] = deque()  # contexts of the commands that are not reported done
+
+    def plan(self) -> None:
+        if self.chance(0.5):
+            self.writes.append((regs.TILE_MARKS, self.rng.choice((0, 0, 0, 1, 1, 2, self.rng.getrandbits(3)))))
 
     def plan_job(self, context: int, first: int, end: int) -> None:
         for i in range(first, end):
@@ -102,7 +107,23 @@ class Trigger(Stimulus):
             row0, row1, col0, col1 = ((load >> shift) & 0xFFF for shift in (0, 12, 24, 36))
             slot = (load >> SlotLoad["slot"].offset) & 63
             self.bounds[slot] = row0, row1, col0, col1
+            self.complete[slot] = set()
             self.incomplete.add(slot)
+
+    def tile(self, slot: int) -> int | None:
+        """A tile of this slot that was not complete before; seldom one that was, or that is beyond its chunk; None if
+        none was found."""
+        rng, complete = self.rng, self.complete.setdefault(slot, set())
+        row0, row1, col0, col1 = self.bounds.get(slot, (0, 1, 0, 1))
+        beyond = 4 if self.chance(0.02) else 0
+        for _ in range(4):
+            row, col = rng.randrange(row0, row1 + beyond), rng.randrange(col0, col1 + beyond)
+            wf = rng.randrange(self.config.wavefronts) if self.chance(0.98) else rng.getrandbits(4)
+            tile = pack(TileDone, slot=slot, row=row, col=col, wf=wf)
+            if tile not in complete or self.chance(0.005):
+                complete.add(tile)
+                return tile
+        return None
 
     def return_credits(self) -> None:
         """Commands are done in any order; seldom one that was never given, or of no job."""
@@ -117,17 +138,12 @@ class Trigger(Stimulus):
         self.pulse("command_done", context)
 
     def drive_part(self) -> None:
-        rng = self.rng
         self.follow_loads()
         self.return_credits()
         tile = chunk = None
         beside = 0.5 if self.aborts() else 0
         if self.chance(max(beside, self.rate("tiles") * self.activity)):
-            slot = self.slot()
-            row0, row1, col0, col1 = self.bounds.get(slot, (0, 1, 0, 1))
-            beyond = 4 if self.chance(0.02) else 0
-            row, col = rng.randrange(row0, row1 + beyond), rng.randrange(col0, col1 + beyond)
-            tile = pack(TileDone, slot=slot, row=row, col=col, wf=rng.randrange(16))
+            tile = self.tile(self.slot())
         if self.chance(max(beside, 0.03 * self.activity)):
             slot = self.slot()
             self.incomplete.discard(slot)

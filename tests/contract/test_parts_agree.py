@@ -19,14 +19,14 @@ CONFIGS = {
     # one of everything that may be one, odd counts, tiles counted when the memory has performed the update
     "narrow": preset(
         "small", slices=2, node_inputs=1, contexts=1, tracker_sets=1, tracker_ways=1, tracker_banks=1, row_index_bits=0,
-        descriptors=5, chunk_window=3, blocks=1, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
+        descriptors=5, chunk_window=3, blocks=1, tile_marks=128, wavefronts=1, tile_count_bits=4, chunk_count_bits=8,
         token_queue=2, event_queue=3, nmc_lanes=2, nmc_latency=2, count_on="performed",
     ),
     "wide": preset(
         "small", slices=16, node_inputs=16, ranges=4, contexts=16, tracker_sets=64, tracker_banks=8, tracker_ways=3,
         row_index_bits=3,
-        descriptors=7, chunk_window=7, blocks=32, wavefronts=16, token_queue=5, event_queue=3, nmc_latency=8,
-        count_on="performed",
+        descriptors=7, chunk_window=7, blocks=32, tile_marks=256, wavefronts=16, token_queue=5, event_queue=3,
+        nmc_latency=8, count_on="performed",
     ),
     "protected": preset("small", protect=True),
 }  # fmt: skip
@@ -34,7 +34,7 @@ CONFIGS = {
 QUICK = {
     "small": tuple(STIMULI),
     "narrow": ("slice", "matcher", "tracker", "trigger", "registers"),
-    "protected": ("slice", "matcher", "tracker"),
+    "protected": ("slice", "matcher", "tracker", "trigger"),
 }
 """Sizes and parts compared in ``make test`` (small) and ``make test-long``: tables of odd sizes, check bits."""
 

@@ -151,6 +151,25 @@ ASSUMPTIONS: dict[str, Obligation] = {
         says="the walker has cleared every block of a slot when it is loaded",
         claims=(("trigger.blocks", "a block is cleared before its slot is loaded"),),
     ),
+    "marks are cleared before their slot is loaded": Obligation(
+        says="the walker has cleared the marks of every tile of the chunk when its slot is loaded",
+        claims=(("trigger.blocks", "marks are cleared before their slot is loaded"),),
+    ),
+    "a tile or a clear is of a slot with a share of the marks": Obligation(
+        says="TILE_MARKS leaves the slot a share; one operation enters at a time",
+        claims=(("trigger.loads", "into a slot that has a share of the marks"),),
+    ),
+    "shares of the marks stay while a context is active": Obligation(
+        says="no write of TILE_MARKS while a context is armed and not complete",
+        claims=(
+            ("registers.rules", "an error: a locked register"),
+            ("registers.rules", "every good configuration write goes out, and no other"),
+        ),
+    ),
+    "the memory of tile marks gives what was written last": Obligation(
+        says="a read gives the word that its row was given last",
+        claims=(("blocks.memory-through", "a read gives what was written last"),),
+    ),
     "a slot is loaded before its blocks are looked at": Obligation(
         says="tiles, flushes and scans are of slots that were loaded",
         claims=(("trigger.blocks", "a slot is loaded before its blocks are looked at"),),

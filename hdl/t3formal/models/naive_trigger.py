@@ -1,7 +1,8 @@
 """The trigger written a second time, straight from docs/hardware/trigger.md, for proofs that the RTL does the same.
 
 Every table is an array of registers, every list a shift register, and nothing is shared with the RTL but the words
-(``layouts``), the register map and the ports. Only ``protect`` = 0; ``idle`` and ``wake_at`` are not made.
+(``layouts``), the register map and the ports. Only ``protect`` = 0 and TILE_MARKS = 0; ``idle`` and ``wake_at`` are
+not made.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind
 from t3hdl.interface.signatures import trigger_signature
 
-from .naive_trigger_blocks import block_pipeline, block_walker
+from .naive_trigger_blocks import block_pipeline, block_walker, too_large
 from .naive_trigger_commands import commands
 from .naive_trigger_state import Chunk, Issuing, Loading, NaiveState, Walk, any_of, in_turn, lowest, pick
 
@@ -147,7 +148,15 @@ class NaiveTrigger(wiring.Component):
                     m.d.sync += slot.unissued.eq(127)
                 m.d.sync += [slot.context.eq(state.loader_context), slot.descriptor.eq(state.loader_number)]
         place, load = chunk.place, state.load
-        m.d.sync += [state.load_valid.eq(1), load.eq(0), load.valid.eq(1), load.slot.eq(state.loader_slot)]
+        with m.If(too_large(self.parameters, chunk.place)):
+            m.d.sync += [state.too_large.eq(1), state.live.eq(state.live + 1)]
+            m.d.sync += state.poisoned.bit_select(state.loader_number, 1).eq(1)
+            for s, slot in enumerate(state.slots):
+                with m.If(state.loader_slot == s):
+                    m.d.sync += slot.poisoned.eq(1)
+        with m.Else():
+            m.d.sync += state.load_valid.eq(1)
+        m.d.sync += [load.eq(0), load.valid.eq(1), load.slot.eq(state.loader_slot)]
         m.d.sync += [load[name].eq(place[name]) for name in ("row0", "row1", "col0", "col1")]
         m.d.sync += [load[name].eq(chunk.amount[name]) for name in ("expected", "addends", "context", "epoch")]
         m.d.sync += load.descriptor.eq(state.loader_number)
@@ -225,6 +234,7 @@ class NaiveTrigger(wiring.Component):
             self.done_mask.eq(state.done_mask), self.poisoned.eq(state.poisoned),
             self.quiesced.eq(state.quiesced),
             self.quiet.eq(state.quiesced & still & ~state.command_valid & ~outstanding),
+            self.tile_twice.eq(state.tile_twice), self.too_large.eq(state.too_large),
             self.stuck.eq(state.stuck), self.triggers.eq(state.triggers), self.command_stall.eq(state.stall),
             self.peak_ready.eq(state.peak),
         ]  # fmt: skip

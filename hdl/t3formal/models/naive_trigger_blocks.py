@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Mux, Signal, Value
 from amaranth.lib import data
+from t3hdl.config import T3Config
 from t3hdl.interface.layouts import ChunkKind
 
 from .naive_trigger_state import Chunk, Loading, NaiveState, Step, Waiting, Walk, any_of, block_row, lowest, pick
@@ -28,7 +29,7 @@ def block_walker(m: Module, ports: Any, state: NaiveState) -> Value:
     asks = (ports.cycles != 0) & ~state.quiesced & ~state.stuck.valid & ~state.scanning & any_of(waiting) & due
     taken = Signal(name="naive_scan_taken")
     with m.If(~state.walking):
-        m.d.sync += [state.walk_number.eq(0), state.walking.eq(1), state.walk_dropped.eq(0)]
+        m.d.sync += [state.walk_number.eq(0), state.walking.eq(1), state.walk_dropped.eq(0), state.walk_end.eq(blocks)]
         with m.If(any_of(pending)):
             m.d.sync += [state.walk.eq(Walk.FLUSH), state.walk_slot.eq(lowest(pending))]
             for s, slot in enumerate(slots):
@@ -37,6 +38,9 @@ def block_walker(m: Module, ports: Any, state: NaiveState) -> Value:
         with m.Elif(state.loading == Loading.START):
             m.d.sync += [state.walk.eq(Walk.CLEAR), state.walk_slot.eq(state.loader_slot)]
             m.d.sync += state.loading.eq(Loading.CLEAR)
+            words = (last_place(state.chunk.place) >> ports.parameters.word_tile_bits) + 1
+            with m.If((words > blocks) & ~too_large(ports.parameters, state.chunk.place)):
+                m.d.sync += state.walk_end.eq(words)
         with m.Elif(asks):
             m.d.sync += [state.walk.eq(Walk.SCAN), state.walk_slot.eq(lowest(waiting))]
             m.d.comb += taken.eq(1)
@@ -44,7 +48,7 @@ def block_walker(m: Module, ports: Any, state: NaiveState) -> Value:
             m.d.sync += state.walking.eq(0)
     with m.Elif(~ports.tile_seen):
         m.d.sync += state.walk_number.eq(state.walk_number + 1)
-        with m.If(state.walk_number == blocks - 1):
+        with m.If(state.walk_number == state.walk_end - 1):
             m.d.sync += state.walking.eq(0)
             with m.If(state.loading == Loading.CLEAR):
                 m.d.sync += state.loading.eq(Loading.LOAD)
@@ -60,7 +64,7 @@ def block_pipeline(m: Module, ports: Any, state: NaiveState) -> Push:
     with m.Elif(state.walking):
         m.d.comb += entering.valid.eq((state.walk != Walk.SCAN) | ~state.walk_dropped)
         m.d.comb += [entering.op.eq(state.walk), entering.slot.eq(state.walk_slot)]
-        m.d.comb += entering.last.eq(state.walk_number == ports.parameters.blocks - 1)
+        m.d.comb += entering.last.eq(state.walk_number == state.walk_end - 1)
     chunk = data.View(Chunk, pick([slot.chunk for slot in slots], entering.slot))
     target, last, tiles = chunk.target, chunk.last, chunk.tiles
     row, column = Signal(12, name="naive_block_row"), Signal(12, name="naive_block_column")
@@ -84,6 +88,9 @@ def block_pipeline(m: Module, ports: Any, state: NaiveState) -> Push:
         ),
         entering.dma.eq(chunk.place.kind == ChunkKind.DMA),
         entering.context.eq(pick([slot.context for slot in slots], entering.slot)),
+        entering.descriptor.eq(pick([slot.descriptor for slot in slots], entering.slot)),
+        entering.tile.eq(ports.tile_done),
+        entering.mark.eq(_mark(ports.parameters, chunk.place, ports.tile_done)),
     ]
     moves = ((state.stage_a, entering), (state.stage_b, state.stage_a), (state.stage_c, state.stage_b))
     m.d.sync += [to.eq(step) for to, step in moves]
@@ -92,17 +99,69 @@ def block_pipeline(m: Module, ports: Any, state: NaiveState) -> Push:
         for to, step in moves:
             with m.If(step.op == Walk.SCAN):
                 m.d.sync += to.valid.eq(0)
-    return _stage_c(m, state)
+    return _stage_c(m, state, _marks(m, ports, state))
 
 
-def _stage_c(m: Module, state: NaiveState) -> Push:
+def last_place(place: Any) -> Value:
+    """The place of the chunk's last tile in the share of its slot."""
+    last_row, last_column = (place.row1 - place.row0 - 1)[:12], (place.col1 - place.col0 - 1)[:12]
+    return (last_column << _row_bits(place)) | last_row
+
+
+def too_large(config: T3Config, place: Any) -> Value:
+    """Whether the chunk has more tiles than a slot has marks."""
+    return last_place(place) >= 1 << config.share_bits
+
+
+def _row_bits(place: Any) -> Value:
+    """Bits that the number of a row in the chunk takes."""
+    rows = (place.row1 - place.row0)[:12]
+    bits: Value = Const(12, 4)
+    for count in reversed(range(12)):
+        bits = Mux((rows != 0) & (rows <= 1 << count), count, bits)
+    return bits
+
+
+def _mark(config: T3Config, place: Any, tile: Any) -> Value:
+    """Number of a tile's mark in the share of its slot."""
+    row, column = (tile.row - place.row0)[:12], (tile.col - place.col0)[:12]
+    tile_number = ((column << _row_bits(place)) | row) % (1 << config.share_bits)
+    return (tile_number << config.wavefront_bits) | (tile.wf % (1 << config.wavefront_bits))
+
+
+def _marks(m: Module, ports: Any, state: NaiveState) -> Signal:
+    """Sets and clears marks in stage C; gives whether the tile there has its mark already."""
+    step, config = state.stage_c, ports.parameters
+    tile, doubled = step.valid & (step.op == Walk.TILE), Signal(name="naive_doubled")
+    word = 1 << config.word_tile_bits + config.wavefront_bits
+    for s, slot in enumerate(state.slots):
+        with m.If(step.slot == s):
+            for number, mark in enumerate(slot.marks):
+                words = len(slot.marks) // word
+                with m.If(tile & (step.mark == number)):
+                    m.d.comb += doubled.eq(mark)
+                    m.d.sync += mark.eq(1)
+                with m.If(step.valid & (step.op == Walk.CLEAR) & (step.number % words == number // word)):
+                    m.d.sync += mark.eq(0)
+            with m.If(doubled & ~slot.poisoned):
+                with m.If(~state.tile_twice.valid):
+                    m.d.sync += [state.tile_twice[name].eq(step.tile[name]) for name in ("row", "col", "wf")]
+                    m.d.sync += [state.tile_twice[name].eq(step[name]) for name in ("descriptor", "context")]
+                    m.d.sync += state.tile_twice.valid.eq(1)
+                with m.If(slot.used & ~ports.aborted(slot.context)):
+                    m.d.sync += [slot.poisoned.eq(1), state.poisoned.bit_select(slot.descriptor, 1).eq(1)]
+    return doubled
+
+
+def _stage_c(m: Module, state: NaiveState, doubled: Value) -> Push:
     """Counts and fires."""
     step, block = state.stage_c, Signal(Waiting, name="naive_push_block")
     push = Push(Signal(name="naive_push"), Signal(4, name="naive_push_context"), block)
     for s, slot in enumerate(state.slots):
         for number, (count, fired) in enumerate(zip(slot.counts, slot.fired, strict=True)):
             fires = Signal(name=f"naive_fires_{s}_{number}")
-            with m.If(step.valid & (step.slot == s) & (step.number == number)), m.Switch(step.op):
+            mine = step.valid & (step.slot == s) & (step.number % len(slot.counts) == number)
+            with m.If(mine & ~doubled), m.Switch(step.op):
                 with m.Case(Walk.TILE):
                     new = (count + 1)[:16]
                     m.d.sync += count.eq(new)

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import TIME_BITS, DmaCommand, SlotLoad, Stuck
+from t3hdl.interface.layouts import TIME_BITS, DmaCommand, SlotLoad, Stuck, TileDone, TileTwice
 
 Chunk = data.StructLayout({
     "place": regs.Place, "amount": regs.Amount, "buffer": regs.Buffer, "target": regs.Target, "tiles": regs.Tiles,
@@ -48,9 +48,13 @@ class Issuing(enum.IntEnum):
 
 
 Step = data.StructLayout({
-    "valid": 1, "op": 2, "slot": 6, "number": 6, "inside": 1, "tiles": 16, "dma": 1, "context": 4, "last": 1,
+    "valid": 1, "op": 2, "slot": 6, "number": 16, "inside": 1, "tiles": 16, "dma": 1, "context": 4, "last": 1,
+    "tile": TileDone, "descriptor": 6, "mark": 16,
 })  # fmt: skip
-"""An operation in a stage of the block pipeline. ``inside``: the block lies in the chunk. ``last``: of its walk."""
+"""An operation in a stage of the block pipeline. ``inside``: the block lies in the chunk. ``last``: of its walk.
+
+``mark``: number of the tile's mark in its slot's share.
+"""
 
 
 class NaiveState:
@@ -67,7 +71,8 @@ class NaiveState:
         self.load_valid, self.load = self.new(1, "load_valid"), self.new(SlotLoad, "load")
         self.walking, self.walk = self.new(1, "walking"), self.new(2, "walk")
         self.walk_dropped = self.new(1, "walk_dropped")
-        self.walk_slot, self.walk_number = self.new(6, "walk_slot"), self.new(6, "walk_number")
+        self.walk_slot, self.walk_number = self.new(6, "walk_slot"), self.new(16, "walk_number")
+        self.walk_end = self.new(16, "walk_end")
         self.stage_a, self.stage_b, self.stage_c = (self.new(Step, f"stage_{name}") for name in "abc")
         self.issuing, self.issuer_turn = self.new(2, "issuing"), self.new(4, "issuer_turn")
         self.issuer_context, self.held = self.new(4, "issuer_context"), self.new(Waiting, "held")
@@ -78,6 +83,7 @@ class NaiveState:
         self.done_mask, self.poisoned = self.new(64, "done_mask"), self.new(64, "poisoned")
         self.quiesced = self.new(1, "quiesced")
         self.since, self.scanning = self.new(TIME_BITS, "since"), self.new(1, "scanning")
+        self.tile_twice, self.too_large = self.new(TileTwice, "tile_twice"), self.new(1, "too_large")
         self.noted, self.stuck = self.new(Stuck, "noted"), self.new(Stuck, "stuck")
 
     def new(self, shape: Any, name: str) -> Any:
@@ -100,7 +106,8 @@ class ContextRegisters:
 
 
 class SlotRegisters:
-    """A slot's state and its descriptor, and for each of its blocks the tile count and whether it has fired."""
+    """A slot's state and its descriptor, for each of its blocks the tile count and whether it has fired, for each
+    wavefront tile of its share whether it was complete."""
 
     def __init__(self, state: NaiveState, name: str, config: T3Config) -> None:
         self.used, self.dma, self.done = (state.new(1, f"{name}_{bit}") for bit in ("used", "dma", "done"))
@@ -110,6 +117,8 @@ class SlotRegisters:
         self.chunk = state.new(Chunk, f"{name}_chunk")
         self.counts = [state.new(16, f"{name}_count_{i}") for i in range(config.blocks)]
         self.fired = [state.new(1, f"{name}_fired_{i}") for i in range(config.blocks)]
+        marks = 1 << config.share_bits + config.wavefront_bits
+        self.marks = [state.new(1, f"{name}_mark_{i}") for i in range(marks)]
 
 
 def pick(items: list[Any], number: Value) -> Value:

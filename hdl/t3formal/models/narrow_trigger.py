@@ -108,7 +108,8 @@ class _Loader(DescriptorLoader):
 class NarrowTrigger(Trigger):
     """The trigger with its descriptor table cut off; ``rows`` is what is read of it.
 
-    Its parts ``blocks``, ``lists``, ``issuer`` and ``contexts`` may be looked at.
+    Its parts ``blocks``, ``lists``, ``issuer`` and ``contexts`` may be looked at, and the ``number`` of the descriptor
+    that is loaded.
     """
 
     def __init__(self, *, config: T3Config, rows: list[Value]) -> None:
@@ -116,6 +117,7 @@ class NarrowTrigger(Trigger):
         Fragment.get(self._loader, None)  # it is replaced: Amaranth warns of parts that are made and not used
         self._loader = _Loader(config=config, rows=rows)
         self.blocks, self.lists, self.issuer, self.contexts = self._blocks, self._lists, self._issuer, self._contexts
+        self.number = self._loader.number
 
 
 def narrow_trigger(config: T3Config, *, watchdog: bool) -> tuple[Harness, NarrowTrigger, list[Any]]:
@@ -138,7 +140,7 @@ def narrow_trigger(config: T3Config, *, watchdog: bool) -> tuple[Harness, Narrow
     slots = config.chunk_window.bit_length()
     tile: Any = data.View(TileDone, Signal(TileDone.size, name="tile"))
     m.d.comb += [tile.slot.eq(harness.free("tile_slot", slots)), tile.row.eq(harness.free("tile_row", 2))]
-    m.d.comb += tile.col.eq(harness.free("tile_col", 2))
+    m.d.comb += [tile.col.eq(harness.free("tile_col", 2)), tile.wf.eq(harness.free("tile_wf", 1))]
     chunk: Any = data.View(ChunkDone, Signal(ChunkDone.size, name="chunk"))
     m.d.comb += [chunk.slot.eq(harness.free("chunk_slot", slots)), chunk.overflowed.eq(harness.free("overflowed"))]
     harness.drive(dut.tile_done, tile)

@@ -14,7 +14,7 @@ from ..prover.harness import Harness
 _ACTIONS = ("arm", "disarm", "abort", "quiesce", "resume")
 _FIRST_RULES = ("an address that takes no writes", "an unprivileged write under LOCK.privileged")
 """Who breaks these does not set ``locked_write``."""
-_SETTINGS = (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)
+_SETTINGS = (regs.TILE_MARKS, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)
 
 
 @dataclass(frozen=True)
@@ -173,8 +173,8 @@ class RegisterRules:
             for d in range(self._config.descriptors)
         ]
         everything = self._at((*_SETTINGS, *self._locked_tables()))
-        profile = self._at(t.profile) & Cat(active).any()
-        return Cat(self.lock.configuration & everything, profile, *ranges, *quotas, *descriptors).any()
+        of_all = self._at((regs.TILE_MARKS, *t.profile)) & Cat(active).any()
+        return Cat(self.lock.configuration & everything, of_all, *ranges, *quotas, *descriptors).any()
 
     def _remember(self, harness: Harness) -> None:
         """What good writes change."""

@@ -159,6 +159,12 @@ def check_fits(config: T3Config) -> None:
         value = getattr(config, name)
         if value < least:
             raise ValueError(f"the self-test needs {name} >= {least}, not {value}")
+    places = (TILE_COLUMNS - 1) * CHUNK_TILE_ROWS + CHUNK_TILE_ROWS
+    if 1 << config.share_bits < places:
+        raise ValueError(
+            f"the self-test needs marks for {places} tiles of each chunk: tile_marks must be at least "
+            f"{1 << config.slot_bits + (places - 1).bit_length()}, not {config.tile_marks}"
+        )
     if config.slices > ROWS + 1:
         raise ValueError(
             f"the self-test has 32 rows to spread over the slices: slices must be <= 32, not {config.slices}"

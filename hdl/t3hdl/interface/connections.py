@@ -138,7 +138,7 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
         ),
         *_same(
             "trigger", "registers", "armed", "live", "chunks_done", "done_mask", "poisoned", "quiesced", "quiet",
-            "stuck", "triggers", "command_stall", "peak_ready", "context",
+            "stuck", "tile_twice", "too_large", "triggers", "command_stall", "peak_ready", "context",
         ),
         *_same("monitor", "registers", "threshold", "chosen"),
         Connection(("slice.pending",), ("registers.pending",), By.ANY),

@@ -159,6 +159,11 @@ Stuck = data.StructLayout({
 })  # fmt: skip
 """The block that the watchdog found waiting: tiles ``expected`` and tiles ``seen``."""
 
+TileTwice = data.StructLayout({
+    "valid": 1, "descriptor": 6, "context": 4, "row": 12, "col": 12, "wf": 4,
+})  # fmt: skip
+"""The wavefront tile that was the first to be complete a second time in an epoch."""
+
 Refusal = data.StructLayout({"line": LINE_BITS, "context": 4, "source": 8, "epoch": EPOCH_BITS})
 """A write that was refused: to a range of another context (violation), or an update of no live epoch (stale update)."""
 

@@ -8,6 +8,8 @@ from amaranth.lib import data
 
 ID = 0x0000
 """Read: What this is."""
+TILE_MARKS = 0x0008
+"""Read, write: How the slots of the chunk window share the trigger's tile marks."""
 STATUS = 0x0010
 """Read: State of the unit."""
 ARBITER = 0x0018
@@ -59,13 +61,15 @@ PEAK_READY = 0x00C8
 DONE_MASK = 0x00D0
 """Read: Descriptors whose chunk is done since their context was armed."""
 POISONED = 0x00D8
-"""Read: Descriptors cancelled by an error that could not be corrected, since their context was armed."""
+"""Read: Descriptors cancelled since their context was armed: by a stored error, TILE_TWICE, or too_large."""
 NMC_FLAGS = 0x00E0
 """Read; ones clear: Exceptions of the NMC units; writing ones clears."""
 STALE_UPDATE = 0x00E8
 """Read: The first refused update of no live epoch since the last disarm."""
 STALE_UPDATES = 0x00F0
 """Read: Refused updates of no live epoch since the last disarm, saturating."""
+TILE_TWICE = 0x00F8
+"""Read: The first wavefront tile since the last disarm that was complete a second time in its epoch."""
 RANGE = 0x0100
 """4 of them, each with base +0x0, limit +0x8, attributes +0x10."""
 RANGE_WORDS = 3
@@ -102,6 +106,7 @@ CONTROL = 0x2000
 
 ACCESS = {
     ID: "r",
+    TILE_MARKS: "rw",
     STATUS: "r",
     ARBITER: "rw",
     THRESHOLDS: "rw",
@@ -131,6 +136,7 @@ ACCESS = {
     NMC_FLAGS: "w1c",
     STALE_UPDATE: "r",
     STALE_UPDATES: "r",
+    TILE_TWICE: "r",
     CONTROL: "w",
 }
 """How software uses each register that is not in an array: r, w, rw; w1c, w1s are rw with ones."""
@@ -200,18 +206,20 @@ CapabilityTracker = data.StructLayout({
     "token_queue": 7,  # depth of a slice's token queue
     "event_queue": 5,  # depth of a bank's event queue
     "nmc_latency": 4,  # stages of the NMC ALU
+    "tile_marks_log": 5,  # log2 of the workgroup tiles that the trigger has marks for
 })  # fmt: skip
 
 Interrupts = data.StructLayout({
     "complete": 1,  # a context became complete
     "watchdog": 1,  # STUCK became valid
-    "error": 1,  # unmatched, over_count or over_total rose
+    "error": 1,  # unmatched, over_count, over_total or too_large rose
     "violation": 1,  # a write to another context's range was refused
     "aborted": 1,  # an abort has ended
     "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be
     "locked_write": 1,  # a write to a locked register was refused
     "stale_update": 1,  # an update of no live epoch was refused
+    "tile_twice": 1,  # TILE_TWICE became valid
 })  # fmt: skip
 
 Errors = data.StructLayout({
@@ -223,6 +231,8 @@ Errors = data.StructLayout({
     "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be, see POISONED
     "stale_update": 1,  # a refused update, see STALE_UPDATE
+    "tile_twice": 1,  # a tile was complete twice in an epoch, see TILE_TWICE and POISONED
+    "too_large": 1,  # a chunk has more tiles than its slot has marks, see TILE_MARKS and POISONED
 })  # fmt: skip
 
 RefusalRecord = data.StructLayout({
@@ -234,7 +244,7 @@ RefusalRecord = data.StructLayout({
 })  # fmt: skip
 
 Lock = data.StructLayout({
-    "configuration": 1,  # ARBITER, THRESHOLDS, WATCHDOG, RANGE, QUOTA, PROFILE, DESCRIPTOR cannot be written
+    "configuration": 1,  # TILE_MARKS, ARBITER, THRESHOLDS, WATCHDOG, RANGE, QUOTA, PROFILE, DESCRIPTOR are locked
     "privileged": 1,  # only privileged accesses (AxPROT[0] = 1) may write
 })  # fmt: skip
 
@@ -254,6 +264,15 @@ DebugData = data.StructLayout({
     "count": 16,  # lines counted
     "reserved": 6,
     "ready": 1,  # the entry that DEBUG_SELECT named is here
+})  # fmt: skip
+
+TileRecord = data.StructLayout({
+    "valid": 1,  # there was one
+    "descriptor": 6,  # its descriptor
+    "context": 4,  # its context
+    "row": 12,  # tile row
+    "col": 12,  # tile column
+    "wf": 4,  # wavefront
 })  # fmt: skip
 
 Line = data.StructLayout({

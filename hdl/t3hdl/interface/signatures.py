@@ -24,6 +24,7 @@ from .layouts import (
     SlotLoad,
     Stuck,
     TileDone,
+    TileTwice,
     Token,
 )
 
@@ -125,7 +126,7 @@ def trigger_signature(config: T3Config) -> Signature:
         "chunks_done": Out(7),
         "done_mask": Out(64), "poisoned": Out(64),
         "quiesced": Out(1), "quiet": Out(1),
-        "stuck": Out(Stuck),
+        "stuck": Out(Stuck), "tile_twice": Out(TileTwice), "too_large": Out(1),
         "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13),
         **_FAULTS,
         **_IDLE,
@@ -156,6 +157,7 @@ _STATUS = {
     "init_done": 1, "armed": 1, "live": 7, "chunks_done": 7, "done_mask": 64, "poisoned": 64,
     "unmatched": 1, "over_count": 1, "over_total": 1, "corrected": 1, "uncorrectable": 1,
     "maintenance": 1, "abort_busy": 1, "quiesced": 1, "quiet": 1, "stuck": Stuck,
+    "tile_twice": TileTwice, "too_large": 1,
     "peak_entries": 16, "overflowed": 7, "threshold": OCCUPANCY_BITS, "chosen": 1, "debug_data": 64,
     "updates": 48, "tiles": 32, "triggers": 32, "command_stall": TIME_BITS, "peak_ready": 13,
 }  # fmt: skip

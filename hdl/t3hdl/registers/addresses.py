@@ -7,7 +7,7 @@ from ..interface import register_map as regs
 from ..interface.words import WORD_BYTES
 
 BROADCAST = (
-    regs.CONTROL, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.DEBUG_SELECT,
+    regs.CONTROL, regs.TILE_MARKS, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.DEBUG_SELECT,
     regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR,
 )  # fmt: skip
 """What the parts listen to (IRQ_*, LOCK and NMC_FLAGS stay here)."""

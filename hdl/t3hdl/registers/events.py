@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..interface import register_map as regs
 from ..interface.layouts import Refusal
 
-_RISING = ("watchdog", "corrected", "uncorrectable")
+_RISING = ("watchdog", "corrected", "uncorrectable", "tile_twice")
 _MASKS = ("error", "complete")
 _NMC_FLAGS = 5
 _COUNT_MAX = (1 << 32) - 1
@@ -24,8 +24,8 @@ class EventRecord(wiring.Component):
 
     Members
     -------
-    watchdog, corrected, uncorrectable : In(1) : levels; an interrupt when one rises.
-    error, complete : In(3), In(contexts) : levels; an interrupt when any of their bits rises.
+    watchdog, corrected, uncorrectable, tile_twice : In(1) : levels; an interrupt when one rises.
+    error, complete : In(4), In(contexts) : levels; an interrupt when any of their bits rises.
     aborting : In(contexts) : levels; an interrupt when any of its bits falls.
     locked_write : In(1) : pulse, an interrupt.
     violations, violation : In : refused writes to other contexts' ranges in this cycle, and the first of them.
@@ -43,7 +43,7 @@ class EventRecord(wiring.Component):
 
     def __init__(self, *, contexts: int) -> None:
         super().__init__({
-            **{name: In(1) for name in _RISING}, "error": In(3), "complete": In(contexts), "aborting": In(contexts),
+            **{name: In(1) for name in _RISING}, "error": In(4), "complete": In(contexts), "aborting": In(contexts),
             "locked_write": In(1), "nmc_flags": In(_NMC_FLAGS),
             "violations": In(8), "violation": In(Refusal), "stale_updates": In(8), "stale_update": In(Refusal),
             "clear_irq": In(regs.Interrupts.size), "clear_flags": In(_NMC_FLAGS), "clear_refusals": In(1),

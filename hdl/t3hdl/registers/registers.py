@@ -164,6 +164,7 @@ class ControlRegisters(wiring.Component):
             regs.RANGE: lock.configuration | locks.range_locked,
             regs.QUOTA: lock.configuration | locks.quota_locked,
             regs.PROFILE: lock.configuration | locks.active.any(),
+            regs.TILE_MARKS: lock.configuration | locks.active.any(),
             regs.DESCRIPTOR: lock.configuration | locks.descriptor_locked,
         }
         allowed, hit_lock = Signal(), Signal()
@@ -224,6 +225,7 @@ class ControlRegisters(wiring.Component):
             regs.ARBITER: Signal(regs.Arbiter, name="arbiter", init=regs.RESET[regs.ARBITER]),
             regs.THRESHOLDS: Signal(regs.Thresholds, name="thresholds", init=regs.RESET[regs.THRESHOLDS]),
             regs.WATCHDOG: Signal(32, name="watchdog"),
+            regs.TILE_MARKS: Signal(3, name="tile_marks"),
             regs.IRQ_ENABLE: Signal(regs.Interrupts.size, name="irq_enable"),
             regs.LOCK: lock,
         }
@@ -252,7 +254,8 @@ class ControlRegisters(wiring.Component):
             events.clear_refusals.eq(locks.disarm),
             events.locked_write.eq(writes.hit_lock),
             events.watchdog.eq(self.stuck.valid),
-            events.error.eq(Cat(self.unmatched, self.over_count, self.over_total)),
+            events.error.eq(Cat(self.unmatched, self.over_count, self.over_total, self.too_large)),
+            events.tile_twice.eq(self.tile_twice.valid),
             events.complete.eq(Cat(context.complete for context in self.context)),
             *(
                 getattr(events, name).eq(getattr(self, name))
@@ -303,13 +306,14 @@ class ControlRegisters(wiring.Component):
         """Registers at fixed addresses: address to value."""
         own = {
             "locked_write": locked_write, "violation": events.first_violation.valid,
-            "stale_update": events.first_stale.valid, "abort_busy": self.abort_busy | aborts.aborting.any(),
+            "stale_update": events.first_stale.valid, "tile_twice": self.tile_twice.valid,
+            "abort_busy": self.abort_busy | aborts.aborting.any(),
         }  # fmt: skip
 
         def collect(layout: data.StructLayout) -> Value:
             return Cat(own[name] if name in own else getattr(self, name) for name in layout.members)
 
-        settings = (regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.IRQ_ENABLE, regs.LOCK)
+        settings = (regs.TILE_MARKS, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.IRQ_ENABLE, regs.LOCK)
         return {
             regs.ID: regs.ID_VALUE,
             regs.VERSION: regs.Version.const(regs.HARDWARE_VERSION),
@@ -325,6 +329,7 @@ class ControlRegisters(wiring.Component):
             regs.VIOLATIONS: events.violation_count,
             regs.STALE_UPDATE: events.first_stale,
             regs.STALE_UPDATES: events.stale_count,
+            regs.TILE_TWICE: self.tile_twice,
             regs.PEAK_ENTRIES: self.peak_entries, regs.OVERFLOWED: self.overflowed, regs.STUCK: self.stuck,
             regs.DEBUG_DATA: self.debug_data, regs.UPDATES: self.updates, regs.TILES: self.tiles,
             regs.TRIGGERS: self.triggers, regs.COMMAND_STALL: self.command_stall,
@@ -344,4 +349,5 @@ def _capability_tracker(config: T3Config) -> dict[str, int]:
     """The fields of CAPABILITY_TRACKER."""
     names = ("row_index_bits", "tile_count_bits", "chunk_count_bits", "token_queue", "event_queue", "nmc_latency")
     tracker = {"sets": config.tracker_sets, "ways": config.tracker_ways, "banks": config.tracker_banks}
+    tracker["tile_marks_log"] = config.tile_marks.bit_length() - 1
     return {name: getattr(config, name) for name in names} | tracker

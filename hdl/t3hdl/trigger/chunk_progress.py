@@ -22,6 +22,7 @@ class ChunkProgress(wiring.Component):
     arm, first, descriptors : In : pulse; descriptors [first, first + descriptors) begin anew.
     newly_done : In(chunk_window) : pulse; the chunk in this slot is done. One bit at most.
     newly_poisoned : In(chunk_window) : pulse; slots that become poisoned. One bit at most without ``protect``.
+    cancel, cancelled : In(2), In(6).array(2) : pulses; these descriptors are poisoned, whatever else happens.
     aborted : In(chunk_window) : pulse; what the other pulses say of these slots does not count.
     numbers : In(6).array(chunk_window) : the descriptor of each slot.
     chunks_done : Out(7) : chunks done, modulo 128.
@@ -35,7 +36,7 @@ class ChunkProgress(wiring.Component):
         super().__init__({
             "arm": In(1), "first": In(6), "descriptors": In(7),
             "newly_done": In(config.chunk_window), "newly_poisoned": In(config.chunk_window),
-            "aborted": In(config.chunk_window),
+            "aborted": In(config.chunk_window), "cancel": In(2), "cancelled": In(6).array(2),
             "numbers": In(6).array(config.chunk_window),
             "chunks_done": Out(7), "done_mask": Out(64), "poisoned": Out(64), "busy": Out(1),
         })  # fmt: skip
@@ -50,11 +51,14 @@ class ChunkProgress(wiring.Component):
             unaffected.eq(~(window & self.arm.replicate(64))),
         ]
         to_report, counts = self._to_report(m)
+        cancelled = [(pulse << number)[:64] for pulse, number in zip(self.cancel, self.cancelled, strict=True)]
         with m.If((self.newly_done & ~self.aborted).any()):  # arrives late: the sum is computed before it
             m.d.sync += self.chunks_done.eq(self.chunks_done + 1)
         m.d.sync += [
             self.done_mask.eq((self.done_mask & unaffected) | self._bit_of(self.newly_done, ~self.aborted)),
-            self.poisoned.eq((self.poisoned & unaffected) | self._bit_of(lowest_bit(to_report), counts)),
+            self.poisoned.eq(
+                (self.poisoned & unaffected) | self._bit_of(lowest_bit(to_report), counts) | cancelled[0] | cancelled[1]
+            ),
         ]
         return m
 

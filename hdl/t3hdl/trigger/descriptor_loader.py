@@ -32,14 +32,18 @@ class DescriptorLoader(wiring.Component):
     config_valid, config : In : configuration writes (DESCRIPTOR).
     abort, abort_context : In : pulse; nothing becomes live for this context.
     hold : In(1) : no new descriptor is begun.
+    restart : In(1) : pulse; what is being loaded is dropped, and the load restarts.
+    too_large : In(1) : the chunk that was read has more tiles than its slot has marks. Counts in LOAD.
     loadable, following : In : contexts with a descriptor to be made live; its number for each.
     free_any, free_slot : In : a slot for the next chunk.
     start : Out(1) : the blocks of ``slot`` must be cleared; until ``started``.
     started, cleared : In : pulses; the walker has begun, has entered its last operation.
     loading, skip : Out(1) : pulses; the descriptor of ``context`` becomes live, is skipped, unless aborted.
     write : Out(1) : pulse; the slot tables take the descriptor.
+    reading : Out(1) : the descriptor is being read; its first word is there from the third cycle on.
     slot, number, context, descriptor : Out : the chunk that the pulses are about, and its descriptor's number.
     load_valid, load : Out : pulse; the tracker takes the chunk, one cycle after ``write``.
+    refused : Out(1) : pulse, with ``loading`` unless aborted; the chunk is too large: ``slot`` holds no chunk.
     lost : Out(1) : pulse; the identity of the descriptor being loaded is lost. The load restarts.
     uncorrectable_error : Out(1) : pulse, one cycle after ``loading``; of the descriptor: ``slot`` holds no chunk.
     live : Out(7) : descriptors made live or skipped, modulo 128.
@@ -54,11 +58,12 @@ class DescriptorLoader(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "config_valid": In(1), "config": In(ConfigWrite),
-            "abort": In(1), "abort_context": In(4), "hold": In(1),
+            "abort": In(1), "abort_context": In(4), "hold": In(1), "restart": In(1), "too_large": In(1),
             "loadable": In(config.contexts), "following": In(6).array(config.contexts),
             "free_any": In(1), "free_slot": In(6),
             "start": Out(1), "started": In(1), "cleared": In(1),
             "loading": Out(1), "skip": Out(1), "write": Out(1),
+            "reading": Out(1), "refused": Out(1),
             "slot": Out(6), "number": Out(6), "context": Out(4), "descriptor": Out(Descriptor),
             "load_valid": Out(1), "load": Out(SlotLoad), "uncorrectable_error": Out(1), "lost": Out(1),
             "live": Out(7), "waits": Out(1), "ready": Out(1), "corrected": Out(1),
@@ -88,12 +93,12 @@ class DescriptorLoader(wiring.Component):
         winner = Signal(4)
         word = Signal(3)
         data_error = Signal()
-        reading = Signal()
+        has_word = Signal()
         chosen, words = self._descriptor_registers(m)
         damaged = Cat(register.uncorrectable for register in words).any()
         lost = ~self.waits & chosen.uncorrectable
         aborted = self.abort & (self.abort_context == self.context)
-        dropped = aborted | lost
+        dropped = aborted | lost | self.restart
         m.d.comb += [
             self.ready.eq(self.loadable.any() & self.free_any),
             turn.requests.eq(self.loadable),
@@ -117,17 +122,17 @@ class DescriptorLoader(wiring.Component):
                     with m.If(~(self.abort & (self.abort_context == winner))):
                         m.next = "READ"
             with m.State("READ"):
-                m.d.comb += reading.eq(word != 0)
+                m.d.comb += [self.reading.eq(1), has_word.eq(word != 0)]
                 m.d.sync += word.eq(word + 1)
-                self._read(m, table, words, word, bad=data_error | damaged | (reading & table.uncorrectable))
-                with m.If(reading & table.uncorrectable):
+                self._read(m, table, words, word, bad=data_error | damaged | (has_word & table.uncorrectable))
+                with m.If(has_word & table.uncorrectable):
                     m.d.sync += data_error.eq(1)
                 self._end(m, dropped)
             with m.State("SKIP"):
-                m.d.comb += self.skip.eq(~lost)
+                m.d.comb += self.skip.eq(~lost & ~self.restart)
                 m.next = "WAIT"
             with m.State("START"):
-                m.d.comb += self.start.eq(~lost)
+                m.d.comb += self.start.eq(~lost & ~self.restart)
                 with m.If(self.started):
                     m.next = "CLEAR"
                 self._end(m, dropped)
@@ -136,10 +141,14 @@ class DescriptorLoader(wiring.Component):
                     m.next = "LOAD"
                 self._end(m, dropped)
             with m.State("LOAD"):
-                m.d.comb += [self.loading.eq(~lost), self.write.eq(~lost & ~data_error & ~damaged)]
+                m.d.comb += [
+                    self.loading.eq(~lost & ~self.restart),
+                    self.write.eq(self.loading & ~data_error & ~damaged),
+                    self.refused.eq(self.write & self.too_large & ~aborted),
+                ]
                 m.next = "WAIT"
         any_corrected = Cat(register.corrected for register in (chosen, *words)).any()
-        m.d.comb += self.corrected.eq(any_corrected | (reading & table.corrected))
+        m.d.comb += self.corrected.eq(any_corrected | (has_word & table.corrected))
         self._finish(m, aborted)
         return m
 
@@ -178,13 +187,13 @@ class DescriptorLoader(wiring.Component):
         return ((kind == ChunkKind.DMA) | (kind == ChunkKind.LOCAL)) & (amounts.context == self.context)
 
     def _finish(self, m: Module, aborted: Value) -> None:
-        """One cycle after LOAD: the tracker's pulse, or ``uncorrectable_error``. The next descriptor is read later."""
+        """One cycle after LOAD: the tracker's pulse, or why there is none. The next descriptor is read later."""
         place, amounts = self.descriptor.word0, self.descriptor.word1
         m.d.sync += [
-            self.load_valid.eq(self.write & ~aborted),
+            self.load_valid.eq(self.write & ~self.too_large & ~aborted),
             self.uncorrectable_error.eq(self.loading & ~self.write & ~aborted),
         ]
-        with m.If(self.load_valid | self.uncorrectable_error | (self.skip & ~aborted)):
+        with m.If(self.load_valid | self.refused | self.uncorrectable_error | (self.skip & ~aborted)):
             m.d.sync += self.live.eq(self.live + 1)
         m.d.comb += [
             self.load.valid.eq(1),

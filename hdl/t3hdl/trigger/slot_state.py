@@ -11,8 +11,8 @@ from ..common.protected_register import ProtectedRegister, protected_register
 from ..config import T3Config
 from ..interface.layouts import ChunkDone
 
-SlotLoading = data.StructLayout({"slot": 6, "descriptor": 6, "context": 4, "dma": 1, "blocks": 7})
-"""A chunk that comes into use; ``blocks``: how many commands it will give."""
+SlotLoading = data.StructLayout({"slot": 6, "descriptor": 6, "context": 4, "dma": 1, "blocks": 7, "poisoned": 1})
+"""A chunk that comes into use; ``blocks``: how many commands it will give, if it is not ``poisoned``."""
 MAX_BLOCKS = 127
 """What ``blocks`` says of a chunk that claims more: more than its block numbers, so that it is never retired."""
 
@@ -35,6 +35,8 @@ class SlotState(wiring.Component):
     chunk_done_valid, chunk_done : In : pulse; ignored for a slot that is not in use or is done already.
     poison_valid, poison_slot : In : pulse; ignored for a slot that is not in use.
     faults : In(chunk_window) : poisons these slots, like ``poison``.
+    cancelled : In(chunk_window) : the same, but for ``newly_poisoned``.
+    usable : In(chunk_window) : slots that may be free.
     abort, abort_context : In : pulse; all slots in use of the context are free.
     issue, issue_slot : In : pulse; one more block of the slot has become a command.
     flush_take : In(1) : pulse; the walker takes ``flush_slot``.
@@ -60,12 +62,12 @@ class SlotState(wiring.Component):
         super().__init__({
             "load": In(1), "loading": In(SlotLoading),
             "chunk_done_valid": In(1), "chunk_done": In(ChunkDone),
-            "poison_valid": In(1), "poison_slot": In(6), "faults": In(window),
+            "poison_valid": In(1), "poison_slot": In(6), "faults": In(window), "cancelled": In(window),
             "abort": In(1), "abort_context": In(4),
             "issue": In(1), "issue_slot": In(6),
             "flush_take": In(1),
             "used": Out(window), "poisoned": Out(window), "contexts": Out(4).array(window),
-            "free_any": Out(1), "free_slot": Out(6),
+            "usable": In(window), "free_any": Out(1), "free_slot": Out(6),
             "flush_any": Out(1), "flush_slot": Out(6),
             "watch_any": Out(1), "watch_slot": Out(6),
             "newly_done": Out(window), "newly_poisoned": Out(window), "aborted": Out(window),
@@ -90,7 +92,7 @@ class SlotState(wiring.Component):
             Signal(self._window, name=name) for name in ("loaded", "flushed", "issued", "retired")
         )
         intact = ~self.uncorrectable_error
-        free, flush = ~self.used & intact, state["pending"] & intact
+        free, flush = ~self.used & self.usable & intact, state["pending"] & intact
         watch = self.used & ~state["done"] & ~self.poisoned
         retirable = self.used & state["done"] & state["all_issued"] & ~self.poisoned & intact
         m.d.comb += [
@@ -120,7 +122,8 @@ class SlotState(wiring.Component):
         ]
         for s, slot in enumerate(slots):
             m.d.comb += [self.contexts[s].eq(slot.value.context), self.descriptors[s].eq(slot.value.descriptor)]
-            self._update(m, slot, retired[s], flushed[s], issued[s], self.newly_done[s], self.newly_poisoned[s])
+            poisoned = self.newly_poisoned[s] | (self.cancelled[s] & self.used[s])
+            self._update(m, slot, retired[s], flushed[s], issued[s], self.newly_done[s], poisoned)
             with m.If(loaded[s]):
                 self._load(m, slot)
                 m.d.comb += slot.following.used.eq(~(self.abort & (self.abort_context == self.loading.context)))
@@ -161,8 +164,8 @@ class SlotState(wiring.Component):
         """A new chunk."""
         following, loading = slot.following, self.loading
         m.d.comb += [
-            *(following[field].eq(0) for field in ("done", "pending", "poisoned")),
-            *(following[field].eq(loading[field]) for field in ("dma", "context", "descriptor")),
+            *(following[field].eq(0) for field in ("done", "pending")),
+            *(following[field].eq(loading[field]) for field in ("dma", "context", "descriptor", "poisoned")),
             following.all_issued.eq(~loading.dma),
             following.unissued.eq(loading.blocks),
         ]

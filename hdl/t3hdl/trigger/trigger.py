@@ -13,6 +13,7 @@ from ..interface.layouts import ChunkKind
 from ..interface.signatures import trigger_signature
 from .block_table import BlockOp, BlockTable
 from .block_walker import BlockWalker
+from .chunk_extent import ChunkExtent
 from .chunk_progress import ChunkProgress
 from .command_counters import CommandCounters
 from .command_issuer import CommandIssuer
@@ -21,10 +22,13 @@ from .descriptor_loader import DescriptorLoader
 from .ready_lists import ReadyLists
 from .settings import TriggerSettings
 from .slot_state import MAX_BLOCKS, SlotState
+from .tile_errors import TileErrors
+from .tile_marks import usable_slots
 from .watchdog import Watchdog
 
 _PARTS = (
-    "contexts", "loader", "slots", "progress", "walker", "blocks", "lists", "issuer", "meter", "watchdog",
+    "contexts", "loader", "extent", "slots", "progress", "walker", "blocks", "errors", "lists", "issuer", "meter",
+    "watchdog",
 )  # fmt: skip
 
 
@@ -43,25 +47,28 @@ class Trigger(wiring.Component):
     abort_busy : In(1) : the tracker frees what is left of an aborted context: no chunk becomes live.
     command_done_valid, command_done : In : pulse; a command of this context is done.
     now : In : time in cycles.
-    config_valid, config : In : configuration writes (DESCRIPTOR, CONTROL, QUOTA, WATCHDOG).
+    config_valid, config : In : configuration writes (DESCRIPTOR, CONTROL, QUOTA, TILE_MARKS, WATCHDOG).
     command : Out(stream(DmaCommand)) : a context's oldest ready block first, contexts in turns.
     load_valid, load : Out : pulse; makes a chunk live in the tracker.
     init_done : Out(1) : always 1.
     armed, live, chunks_done, done_mask, poisoned, context : Out : what STATUS and the registers of these names show.
     quiesced, quiet : Out(1) : quiesce is requested; nothing is in flight.
     stuck : Out(Stuck) : what the watchdog found.
+    tile_twice : Out(TileTwice) : the first tile that was complete twice in an epoch.
+    too_large : Out(1) : sticky; a chunk has more tiles than its slot has marks.
     triggers, command_stall, peak_ready : Out : what the registers of these names show.
     corrected, uncorrectable : Out(1) : sticky; a single-bit error was corrected, an error was uncorrectable.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md.
 
     Latency: 7 cycles from ``tile_done`` to ``command``. Throughput: one tile per cycle, one command per 3 cycles.
-    Reset: 0, not armed. A disarm does the same and keeps descriptors, quotas and watchdog cycles.
+    Reset: 0, not armed. A disarm does the same and keeps descriptors, quotas, TILE_MARKS and watchdog cycles.
 
     With ``protect``, tables and long-lived registers correct one wrong bit per word. What happens to more: a word about
     a chunk poisons the chunk; a descriptor uses up a slot, poisoned; a ready list, a context's record or its quota
     poisons all chunks of the context and empties its list, and without record or quota nothing more of it is made live
     (see ``context_state`` and ``trigger_settings``); a slot's record poisons the slot, but its number
-    is not in ``poisoned``, because it is lost. A wrong bit in any other register poisons every slot in use.
+    is not in ``poisoned``, because it is lost. TILE_MARKS, and a wrong bit in any other register, poisons every slot in
+    use.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -70,10 +77,12 @@ class Trigger(wiring.Component):
         self._settings = TriggerSettings(config=config)
         self._contexts = ContextState(config=config)
         self._loader = DescriptorLoader(config=config)
+        self._extent = ChunkExtent(config=config)
         self._slots = SlotState(config=config)
         self._progress = ChunkProgress(config=config)
         self._walker = BlockWalker(config=config)
         self._blocks = BlockTable(config=config)
+        self._errors = TileErrors()
         self._lists = ReadyLists(config=config)
         self._issuer = CommandIssuer(config=config)
         self._meter = CommandCounters(config=config)
@@ -118,6 +127,7 @@ class Trigger(wiring.Component):
         self._wire_loader(m, control)
         self._wire_slots(m, control)
         self._wire_blocks(m, tile_valid)
+        self._wire_marks(m)
         self._wire_issuer(m, control, uncorrectable_error)
         self._wire_watchdog(m, control.arm | control.resume | tile_valid | chunk_seen)
         self._show(m, found)
@@ -177,6 +187,7 @@ class Trigger(wiring.Component):
             *(table[field].eq(rectangle[field]) for table in (places, plan) for field in ("row0", "col0")),
             *(table[field].eq(target[field]) for table in (places, plan)
               for field in ("row_shift", "col_shift", "row_blocks_log")),
+            places.rows_log.eq(self._extent.rows_log),
             *(table.descriptor.eq(loader.number) for table in (places, plan)),
             *(table.context.eq(loader.context) for table in (places, plan)),
             plan.whole_rows.eq(rows >> target.row_shift), plan.rows_left.eq(rows & ~(~0 << target.row_shift)),
@@ -210,13 +221,34 @@ class Trigger(wiring.Component):
             walker.hold.eq(tile_valid),
             blocks.walk_op.eq(Mux(walker.walking, walker.op, BlockOp.NONE)),
             blocks.walk_slot.eq(walker.slot),
-            blocks.walk_block.eq(walker.block),
+            blocks.walk_number.eq(walker.number),
             blocks.counts.eq(self._slots.used & ~self._slots.poisoned),
+            blocks.poisoned.eq(self._slots.poisoned),
             lists.push.eq(blocks.ready_valid),
             lists.offered.eq(blocks.ready_offered),
             lists.block.eq(blocks.ready),
             lists.push_context.eq(blocks.ready_context),
         ]
+
+    def _wire_marks(self, m: Module) -> None:
+        """How the tile marks are shared; a tile that is complete twice, or a chunk with too many, poisons its slot."""
+        settings, loader, extent, slots, blocks = (
+            self._settings, self._loader, self._extent, self._slots, self._blocks,
+        )  # fmt: skip
+        twice = Mux(blocks.twice, 1 << blocks.twice_slot, 0)
+        m.d.comb += [
+            extent.take.eq(loader.reading), extent.place.eq(loader.descriptor.word0),
+            extent.halvings.eq(settings.halvings), blocks.halvings.eq(settings.halvings),
+            loader.too_large.eq(extent.too_large), loader.restart.eq(settings.marks_lost),
+            self._walker.clear_last.eq(extent.last_word),
+            slots.usable.eq(usable_slots(self._parameters, settings.halvings)),
+            slots.cancelled.eq(twice), slots.loading.poisoned.eq(loader.refused),
+            self._progress.cancel.eq(Cat((twice & slots.used & ~slots.aborted).any(), loader.refused)),
+            self._progress.cancelled[0].eq(blocks.twice_tile.descriptor),
+            self._progress.cancelled[1].eq(loader.number),
+            self._errors.twice.eq(blocks.twice), self._errors.tile.eq(blocks.twice_tile),
+            self._errors.refused.eq(loader.refused),
+        ]  # fmt: skip
 
     def _wire_issuer(self, m: Module, control: ControlPulses, uncorrectable_error: Value) -> None:
         """From the lists to the command."""
@@ -272,7 +304,7 @@ class Trigger(wiring.Component):
                 | self._issuer.faults
                 | within
                 | Mux(loader.uncorrectable_error, 1 << loader.slot, 0)
-                | damaged.replicate(len(within))
+                | (damaged | self._settings.marks_lost).replicate(len(within))
             ),
             corrected.eq(Cat(part.corrected for part in parts).any()),
             uncorrectable.eq(
@@ -305,6 +337,7 @@ class Trigger(wiring.Component):
                     (self._progress, ("chunks_done", "done_mask", "poisoned")),
                     (self._meter, ("triggers", "command_stall", "peak_ready")),
                     (self._watchdog, ("stuck", "wake_at")),
+                    (self._errors, ("tile_twice", "too_large")),
                 )
                 for name in names
             ),

@@ -9,7 +9,7 @@ from t3hdl.interface.layouts import ChunkKind, Dtype, Op, profile_index
 from t3hdl.interface.words import WORD_BYTES, pack
 
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
-from t3sim.inputs.limits import check_count
+from t3sim.inputs.limits import check_count, check_marks
 from t3sim.inputs.machine.files import Machine
 
 EPOCH = 1
@@ -29,6 +29,8 @@ class Driver:
     """First line of the output buffer, the same on every GPU."""
     writes: list[tuple[int, int]] = field(default_factory=list)
     mapped: int = 0
+    marks_log: int = 0
+    """log2 of the tile marks of the largest chunk that is tracked here."""
 
     def map_output(self) -> None:
         """Program range 0 (stores into it become FP16 additions) and the geometry profile."""
@@ -69,6 +71,9 @@ class Driver:
         last = (blocks.row_blocks - 1, blocks.col_blocks - 1)
         expected = self.grid.chunk_lines(chunk) * addends
         check_count(expected, self.config.chunk_count_bits, "chunk", "chunk_count_bits")
+        if kind != ChunkKind.REMOTE:
+            check_marks(chunk, self.config)
+            self.marks_log = max(self.marks_log, chunk.marks_log)
         per_tile = self.grid.profile(False, False, 0) * addends
         check_count(per_tile, self.config.tile_count_bits, "wavefront tile", "tile_count_bits")
 
@@ -113,10 +118,13 @@ class Driver:
         )))  # fmt: skip
 
     def arm(self) -> None:
-        """Start tracking: all mapped chunks, in the order in which they were mapped."""
+        """Start tracking: all mapped chunks, in the order in which they were mapped. As many chunks are live at a time
+        as the marks of the largest one allow."""
+        self.writes.append((regs.TILE_MARKS, max(0, self.marks_log - self.config.share_bits)))
         self.writes.append((regs.CONTROL, pack(regs.Control, arm=1, descriptors=self.mapped)))
 
     @property
     def load_cycles(self) -> int:
         """Cycles after which every descriptor that fits the window is live (docs/hardware/trigger.md)."""
-        return self.mapped * (self.config.blocks + 16) + 64
+        words = 1 << max(0, self.marks_log - self.config.word_tile_bits)
+        return self.mapped * (max(self.config.blocks, words) + 16) + 64

@@ -39,7 +39,9 @@ _STATISTICS = (regs.STATUS, regs.TILES, regs.TRIGGERS, regs.PEAK_ENTRIES, regs.O
                regs.COMMAND_STALL)  # fmt: skip
 """Registers that repeat if everything happens at the same time: how full a table gets, which chunks overflow, and
 with that how many tiles are counted (none of a chunk that overflowed), depends on the order of the stores."""
-_NAMED = ("unmatched", "over_count", "over_total", "locked_write", "violation", "uncorrectable")
+_NAMED = (
+    "unmatched", "over_count", "over_total", "locked_write", "violation", "uncorrectable", "tile_twice", "too_large",
+)  # fmt: skip
 _ERRORS = {name: mask_of(regs.Errors, name) for name in (*_NAMED, "corrected")}
 _COMMAND = ("row0", "row1", "col0", "col1", "source", "target", "pitch", "op")
 

@@ -41,6 +41,11 @@ class Chunk:
     def tiles(self) -> int:
         return self.rows * self.cols
 
+    @property
+    def marks_log(self) -> int:
+        """log2 of the places for marks that the chunk takes in the hardware: a power of two per column of tiles."""
+        return ((self.cols - 1) << ceil_log2(self.rows) | self.rows - 1).bit_length()
+
     def cut(self, tiles: int) -> tuple["Chunk", ...]:
         """Slices of at most ``tiles`` tiles, of near-equal size: whole tile rows, or parts of one if it has more."""
         groups = ceil_div(self.rows, max(1, tiles // self.cols))

@@ -5,10 +5,11 @@ Every rule is checked before anything is built or simulated, and its message nam
 
 import os
 
+from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import LINE_BITS, LINE_BYTES
 
-from .geometry import ELEMENT_BYTES, Grid, Partition
+from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition
 from .machine.sections import Machine
 from .tiling import Tiling
 from .workload import Workload
@@ -85,8 +86,19 @@ def check_hardware(workload: Workload, machine: Machine, grid: Grid) -> None:
             f"of at most {widest} lines of {LINE_BYTES} bytes"
         )
     chunks = Partition(grid=grid, count=workload.tp, swizzle_rows=machine.gpu.swizzle_rows).chunks
+    check_marks(max(chunks, key=lambda chunk: chunk.marks_log), config)
     check_count(ADDENDS * max(map(grid.chunk_lines, chunks)), config.chunk_count_bits, "chunk", "chunk_count_bits")
     check_count(ADDENDS * grid.profile(False, False, 0), config.tile_count_bits, "wavefront tile", "tile_count_bits")
+
+
+def check_marks(chunk: Chunk, config: T3Config) -> None:
+    """Refuses a chunk with more tiles than the hardware has marks for, even if it were the only one."""
+    if 1 << chunk.marks_log > config.tile_marks:
+        raise ValueError(
+            f"a chunk of this output has {chunk.rows} x {chunk.cols} workgroup tiles, which take "
+            f"{1 << chunk.marks_log} tile marks, but the hardware has {config.tile_marks}: set hardware.tile_marks "
+            f"to at least {1 << chunk.marks_log}, or use a larger TP"
+        )
 
 
 def check_count(updates: int, bits: int, what: str, parameter: str) -> None:

@@ -21,7 +21,9 @@ from .request import CAUSES
 from .system import System
 
 Identities = dict[str, bool | None]
-_ERRORS = mask_of(regs.Status, "unmatched", "over_count", "over_total", "locked_write")
+_ERRORS = mask_of(
+    regs.Errors, "unmatched", "over_count", "over_total", "locked_write", "tile_twice", "too_large"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class UnitCounters:
     peak_entries: int
     overflowed_chunks: int
     errors: int
-    """The error bits of STATUS."""
+    """The bits of ERRORS that wrong counts or a wrong program set."""
 
 
 def read_units(system: System) -> list[UnitCounters]:
@@ -48,7 +50,7 @@ def read_units(system: System) -> list[UnitCounters]:
             triggers=system.read(number, regs.TRIGGERS),
             peak_entries=system.read(number, regs.PEAK_ENTRIES),
             overflowed_chunks=system.read(number, regs.OVERFLOWED),
-            errors=system.read(number, regs.STATUS) & _ERRORS,
+            errors=system.read(number, regs.ERRORS) & _ERRORS,
         )
         for number in range(len(system.gpus))
     ]

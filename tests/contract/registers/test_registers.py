@@ -9,8 +9,23 @@ from t3sim.hardware.golden.registers.state import S
 
 from tests.contract.registers.scene import ALL_ONES, COMPLETE, SMALL, Registers, control, word
 
-READ_ONLY = {0x00, 0x10, 0x28, 0x30, 0x38, 0x40, 0x48, 0x50, 0x68, 0x70, 0x78, 0x88, *range(0xA0, 0xE0, 8), 0xE8, 0xF0}
-READ_WRITE = {0x18, 0x20, 0x58, 0x60, 0x80, 0x90, 0xE0}
+READ_ONLY = {
+    0x00,
+    0x10,
+    0x28,
+    0x30,
+    0x38,
+    0x40,
+    0x48,
+    0x50,
+    0x68,
+    0x70,
+    0x78,
+    0x88,
+    *range(0xA0, 0xE0, 8),
+    *range(0xE8, 0x100, 8),
+}
+READ_WRITE = {0x08, 0x18, 0x20, 0x58, 0x60, 0x80, 0x90, 0xE0}
 WRITE_ONLY = {0x98, 0x2000}
 PATTERN = 0x9FED_CBA9_8765_4321
 AFTER_RESET = dict.fromkeys(READ_ONLY | READ_WRITE, 0) | {
@@ -20,7 +35,7 @@ AFTER_RESET = dict.fromkeys(READ_ONLY | READ_WRITE, 0) | {
     0x20: 127 | 30 << 8 | 10 << 16 | 5 << 24,
     0x40: 0x03_00_00,
     0x48: 4 | 2 << 7 | 2 << 10 | 8 << 15 | 4 << 22 | 4 << 29 | 2 << 36 | 1 << 41 | 15 << 45,
-    0x50: 4 | 2 << 13 | 2 << 18 | 1 << 22 | 8 << 26 | 16 << 31 | 8 << 37 | 4 << 44 | 3 << 49,
+    0x50: 4 | 2 << 13 | 2 << 18 | 1 << 22 | 8 << 26 | 16 << 31 | 8 << 37 | 4 << 44 | 3 << 49 | 6 << 53,
     **{0x200 + 8 * c: 16 | 64 << 5 | 255 << 12 for c in range(2)},
     **{0x280 + 8 * c: 0 for c in range(2)},
 }
@@ -157,11 +172,11 @@ def test_a_read_shows_an_input_as_in_the_cycle_of_the_request(backend):
         0x28: ("peak_entries", 16), 0x30: ("overflowed", 7), 0x88: ("stuck", 49), 0xA0: ("debug_data", 64),
         0xA8: ("updates", 48), 0xB0: ("tiles", 32), 0xB8: ("triggers", 32), 0xC0: ("command_stall", 48),
         0xC8: ("peak_ready", 13), 0xD0: ("done_mask", 64), 0xD8: ("poisoned", 64),
-        0x280: ("context_0", 52), 0x288: ("context_1", 52),
+        0xF8: ("tile_twice", 39), 0x280: ("context_0", 52), 0x288: ("context_1", 52),
     }  # fmt: skip
     part = Registers(backend)
     for value in (PATTERN, ALL_ONES ^ PATTERN):
-        part.show(**{name: value >> shift & (1 << bits) - 1 for shift, (name, bits) in zip(range(13), shown.values())})
+        part.show(**{name: value >> shift & (1 << bits) - 1 for shift, (name, bits) in zip(range(14), shown.values())})
         for shift, (address, (_, bits)) in enumerate(shown.items()):
             assert part.read(address) == value >> shift & (1 << bits) - 1, hex(address)
     for address, (name, _) in shown.items():
@@ -193,7 +208,7 @@ def test_threshold_shows_whether_it_was_chosen(backend):
 
 def test_named_bits_are_kept_and_the_pulse_has_the_data_as_written(backend):
     part = Registers(backend)
-    bits = {regs.ARBITER: 33, regs.THRESHOLDS: 32, regs.WATCHDOG: 32, regs.IRQ_ENABLE: 9} | {
+    bits = {regs.ARBITER: 33, regs.THRESHOLDS: 32, regs.WATCHDOG: 32, regs.IRQ_ENABLE: 10, regs.TILE_MARKS: 3} | {
         regs.QUOTA + regs.QUOTA_STRIDE * c: 20 for c in range(2)
     }
     for value in (ALL_ONES, PATTERN, 0):
@@ -221,4 +236,5 @@ def test_capability_of_another_configuration(backend):
         ways=4,
         banks=config.tracker_banks,
         nmc_latency=6,
+        tile_marks_log=10,
     )

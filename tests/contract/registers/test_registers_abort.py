@@ -79,7 +79,7 @@ def test_two_contexts_are_aborted_at_a_time(backend):
     part.bench.step(3)
     assert part.interrupts() == {"aborted"}
     assert "aborting" in of_context(part, 0) and "aborting" not in of_context(part, 1)
-    assert part.writes(regs.IRQ_STATUS, 0x1FF)
+    assert part.writes(regs.IRQ_STATUS, 0x3FF)
     part.show(pending=0)
     part.bench.step(3)
     assert part.interrupts() == {"aborted"}

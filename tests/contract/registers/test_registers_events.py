@@ -21,6 +21,8 @@ REFUSALS = {
         ("error", {"unmatched": 1}, {}),
         ("error", {"over_count": 1}, {"unmatched": 1}),
         ("error", {"over_total": 1}, {"over_count": 1}),
+        ("error", {"too_large": 1}, {"over_count": 1}),
+        ("tile_twice", {"tile_twice": {"valid": 1}}, {}),
         ("corrected", {"corrected": 1}, {}),
         ("uncorrectable", {"uncorrectable": 1}, {}),
     ],
@@ -123,8 +125,9 @@ def test_a_disarm_keeps_configuration_events_and_flags(backend):
         regs.ARBITER: 5,
         regs.THRESHOLDS: 9,
         regs.WATCHDOG: 6,
+        regs.TILE_MARKS: 2,
         regs.QUOTA + regs.QUOTA_STRIDE: 7,
-        regs.IRQ_ENABLE: 0x1FF,
+        regs.IRQ_ENABLE: 0x3FF,
     }
     for address, value in values.items():
         assert part.writes(address, value)

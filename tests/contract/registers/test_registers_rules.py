@@ -10,7 +10,8 @@ from tests.contract.registers.scene import ALL_ONES, ARMED, COMPLETE, Registers,
 ATTRIBUTES = regs.RANGE_ATTRIBUTES
 UPDATES = (Op.STORE, Op.ADD, Op.MIN, Op.MAX)
 LOCKABLE = (
-    regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.RANGE, regs.QUOTA, regs.PROFILE, regs.DESCRIPTOR,
+    regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG, regs.TILE_MARKS, regs.RANGE, regs.QUOTA, regs.PROFILE,
+    regs.DESCRIPTOR,
 )  # fmt: skip
 
 BUSY = {
@@ -144,6 +145,7 @@ def test_ranges_quotas_and_profile_of_active_contexts_are_locked(backend):
     assert not part.locked_write()
     last = regs.PROFILE + 8 * (3 * 16 + 1)
     locked = [regs.RANGE, regs.RANGE_LIMIT, ATTRIBUTES, regs.QUOTA + regs.QUOTA_STRIDE, regs.PROFILE, last]
+    locked.append(regs.TILE_MARKS)
     for address in locked:
         assert not part.writes(address)
         assert "locked_write" in part.interrupts()

@@ -94,10 +94,11 @@ FOUR_BLOCKS = Chunk(rows=4, cols=4, row_shift=1, col_shift=1)
 
 
 class Scene(Bench):
-    """A trigger after reset, by default of the preset "small"; keeps the loads that it saw as (cycle, fields)."""
+    """A trigger after reset, by default of the preset "small" with marks for larger chunks; keeps the loads that it saw
+    as (cycle, fields)."""
 
     def __init__(self, backend: str, *, seed: int = 1, **overrides: Any) -> None:
-        self.config = preset("small", **overrides)
+        self.config = preset("small", **{"tile_marks": 512} | overrides)
         super().__init__(open_part(backend, "trigger", self.config), seed=seed)
         self.loads: list[tuple[int, dict[str, int]]] = []
         self.slot_of: dict[int, int] = {}

@@ -111,10 +111,10 @@ def test_commands_leave_oldest_first_after_a_stall(backend):
 
 
 def test_a_block_gives_one_command_however_many_tiles_it_has(backend):
-    d = Scene(backend)
+    d = Scene(backend, wavefronts=8)
     d.make_live(COLUMN)
-    for _ in range(6):
-        d.tile(0, 3)
+    for wf in range(6):
+        d.tile(0, 3, wf=wf)
     d.settle()
     assert d.of_commands("row", "by_chunk") == [(3, 0)]
     d.chunk_done(0, overflowed=1)
@@ -208,7 +208,7 @@ def test_a_chunk_that_claims_too_many_blocks_is_never_retired(backend):
 @pytest.mark.long  # 64 slots in Amaranth's simulator
 @pytest.mark.own_size
 def test_all_64_slots_and_descriptors(backend):
-    d = Scene(backend, descriptors=64, chunk_window=64, blocks=1, event_queue=3)
+    d = Scene(backend, descriptors=64, chunk_window=64, blocks=1, event_queue=3, tile_marks=1024)
     for number in range(64):
         d.describe(Chunk(rows=3, cols=3, row_shift=15, col_shift=15), first=number, tiles_corner=1, peer=number)
     d.arm(64)

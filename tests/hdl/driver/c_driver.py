@@ -39,6 +39,7 @@ Job = structure(
     ("output", COutput),
     ("first", ctypes.c_uint),
     ("count", ctypes.c_uint),
+    ("marks_log", ctypes.c_uint),
 )
 Arbiter = structure(
     "Arbiter",

@@ -106,6 +106,28 @@ def test_arbiter_and_arm(mca):
     assert program.writes[-1][0] == regs.CONTROL
 
 
+def test_the_largest_chunk_says_how_the_tile_marks_are_shared():
+    config = replace(preset("small"), tile_marks=64)  # 16 for each of 4 chunks
+    for rows, cols, halvings in ((4, 4, 0), (3, 4, 0), (5, 2, 0), (5, 3, 1), (8, 4, 1), (8, 5, 2), (1, 64, 2)):
+        program = driver(config, Grid(m=8 * 32, n=64 * 32, tile_rows=32, tile_cols=32, wavefronts=2))
+        program.remote_map(Chunk(0, 8, 0, 64), 1)
+        program.own(Chunk(0, 1, 0, 1), 1, Blocks(3, 6, 1, 1))
+        program.dma_map(Chunk(0, rows, 0, cols), 1, 1, Blocks(3, 6, 1, 1))
+        program.arm()
+        assert dict(program.writes)[regs.TILE_MARKS] == halvings, (rows, cols)
+
+
+def test_too_many_tiles_for_the_marks():
+    large = Grid(m=8 * 32, n=64 * 32, tile_rows=32, tile_cols=32, wavefronts=2)
+    program = driver(replace(preset("small"), tile_marks=64), large)
+    with pytest.raises(
+        ValueError,
+        match=r"^a chunk of this output has 5 x 9 workgroup tiles, which take 128 tile marks, but the hardware has 64: "
+        r"set hardware.tile_marks to at least 128, or use a larger TP$",
+    ):
+        program.own(Chunk(0, 5, 0, 9), 1, Blocks(3, 6, 1, 1))
+
+
 def test_thresholds_scale_with_the_queue():
     program = driver(**{"hbm.queue": "split", "hbm.read_lines": 8, "hbm.write_lines": 8})
     program.set_arbiter(mca=True)

@@ -15,7 +15,7 @@ from ...prover.harness import Harness
 from ...prover.proof import Proof
 
 _STORED = {
-    regs.ARBITER: regs.Arbiter, regs.THRESHOLDS: regs.Thresholds, regs.WATCHDOG: 32,
+    regs.TILE_MARKS: 3, regs.ARBITER: regs.Arbiter, regs.THRESHOLDS: regs.Thresholds, regs.WATCHDOG: 32,
     regs.IRQ_ENABLE: regs.Interrupts.size, regs.LOCK: regs.Lock, regs.QUOTA: regs.Quota, regs.QUOTA + 8: regs.Quota,
 }  # fmt: skip
 """Registers that software writes and reads back, and their layout or width; of the quotas those of two contexts."""
@@ -23,6 +23,7 @@ _SHOWN = {
     regs.PEAK_ENTRIES: "peak_entries", regs.OVERFLOWED: "overflowed", regs.STUCK: "stuck", regs.UPDATES: "updates",
     regs.DEBUG_DATA: "debug_data", regs.TILES: "tiles", regs.TRIGGERS: "triggers", regs.PEAK_READY: "peak_ready",
     regs.COMMAND_STALL: "command_stall", regs.DONE_MASK: "done_mask", regs.POISONED: "poisoned",
+    regs.TILE_TWICE: "tile_twice",
 }  # fmt: skip
 """Registers that show an input."""
 _REFUSALS = {
@@ -95,6 +96,7 @@ def _reads(config: T3Config) -> Harness:
     own = {
         "violation": inside[r"events\.first_violation"][valid], "stale_update": inside[r"events\.first_stale"][valid],
         "locked_write": locked, "abort_busy": registers.abort_busy | aborting.any(),
+        "tile_twice": registers.tile_twice.valid,
     }  # fmt: skip
     for layout, address in ((regs.Status, regs.STATUS), (regs.Errors, regs.ERRORS)):
         for name, field in layout:
@@ -147,12 +149,13 @@ def _events(harness: Harness, registers: ControlRegisters) -> dict[str, Value]:
     def rises(level: Value) -> Value:
         return level & ~harness.past(level)
 
-    errors = (registers.unmatched, registers.over_count, registers.over_total)
+    errors = (registers.unmatched, registers.over_count, registers.over_total, registers.too_large)
     return {
         "complete": Cat(rises(context.complete) for context in registers.context).any(),
         "watchdog": rises(registers.stuck.valid),
         "corrected": rises(registers.corrected),
         "uncorrectable": rises(registers.uncorrectable),
+        "tile_twice": rises(registers.tile_twice.valid),
         "error": Cat(rises(each) for each in errors).any(),
         "violation": registers.violations != 0,
         "stale_update": registers.stale_updates != 0,

@@ -40,7 +40,9 @@ def _narrow(harness: Harness, table: BlockTable, config: T3Config) -> tuple[Valu
     harness.drive(table.tile, tile)
     harness.drive(table.walk_op, Mux(walk == 0, BlockOp.NONE, walk + 1))
     harness.drive(table.walk_slot, slot)
-    harness.drive(table.walk_block, _few(harness, "block", config.blocks))
+    number, beyond = _few(harness, "block", config.blocks), harness.free("beyond")
+    harness.drive(table.walk_number, number + Mux(beyond & (walk == BlockOp.CLEAR - 1), config.blocks, 0))
+    harness.drive(table.halvings, Const(0, 3))
     return Mux(table.tile_valid, BlockOp.TILE, Value.cast(table.walk_op)), slot
 
 
@@ -63,7 +65,7 @@ def _fires(config: T3Config) -> Harness:
         m.d.comb += hit.eq((((col << chunk.row_blocks_log) | row) & (config.blocks - 1)) == number)
     with m.Else():
         m.d.comb += [row.eq(number & ((1 << chunk.row_blocks_log) - 1)), col.eq(number >> chunk.row_blocks_log)]
-        m.d.comb += hit.eq(table.walk_block == number)
+        m.d.comb += hit.eq(table.walk_number % config.blocks == number)
     with m.If(loads):
         m.d.sync += [chunk.eq(table.load_places), loaded.eq(1)]
     looks = (slot == mine) & (op != BlockOp.NONE) & (op != BlockOp.CLEAR)
@@ -88,10 +90,10 @@ def _stage_c(harness: Harness, table: BlockTable, entered: list[Value], mine: Va
     m = harness.m
     op, inside, tiles, dma, context, cleared = (harness.past(harness.past(harness.past(value))) for value in entered)
     count, fired, fires = Signal(16, name="tiles_model"), Signal(name="fired_model"), Signal(name="fires_model")
-    new = (count + 1)[:16]
-    complete, flushed = (op == BlockOp.TILE) & (new == tiles), op == BlockOp.FLUSH
+    new, counts = (count + 1)[:16], (op == BlockOp.TILE) & ~harness.inside[r"marks\.marked"]
+    complete, flushed = counts & (new == tiles), op == BlockOp.FLUSH
     m.d.comb += fires.eq(inside & ~fired & (complete | flushed))
-    with m.If(op == BlockOp.TILE):
+    with m.If(counts):
         m.d.sync += count.eq(new)
     with m.If(fires):
         m.d.sync += fired.eq(1)
@@ -119,14 +121,15 @@ def _stage_c(harness: Harness, table: BlockTable, entered: list[Value], mine: Va
 
 
 _SMALL = preset(
-    "small", contexts=2, descriptors=2, chunk_window=2, blocks=2, event_queue=3, tracker_banks=1, row_index_bits=1
-)
+    "small", contexts=2, descriptors=2, chunk_window=2, blocks=2, tile_marks=8, event_queue=3, tracker_banks=1,
+    row_index_bits=1,
+)  # fmt: skip
 PROOFS = (
     Proof(
         name="block-table.fires-once",
         invariants=(1, 3, 4),
-        says="A block is ready exactly when the last of its tiles is counted or its chunk is complete, 3 cycles after "
-        "the pulse, once between two clears; tiles of other blocks and slots do nothing to it.",
+        says="A block is ready exactly when the last of its tiles without a mark is counted or its chunk is complete, 3 "
+        "cycles after the pulse, once between two clears; tiles of other blocks and slots do nothing to it.",
         harness=_fires,
         sizes={"1 block": replace(_SMALL, blocks=1), "2 blocks": _SMALL, "4 blocks": replace(_SMALL, blocks=4)},
         method="induction",

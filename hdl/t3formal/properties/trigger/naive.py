@@ -24,7 +24,7 @@ def _same(harness: Harness, dut: Any, naive: Any) -> None:
             pairs[f"{field} of context {c}"] = (mine[field], other[field], Const(1))
     for name in (
         "load_valid", "init_done", "armed", "live", "chunks_done", "done_mask", "poisoned", "quiesced", "quiet",
-        "stuck", "triggers", "command_stall", "peak_ready",
+        "stuck", "tile_twice", "too_large", "triggers", "command_stall", "peak_ready",
     ):  # fmt: skip
         pairs[name] = (getattr(dut, name), getattr(naive, name), Const(1))
     for name, (mine, other, counts) in pairs.items():
@@ -50,12 +50,21 @@ def _equal(config: T3Config, *, watchdog: bool) -> Harness:
     else:
         harness.cover("a command after a tile", taken & ~dut.command.payload.by_chunk)
         harness.cover("a command after a chunk", taken & dut.command.payload.by_chunk)
+        harness.cover("a tile is complete twice", dut.tile_twice.valid & ~dut.poisoned[1])
         harness.cover("a context completes", dut.context[0].complete & (dut.triggers == 1))
     return harness
 
 
 _ONE = preset(
-    "small", contexts=1, descriptors=2, chunk_window=2, blocks=1, event_queue=3, tracker_banks=1, row_index_bits=1
+    "small",
+    contexts=1,
+    descriptors=2,
+    chunk_window=2,
+    blocks=1,
+    tile_marks=8,
+    event_queue=3,
+    tracker_banks=1,
+    row_index_bits=1,
 )
 _TWO = replace(_ONE, contexts=2)
 _DIFFERENT = (

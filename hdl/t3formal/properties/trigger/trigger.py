@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from amaranth.hdl import Const, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
@@ -11,6 +11,7 @@ from t3hdl.interface import register_map as regs
 from t3hdl.trigger.block_table import BlockOp
 from t3hdl.trigger.trigger import Trigger
 
+from ...models.naive_trigger_blocks import last_place, too_large
 from ...models.narrow_trigger import legal_control, narrow_trigger
 from ...prover.harness import Harness
 from ...prover.proof import Proof
@@ -43,6 +44,12 @@ def _loads(config: T3Config) -> Harness:
     harness.claim("the loader works for a context that there is", ~works | (owner < config.contexts))
     harness.claim("a slot is loaded only if it is free", ~works | ~used.bit_select(slot, 1))
     harness.claim("into a slot that there is", slot < config.chunk_window)
+    active = Cat(status.armed & ~status.complete for status in dut.context).any()
+    shared = dut.config_valid & (dut.config.address == regs.TILE_MARKS)
+    harness.assume("shares of the marks stay while a context is active", ~(shared & active))
+    shares = Signal(7, name="slots_with_a_share")
+    m.d.comb += shares.eq((1 << config.slot_bits) >> inside[r"settings\.tile_marks"])
+    harness.claim("into a slot that has a share of the marks", ~works | (slot < shares) | (slot == 0))
     harness.claim("a chunk has a descriptor that exists", ~dut.load_valid | (dut.load.descriptor < config.descriptors))
     harness.claim("the loader is in one of its six states", inside["loader_state"] < 6)
     harness.claim("no descriptor is damaged", ~(inside["loader.data_error"] | inside["loader.uncorrectable_error"]))
@@ -65,7 +72,7 @@ def _loads(config: T3Config) -> Harness:
 
 def _blocks(config: T3Config) -> Harness:
     """One block of one slot is chosen; what comes to the block table and the ready lists is followed."""
-    harness, dut, _ = narrow_trigger(config, watchdog=False)
+    harness, dut, chunks = narrow_trigger(config, watchdog=False)
     m, blocks, lists = harness.m, dut.blocks, dut.lists
     slot = harness.chosen("slot_of_interest", range(max(config.chunk_window, 2)))
     number = harness.chosen("block_of_interest", range(max(config.blocks, 2)))
@@ -76,8 +83,9 @@ def _blocks(config: T3Config) -> Harness:
     loaded, cleared = Signal(name="loaded_model"), Signal(name="cleared_model")
     with m.If(loads):
         m.d.sync += [loaded.eq(1), cleared.eq(0)]
-    with m.If(clears & (blocks.walk_block == number)):
+    with m.If(clears & (blocks.walk_number % config.blocks == number)):
         m.d.sync += cleared.eq(1)
+    _clears_marks(harness, dut, chunks, loads, clears)
     inside_chunk = number < config.blocks
     harness.claim("a block is cleared before its slot is loaded", ~(loads & inside_chunk) | cleared)
     harness.claim("a slot is loaded before its blocks are looked at", ~looks | loaded)
@@ -106,6 +114,22 @@ def _blocks(config: T3Config) -> Harness:
     return harness
 
 
+def _clears_marks(harness: Harness, dut: Any, chunks: list[Any], loads: Value, clears: Value) -> None:
+    """One word of a slot's marks is chosen; if the chunk that is loaded has tiles there, it was cleared since the slot
+    was loaded before."""
+    word, config = harness.chosen("word_of_interest", 1), dut.parameters
+    words, cleared = 1 << config.share_bits - config.word_tile_bits, Signal(name="word_cleared")
+    with harness.m.If(loads):
+        harness.m.d.sync += cleared.eq(0)
+    with harness.m.If(clears & (dut.blocks.walk_number % words == word)):
+        harness.m.d.sync += cleared.eq(1)
+    place = Array(chunk.place for chunk in chunks)[dut.number]
+    has = (last_place(place) >> config.word_tile_bits >= word) & ~too_large(config, place) & (word < words)
+    harness.claim("marks are cleared before their slot is loaded", ~(loads & has) | cleared)
+    if words > 1:
+        harness.cover("a chunk with two words of marks is loaded", loads & has & (word == 1))
+
+
 def _answers(harness: Harness, dut: Any) -> None:
     """The command of a block that is alone comes 4 cycles after the block is pushed, 7 after its last tile."""
     lists, age = dut.lists, Signal(3, name="age_model")
@@ -124,7 +148,15 @@ def _answers(harness: Harness, dut: Any) -> None:
 
 
 _SMALL = preset(
-    "small", contexts=2, descriptors=2, chunk_window=2, blocks=1, event_queue=3, tracker_banks=1, row_index_bits=1
+    "small",
+    contexts=2,
+    descriptors=2,
+    chunk_window=2,
+    blocks=1,
+    tile_marks=8,
+    event_queue=3,
+    tracker_banks=1,
+    row_index_bits=1,
 )
 PROOFS = (
     Proof(
@@ -144,7 +176,10 @@ PROOFS = (
         says="The block table and the ready lists get what they rely on: slots are cleared, loaded, then used, and "
         "no block is in a list when its slot is cleared. A block that is alone is a command 4 cycles after its push.",
         harness=_blocks,
-        sizes={"1 context": replace(_SMALL, contexts=1), "2 contexts": _SMALL},
+        sizes={
+            "1 context, 2 words of marks": replace(_SMALL, contexts=1, tile_marks=16, wavefronts=16),
+            "2 contexts": _SMALL,
+        },
         method="bounded",
         depth=29,
         cover_depth=29,

@@ -6,7 +6,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ConfigWrite, ContextStatus, Stuck
+from t3hdl.interface.layouts import ConfigWrite, ContextStatus, Stuck, TileTwice
 
 from ..sequencer import BusRequest
 
@@ -30,7 +30,7 @@ class TrackerRegisters(wiring.Component):
             "init_done": In(1), "maintenance": In(1), "abort_busy": In(1),
             "unmatched": In(1), "over_count": In(1), "over_total": In(1),
             "updates": In(48), "tiles": In(32), "triggers": In(32), "done_mask": In(64),
-            "stuck": In(Stuck), "context": In(ContextStatus),
+            "tile_twice": In(TileTwice), "too_large": In(1), "stuck": In(Stuck), "context": In(ContextStatus),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
@@ -44,7 +44,8 @@ class TrackerRegisters(wiring.Component):
             self.response_valid.eq((self.request.valid & self.request.ready & ~request.write) | self.config_valid),
         ]
         status = {name: getattr(self, name) for name in ("init_done", "maintenance", "abort_busy")}
-        errors = {name: getattr(self, name) for name in ("unmatched", "over_count", "over_total")}
+        errors = {name: getattr(self, name) for name in ("unmatched", "over_count", "over_total", "too_large")}
+        errors["tile_twice"] = self.tile_twice.valid
         values = {
             regs.STATUS: _placed(regs.Status, status), regs.ERRORS: _placed(regs.Errors, errors),
             regs.UPDATES: self.updates, regs.TILES: self.tiles, regs.TRIGGERS: self.triggers,

@@ -14,7 +14,7 @@ from ..traffic import CONTEXT
 from ..update_counts import UPDATE_BITS, UpdateCounts
 from .token_test import TokenTest
 
-_STATUS = ("triggers", "done_mask", "stuck")
+_STATUS = ("triggers", "done_mask", "stuck", "tile_twice", "too_large")
 
 
 class TrackerTest(TokenTest):

@@ -7,7 +7,7 @@ from t3hdl.interface.words import fields_of
 
 from t3sim.common.compiled import cfunc, njit
 from t3sim.hardware.abi import CALL
-from t3sim.hardware.words import ERRORS, INTERRUPTS, REFUSAL_RECORD, STATUS, STUCK, int64_at, place, take
+from t3sim.hardware.words import ERRORS, INTERRUPTS, REFUSAL_RECORD, STATUS, STUCK, TILE_TWICE, int64_at, place, take
 
 from .state import (
     IN,
@@ -33,12 +33,18 @@ _REFUSED_MASK, _MAX_REFUSED = (1 << 8) - 1, (1 << 32) - 1
 _REFUSAL_MASK = (1 << layouts.Refusal.size) - 1
 _CONTEXT = fields_of(regs.ContextRecord)
 _CONTEXT_MASK = (1 << layouts.ContextStatus.size) - 1
-_RISING = place(INTERRUPTS.watchdog, 1) | place(INTERRUPTS.corrected, 1) | place(INTERRUPTS.uncorrectable, 1)
+_RISING = (
+    place(INTERRUPTS.watchdog, 1)
+    | place(INTERRUPTS.corrected, 1)
+    | place(INTERRUPTS.uncorrectable, 1)
+    | place(INTERRUPTS.tile_twice, 1)
+)
 _ERROR_LEVELS = regs.Interrupts.size
-"""Lowest bit of the three error inputs in the remembered levels; the others lie where their interrupts do."""
+"""Lowest bit of the four error inputs in the remembered levels; the others lie where their interrupts do."""
 _KEPT = (
     (regs.VERSION, S.version), (regs.CAPABILITY, S.capability), (regs.CAPABILITY_TRACKER, S.capability_tracker),
     (regs.ARBITER, S.arbiter), (regs.THRESHOLDS, S.thresholds), (regs.WATCHDOG, S.watchdog), (regs.LOCK, S.lock),
+    (regs.TILE_MARKS, S.tile_marks),
     (regs.IRQ_STATUS, S.irq_status), (regs.IRQ_ENABLE, S.irq_enable), (regs.NMC_FLAGS, S.nmc_flags),
     (regs.VIOLATION, S.violation), (regs.VIOLATIONS, S.violations),
     (regs.STALE_UPDATE, S.stale_update), (regs.STALE_UPDATES, S.stale_updates),
@@ -48,6 +54,7 @@ _SHOWN = tuple(
     (address, *input_word(name))
     for address, name in (
         (regs.PEAK_ENTRIES, "peak_entries"), (regs.OVERFLOWED, "overflowed"), (regs.STUCK, "stuck"),
+        (regs.TILE_TWICE, "tile_twice"),
         (regs.DEBUG_DATA, "debug_data"), (regs.UPDATES, "updates"), (regs.TILES, "tiles"),
         (regs.TRIGGERS, "triggers"), (regs.COMMAND_STALL, "command_stall"), (regs.PEAK_READY, "peak_ready"),
         (regs.DONE_MASK, "done_mask"), (regs.POISONED, "poisoned"),
@@ -85,6 +92,8 @@ def _errors(state, words):
         | place(ERRORS.locked_write, state[S.locked_write])
         | place(ERRORS.violation, take(state[S.violation], REFUSAL_RECORD.valid))
         | place(ERRORS.stale_update, take(state[S.stale_update], REFUSAL_RECORD.valid))
+        | place(ERRORS.tile_twice, take(words[IN.tile_twice], TILE_TWICE.valid))
+        | place(ERRORS.too_large, words[IN.too_large])
         | place(ERRORS.corrected, words[IN.corrected])
         | place(ERRORS.uncorrectable, words[IN.uncorrectable])
     )
@@ -132,9 +141,11 @@ def _events(state, words):
         place(INTERRUPTS.watchdog, stuck)
         | place(INTERRUPTS.corrected, words[IN.corrected])
         | place(INTERRUPTS.uncorrectable, words[IN.uncorrectable])
+        | place(INTERRUPTS.tile_twice, take(words[IN.tile_twice], TILE_TWICE.valid))
         | (words[IN.unmatched] & 1) << _ERROR_LEVELS
         | (words[IN.over_count] & 1) << _ERROR_LEVELS + 1
         | (words[IN.over_total] & 1) << _ERROR_LEVELS + 2
+        | (words[IN.too_large] & 1) << _ERROR_LEVELS + 3
     )
     rises = levels & ~state[S.levels]
     violations, stale = words[IN.violations] & _REFUSED_MASK, words[IN.stale_updates] & _REFUSED_MASK

@@ -34,7 +34,7 @@ _PROFILE_EDGES, _PROFILE_WAVEFRONTS = 4, 16
 
 S = state_map(
     contexts=1, descriptors=1, version=1, capability=1, capability_tracker=1, access=_END // WORD_BYTES,  # parameters
-    arbiter=1, thresholds=1, watchdog=1, quota=_CONTEXTS, lock=1,
+    arbiter=1, thresholds=1, watchdog=1, tile_marks=1, quota=_CONTEXTS, lock=1,
     range_valid=_RANGES, range_context=_RANGES,
     window_first=_CONTEXTS, window_end=_CONTEXTS,  # of the last arm
     irq_status=1, irq_enable=1, nmc_flags=1, locked_write=1,
@@ -51,7 +51,7 @@ _READ_ONLY = (
     regs.ID, regs.STATUS, regs.PEAK_ENTRIES, regs.OVERFLOWED, regs.THRESHOLD, regs.VERSION, regs.CAPABILITY,
     regs.CAPABILITY_TRACKER, regs.ERRORS, regs.VIOLATION, regs.VIOLATIONS, regs.STUCK, regs.DEBUG_DATA, regs.UPDATES,
     regs.TILES, regs.TRIGGERS, regs.COMMAND_STALL, regs.PEAK_READY, regs.DONE_MASK, regs.POISONED, regs.STALE_UPDATE,
-    regs.STALE_UPDATES,
+    regs.STALE_UPDATES, regs.TILE_TWICE,
 )  # fmt: skip
 _OWN = (regs.IRQ_STATUS, regs.IRQ_ENABLE, regs.LOCK, regs.NMC_FLAGS)
 """What may be read and written, and concerns no other part."""
@@ -74,7 +74,7 @@ def _access_table(config: T3Config) -> np.ndarray:
     allow(_READ_ONLY, READABLE)
     allow(_OWN, READABLE | WRITABLE)
     allow((regs.CONTROL, regs.DEBUG_SELECT), written)
-    allow((regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG), READABLE | written | LOCKABLE)
+    allow((regs.TILE_MARKS, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG), READABLE | written | LOCKABLE)
     allow((regs.QUOTA + regs.QUOTA_STRIDE * c for c in contexts), READABLE | written | LOCKABLE)
     allow((regs.CONTEXT + regs.CONTEXT_STRIDE * c for c in contexts), READABLE)
     for word in range(regs.RANGE_WORDS):
@@ -105,7 +105,7 @@ def _constants(config: T3Config) -> tuple[int, int, int]:
             sets=config.tracker_sets, ways=config.tracker_ways, banks=config.tracker_banks,
             row_index_bits=config.row_index_bits, tile_count_bits=config.tile_count_bits,
             chunk_count_bits=config.chunk_count_bits, token_queue=config.token_queue, event_queue=config.event_queue,
-            nmc_latency=config.nmc_latency,
+            nmc_latency=config.nmc_latency, tile_marks_log=config.tile_marks.bit_length() - 1,
         ),
     )  # fmt: skip
 

@@ -23,6 +23,7 @@ _CONTEXTS = 16
 _ARBITER_MASK = (1 << regs.Arbiter.size) - 1
 _THRESHOLDS_MASK = (1 << regs.Thresholds.size) - 1
 _WATCHDOG_MASK = (1 << 32) - 1
+_TILE_MARKS_MASK = (1 << 3) - 1
 _QUOTA_MASK = (1 << regs.Quota.size) - 1
 _LOCK_MASK = (1 << regs.Lock.size) - 1
 _INTERRUPTS_MASK = (1 << regs.Interrupts.size) - 1
@@ -58,7 +59,7 @@ def _is_locked(state, words, address, access):
     if address >= regs.RANGE:
         number = (address - regs.RANGE) // regs.RANGE_STRIDE
         return state[S.range_valid + number] & (active >> state[S.range_context + number]) & 1 != 0
-    return False
+    return address == regs.TILE_MARKS and active != 0
 
 
 @njit(cache=True)
@@ -150,6 +151,8 @@ def _store(state, address, value):
         state[S.thresholds] = value & _THRESHOLDS_MASK
     elif address == regs.WATCHDOG:
         state[S.watchdog] = value & _WATCHDOG_MASK
+    elif address == regs.TILE_MARKS:
+        state[S.tile_marks] = value & _TILE_MARKS_MASK
     elif address == regs.IRQ_STATUS:
         state[S.irq_status] &= ~value
     elif address == regs.IRQ_ENABLE:

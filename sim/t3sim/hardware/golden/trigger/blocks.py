@@ -7,6 +7,7 @@ reads of the contract, because a slot's table row does not change while an opera
 from t3sim.common.compiled import njit
 from t3sim.hardware.words import STUCK, TILE_DONE, place, take
 
+from .marks import clear_word, report_twice, set_mark
 from .state import (
     CLEAR,
     DROPPED,
@@ -134,21 +135,28 @@ def _scan(state, slot, block, tiles, counts):
 
 @njit(cache=True)
 def stage_c(state):
-    """The operation in stage C, which is not ``NOTHING``, acts."""
+    """The operation in stage C, which is not ``NOTHING``, acts. Returns the slot that it poisons, with a tile that was
+    complete twice; -1 if there is none."""
     operation = state[S.c]
     kind = take(operation, OPERATION.kind)
     if kind == DROPPED:
-        return
+        return -1
     slot, block = take(operation, OPERATION.slot), take(operation, OPERATION.block)
-    entry = slot * state[S.blocks] + block
+    entry = slot * state[S.blocks] + (block & state[S.blocks] - 1)
     at = S.tables + entry
     if kind == CLEAR:
         state[at] = 0
-        return
+        clear_word(state, slot, state[S.share_c], block)
+        return -1
     row, col = take(operation, OPERATION.row), take(operation, OPERATION.col)
     inside = row <= slot_field(state, slot, LAST.last_block_row) and col <= slot_field(state, slot, LAST.last_block_col)
     waits, counts = inside and not state[at] & _FIRED, state[S.used] & ~state[S.poisoned] & (1 << slot)
     if kind == TILE:
+        if set_mark(state, slot, state[S.share_c], state[S.tile_c]):
+            if state[S.poisoned] >> slot & 1:
+                return -1
+            report_twice(state, slot, state[S.tile_c])
+            return slot
         count = (state[at] + 1) & _COUNT_MASK
         state[at] = (state[at] & ~_COUNT_MASK) | count
         if waits and count == _tiles_of(state, slot, row, col):
@@ -161,3 +169,4 @@ def stage_c(state):
         state[at] |= _FIRED | _BY_CHUNK
         if counts:
             _push_ready(state, slot, entry)
+    return -1

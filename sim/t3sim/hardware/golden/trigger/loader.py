@@ -5,6 +5,7 @@ from t3sim.hardware.words import KIND_DMA, KIND_LOCAL, LOAD, place, take
 
 from .blocks import block_place, enter
 from .commands import blocks_of_chunk
+from .marks import last_place, too_many_tiles, words_of
 from .state import (
     CLEAR,
     CLEARING,
@@ -22,6 +23,7 @@ from .state import (
     WAIT,
     WORDS,
     S,
+    free_slots,
     is_dma,
     lowest,
     may_load,
@@ -89,7 +91,13 @@ def _make_live(state):
     rows, cols = slot_field(state, slot, LAST.last_block_row) + 1, slot_field(state, slot, LAST.last_block_col) + 1
     state[S.unissued + slot] = blocks_of_chunk(rows, cols)
     state[S.slots + context] += 1
-    _drive_load(state, slot, number)
+    if too_many_tiles(state, S.slot + slot * ROW):
+        state[S.too_large] = 1
+        state[S.poisoned] |= bit
+        state[S.poisoned_mask] |= 1 << number
+        count_live(state)
+    else:
+        _drive_load(state, slot, number)
     _follow(state, context)
 
 
@@ -100,7 +108,7 @@ def _begin(state):
         context = next_context(state)
         state[S.load_turn] = (context + 1) % state[S.contexts]
         state[S.load_context] = context
-        state[S.chosen] = lowest(~state[S.used] & state[S.slot_mask])
+        state[S.chosen] = lowest(free_slots(state))
         state[S.loader], state[S.reads] = READ, _READ_CYCLES
 
 
@@ -143,13 +151,18 @@ def _take_walk(state, now):
         slot = lowest(state[S.pending])
         state[S.pending] &= ~(1 << slot)
         state[S.walker], state[S.walk_slot] = FLUSH, slot
+        state[S.walk_end] = state[S.blocks]
     elif state[S.loader] == START:
         state[S.walker], state[S.walk_slot] = CLEAR, state[S.chosen]
+        first = S.descriptor + state[S.following + state[S.load_context]] * WORDS
+        words = 0 if too_many_tiles(state, first) else words_of(state, last_place(state, first))
+        state[S.walk_end] = max(state[S.blocks], words)
         state[S.loader] = CLEARING
     elif state[S.watchdog] and now >= state[S.since] + state[S.watchdog]:
         slots = stuck_slots(state)
         if slots:
             state[S.walker], state[S.walk_slot] = SCAN, lowest(slots)
+            state[S.walk_end] = state[S.blocks]
             state[S.scanning], state[S.noted] = 1, 0
 
 
@@ -163,7 +176,7 @@ def walk(state, tile_enters, now):
         row, col = block_place(state, state[S.walk_slot], state[S.walk_block])
         enter(state, state[S.walker], state[S.walk_slot], state[S.walk_block], row, col)
         state[S.walk_block] += 1
-        if state[S.walk_block] == state[S.blocks]:
+        if state[S.walk_block] == state[S.walk_end]:
             state[S.walk_block] = 0
             if state[S.walker] == CLEAR and state[S.loader] == CLEARING:
                 state[S.loader] = LOADING

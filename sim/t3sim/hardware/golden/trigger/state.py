@@ -25,10 +25,12 @@ WAIT, READ, SKIP, START, CLEARING, LOADING = range(6)
 FETCH, LOOKUP, BUILD = range(3)
 """States of the issuer of commands."""
 
-OPERATION = fields_of(data.StructLayout({"kind": 3, "slot": 6, "block": 6, "row": 12, "col": 12}))
-"""A block operation in stage A, B or C, in one word: block number, block row and column in the chunk."""
+OPERATION = fields_of(data.StructLayout({"kind": 3, "slot": 6, "block": 20, "row": 12, "col": 12}))
+"""A block operation in stage A, B or C, in one word: block number, block row and column in the chunk; of a CLEAR the
+number that is walked."""
 S = state_map(
-    words=1, descriptors=1, blocks=1, contexts=1, slot_mask=1, entries=1,  # parameters end here
+    words=1, descriptors=1, blocks=1, contexts=1, slot_mask=1, entries=1,
+    slots_log=1, marks_log=1, wavefronts_log=1, word_log=1,  # parameters end here; the last one is of tiles
     # contexts: `loading` are the armed ones with descriptors left; lists of ready blocks, `waiting` their sum
     armed=1, loading=1, following=CONTEXTS, end=CONTEXTS, slots=CONTEXTS, outstanding=CONTEXTS,
     ready=CONTEXTS, oldest=CONTEXTS, newest=CONTEXTS, waiting=1, peak_ready=1,
@@ -38,12 +40,14 @@ S = state_map(
     loader=1, reads=1, chosen=1, load_context=1, load_turn=1, load_valid=1, load=2,
     # slot state: a bit per slot, counts
     used=1, dma=1, done=1, all_issued=1, pending=1, poisoned=1, unissued=SLOTS,
-    walker=1, walk_slot=1, walk_block=1, a=1, b=1, c=1,
+    walker=1, walk_slot=1, walk_block=1, walk_end=1, a=1, b=1, c=1,
+    tile_a=1, tile_b=1, tile_c=1, share_b=1, share_c=1,  # TileDone words; log2 of the share of marks as of stage A
+    tile_twice=1, too_large=1,
     since=1, scanning=1, noted=1, stuck=1,  # watchdog: `noted` as `stuck`, but for its valid bit and its slot
     issuer=1, issue=1, issue_turn=1, built=1, command_valid=1, command=4, triggers=1, command_stall=1,
     # configuration: survives a disarm
-    watchdog=1, quota_slots=CONTEXTS, quota_credits=CONTEXTS, descriptor=_DESCRIPTORS * WORDS,
-    slot=SLOTS * ROW, tables=0,  # slot table; then the block table, and behind it the links of the ready lists
+    watchdog=1, halvings=1, quota_slots=CONTEXTS, quota_credits=CONTEXTS, descriptor=_DESCRIPTORS * WORDS,
+    slot=SLOTS * ROW, tables=0,  # slot table; then the block table, the links of the ready lists, the tile marks
 )  # fmt: skip
 """The state of a Trigger. A block's number in its tables is slot x blocks + block."""
 
@@ -99,9 +103,23 @@ def next_ready(state):
 
 
 @njit(cache=True)
+def share_log(state):
+    """log2 of the workgroup tiles that each slot has marks for."""
+    return state[S.marks_log] - state[S.slots_log] + min(state[S.halvings], state[S.slots_log])
+
+
+@njit(cache=True)
+def free_slots(state):
+    """The slots that are not in use and have a share of the marks."""
+    shares = 1 << state[S.marks_log] - share_log(state)
+    usable = -1 if shares >= SLOTS else (1 << shares) - 1
+    return ~state[S.used] & state[S.slot_mask] & usable
+
+
+@njit(cache=True)
 def may_load(state):
     """Whether the loader leaves WAIT: a slot is free and a context may take it."""
-    free = ~state[S.used] & state[S.slot_mask]
+    free = free_slots(state)
     return free != 0 and not state[S.quiesced] and not state[S.abort_busy] and next_context(state) >= 0
 
 

@@ -79,6 +79,7 @@ def drive(state, out):
     out[OUT.done_mask], out[OUT.poisoned] = state[S.done_mask], state[S.poisoned_mask]
     out[OUT.quiesced], out[OUT.quiet] = state[S.quiesced], 1 if _is_quiet(state) else 0
     out[OUT.stuck] = state[S.stuck]
+    out[OUT.tile_twice], out[OUT.too_large] = state[S.tile_twice], state[S.too_large]
     out[OUT.triggers], out[OUT.command_stall] = state[S.triggers], state[S.command_stall]
     out[OUT.peak_ready] = state[S.peak_ready]
     out[OUT.corrected] = out[OUT.uncorrectable] = 0

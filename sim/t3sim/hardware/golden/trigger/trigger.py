@@ -41,6 +41,7 @@ from .state import (
     S,
     lowest,
     retiring,
+    share_log,
     slot_field,
     touch,
 )
@@ -49,7 +50,7 @@ from .status import IN, OUT, drive
 _CONTROL, _WATCHDOG = register_map.CONTROL, register_map.WATCHDOG
 _QUOTA, _QUOTA_STRIDE = register_map.QUOTA, register_map.QUOTA_STRIDE
 _DESCRIPTOR_BASE, _DESCRIPTOR_STRIDE = register_map.DESCRIPTOR, register_map.DESCRIPTOR_STRIDE
-_WATCHDOG_MASK = (1 << 32) - 1
+_WATCHDOG_MASK, _HALVINGS_MASK = (1 << 32) - 1, (1 << 3) - 1
 _SLOT_MASK, _CONTEXT_MASK = SLOTS - 1, CONTEXTS - 1
 _CHUNKS_MASK = (1 << 7) - 1
 _RESET_SLOTS, _RESET_CREDITS = 64, register_map.NO_CREDIT_LIMIT
@@ -58,10 +59,12 @@ _RESET_SLOTS, _RESET_CREDITS = 64, register_map.NO_CREDIT_LIMIT
 def init_state(config: T3Config) -> np.ndarray:
     """State of a trigger with the sizes of ``config``. Call ``reset`` before ``step``."""
     entries = config.chunk_window * config.blocks
-    size = S.tables + 2 * entries
+    size = S.tables + 2 * entries + config.tile_marks
     state = np.zeros(size, np.int64)
     state[S.words], state[S.descriptors], state[S.blocks] = size, config.descriptors, config.blocks
     state[S.contexts], state[S.entries] = config.contexts, entries
+    state[S.slots_log], state[S.marks_log] = config.slot_bits, config.tile_marks.bit_length() - 1
+    state[S.wavefronts_log], state[S.word_log] = config.wavefront_bits, config.word_tile_bits
     state[S.slot_mask] = -1 if config.chunk_window == SLOTS else (1 << config.chunk_window) - 1
     return state
 
@@ -168,6 +171,8 @@ def _configure(state, address, value, now):
     """A configuration write."""
     if address == _CONTROL:
         _control(state, value, now)
+    elif address == register_map.TILE_MARKS:
+        state[S.halvings] = value & _HALVINGS_MASK
     elif address == _WATCHDOG:
         state[S.watchdog] = value & _WATCHDOG_MASK
         _drop_scan(state)
@@ -194,9 +199,14 @@ def _aborted(words):
 @njit(cache=True)
 def _enter_pipeline(state, words, tile_enters, now):
     """Stage B moves to C, A to B, a tile or the walker's operation enters A."""
+    if state[S.b]:
+        state[S.tile_c], state[S.share_c] = state[S.tile_b], state[S.share_b]
+    if state[S.a]:
+        state[S.tile_b], state[S.share_b] = state[S.tile_a], share_log(state)
     state[S.c], state[S.b], state[S.a] = state[S.b], state[S.a], NOTHING
     if tile_enters:
         slot = take(words[IN.tile_done], TILE_DONE.slot)
+        state[S.tile_a] = words[IN.tile_done]
         row, col = tile_place(state, slot, words[IN.tile_done])
         enter(state, TILE, slot, block_at(state, slot, row, col), row, col)
     walk(state, tile_enters, now)
@@ -243,13 +253,16 @@ def step(state_at, in_at, out_at):
     loader = state[S.loader]
     if state[S.issuer] != FETCH or state[S.command_valid] or state[S.waiting]:
         issue(state, words[IN.command_ready] & 1, now, aborted)  # before stage C: a push is not seen in its cycle
+    twice = -1
     if state[S.c]:
-        stage_c(state)
+        twice = stage_c(state)
     _enter_pipeline(state, words, tile_enters, now)
     if state[S.loader] == loader and (loader != WAIT or state[S.loading]):
         load_next(state, aborted)
     if retired:
         _retire(state, retired, aborted)
+    if twice >= 0 and used >> twice & 1 and slot_field(state, twice, SUMS.context) != aborted:
+        _poison(state, twice)
     if (words[IN.poison_valid] | words[IN.chunk_done_valid]) & 1:
         _take_pulses(state, words, used, poisoned, aborted)
     if returned:

@@ -1,0 +1,90 @@
+"""Which wavefront tiles of the live chunks were complete: a mark for each, so that none counts twice."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..common.ram import Ram
+from ..config import T3Config
+
+
+class TileMarks(wiring.Component):
+    """The marks of all slots, beside the block pipeline: addressed in stage A, read in B, judged and set in C.
+
+    A slot has a share of the words of its own, whatever is in it, so the marks of two chunks never meet. A workgroup
+    tile's place in the share is its column in the chunk, then its row.
+
+    Parameters
+    ----------
+    config : gives ``chunk_window``, ``tile_marks``, ``wavefronts`` and ``protect``.
+
+    Members
+    -------
+    halvings : In(3) : TILE_MARKS; more than there are slots to halve means one slot.
+    tile, clear, slot : In : the operation in stage A sets a mark, clears a word, of this slot.
+    row, col, wf, rows_log : In : the tile's row and column in the chunk, its wavefront, bits of a row in the chunk.
+    word : In : number of the word to be cleared, modulo those of the share.
+    marked : Out(1) : the tile in stage C had its mark already.
+    corrected, uncorrectable : Out(1) : of the word of the tile in stage C; with ``uncorrectable`` its slot's marks are
+        lost, and ``marked`` is 0.
+
+    Latency: 2 cycles from stage A to ``marked``. Throughput: one tile or word per cycle; a tile sees the marks of those
+    before it. Reset: no operation; the marks are undefined until they are cleared.
+    """
+
+    def __init__(self, *, config: T3Config) -> None:
+        self._slot_bits, self._wavefront_bits = config.slot_bits, config.wavefront_bits
+        self._tile_bits, self._least = config.word_tile_bits, config.share_bits - config.word_tile_bits
+        self._depth, self._protect = config.mark_words, config.protect
+        super().__init__({
+            "halvings": In(3), "tile": In(1), "clear": In(1), "slot": In(6),
+            "row": In(12), "col": In(12), "wf": In(4), "rows_log": In(4), "word": In(range(self._depth)),
+            "marked": Out(1), "corrected": Out(1), "uncorrectable": Out(1),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """A: row of the table, bit of the word; B: the word is read; C: it is written back."""
+        m = Module()
+        bits = self._tile_bits + self._wavefront_bits
+        stage = data.StructLayout({"tile": 1, "clear": 1, "row": range(self._depth), "bit": bits})
+        a, b, c = (Signal(stage, name=name) for name in "abc")
+        m.submodules.words = words = Ram(1 << bits, depth=self._depth, write_through=True, protect=self._protect)
+        place = ((self.col << self.rows_log) | self.row)[: self._tile_bits + len(self.word)]
+        bit = Cat(place[: self._tile_bits], self.wf[: self._wavefront_bits])
+        m.d.comb += [
+            a.tile.eq(self.tile), a.clear.eq(self.clear), a.bit.eq(bit),
+            a.row.eq(self._row(m, Mux(self.clear, self.word, place[self._tile_bits :]))),
+            words.read.eq(b.tile), words.read_row.eq(b.row),
+            words.write.eq(c.tile | c.clear), words.write_row.eq(c.row),
+            words.write_data.eq(Mux(c.clear, 0, words.data | (Const(1) << c.bit))),
+            self.marked.eq(c.tile & words.data.bit_select(c.bit, 1) & ~words.uncorrectable),
+            self.corrected.eq(c.tile & words.corrected), self.uncorrectable.eq(c.tile & words.uncorrectable),
+        ]  # fmt: skip
+        for to, of in ((b, a), (c, b)):
+            m.d.sync += [to.tile.eq(of.tile), to.clear.eq(of.clear)]
+            with m.If(of.tile | of.clear):
+                m.d.sync += [to.row.eq(of.row), to.bit.eq(of.bit)]
+        return m
+
+    def _row(self, m: Module, word: Value) -> Signal:
+        """Row of word number ``word`` of the slot's share: the slot's number above it, with fewer bits the larger the
+        share is."""
+        row = Signal(range(self._depth), name="row_in_table")
+        with m.Switch(self.halvings):
+            for halvings in range(self._slot_bits):
+                with m.Case(halvings):
+                    m.d.comb += row.eq(Cat(word[: self._least + halvings], self.slot[: self._slot_bits - halvings]))
+            with m.Default():
+                m.d.comb += row.eq(word)
+        return row
+
+
+def usable_slots(config: T3Config, halvings: Value) -> Value:
+    """A bit per slot of the chunk window: whether it has a share of the marks, and may hold a chunk."""
+    window, slots = config.chunk_window, 1 << config.slot_bits
+    usable = Const((1 << max(1, slots >> config.slot_bits)) - 1, window)
+    for count in reversed(range(config.slot_bits)):
+        usable = Mux(halvings == count, (1 << min(window, slots >> count)) - 1, usable)
+    return usable
