@@ -31,6 +31,7 @@ _MAX = {"nREFI": MAX_INTERVAL, "age_limit_cycles": FOREVER}
 _CHOICES = {
     "queue": ("shared", "split"),
     "line_order": ("rotate", "bank-local"),
+    "service_order": ("reads-first", "age"),
     "row_policy": ("oldest", "hits-first"),
     "substrate": ("nmc", "pim", "atomics"),
 }
@@ -74,6 +75,8 @@ class HbmParameters:
     """... until they are below this fraction of it."""
     age_limit_cycles: int = 2048
     """A line that has waited so long is served first [A]: above the wait in a full split queue on one bank (32 nRC)."""
+    service_order: str = "reads-first"
+    """``reads-first``: writes wait for a drain or for no read; ``age``: reads and writes alike, the oldest first."""
     row_policy: str = "oldest"
     """``oldest``: a row is closed for a miss as soon as timing allows; ``hits-first``: not while lines hit in it."""
     substrate: str = "nmc"
@@ -183,6 +186,7 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "drain_below": max(1, math.ceil(p.drain_low * p.write_share)),  # no write left always ends a drain
         "age_limit": p.age_limit_cycles,
         "line_order": _CHOICES["line_order"].index(p.line_order),
+        "by_age": int(p.service_order == "age"),
         "hits_first": -(p.row_policy == "hits-first"),  # a mask of all banks, or of none
         "pim": int(p.substrate == "pim"),
         "atomic": int(p.substrate == "atomics"),

@@ -45,7 +45,7 @@ class PlainChannel:
         self.last: dict[tuple, int] = {}
         self.acts = [LONG_AGO] * 4
         self.row_bus = 0
-        self.serving = READ
+        self.serving = [READ]  # the classes that are served
         self.computing = self.switching = False
         self.mode_since = 0
         self.refreshes_due = 0
@@ -102,13 +102,15 @@ class PlainChannel:
         overdue, (above, below) = self._overdue(now), self._drain
         reads, writes = self._waiting(READ), self._waiting(WRITE)
         if self.computing:
-            self.serving = UPDATE
+            self.serving = [UPDATE]
         elif overdue:
-            self.serving = overdue.served
-        elif self.serving == WRITE:
-            self.serving = READ if writes < below and reads else WRITE
+            self.serving = [overdue.served]
+        elif self.p.service_order == "age":
+            self.serving = [READ, WRITE]
+        elif self.serving == [WRITE]:
+            self.serving = [READ] if writes < below and reads else [WRITE]
         else:
-            self.serving = WRITE if writes > above or not reads else READ
+            self.serving = [WRITE] if writes > above or not reads else [READ]
 
     def _wants_switch(self, now: int) -> bool:
         others = self._of_mode(not self.computing)
@@ -190,9 +192,9 @@ class PlainChannel:
             self._issue_row(now, line)
 
     def _servable(self, now: int) -> list[Line]:
-        """Lines of the queue and of the class that is served whose bank is not kept for another one, oldest first."""
+        """Lines of the queue and of a class that is served whose bank is not kept for another one, oldest first."""
         overdue = self._overdue(now)
-        lines = [line for line in self.lines if line.place == QUEUED and line.served == self.serving]
+        lines = [line for line in self.lines if line.place == QUEUED and line.served in self.serving]
         return [line for line in lines if overdue in (None, line) or overdue.bank != line.bank]
 
     def _pick_column(self, now: int, paused: bool) -> Line | None:

@@ -29,15 +29,19 @@ QUIET = HbmParameters(refresh=False)
 DISTINCT = HbmParameters(nRC=56, nRRDS=4, nRRDL=7, nFAW=24, nRTPL=6, nCCDL=5, nmc_update_cycles=9, nRFC=60, nREFI=300)
 # What decides about rows and updates, with the queue modes.
 WAYS = pytest.mark.parametrize(
-    ("queue", "substrate", "row_policy"),
+    ("queue", "service_order", "substrate", "row_policy"),
     [
-        ("shared", "nmc", "oldest"),
-        ("split", "nmc", "oldest"),
-        ("shared", "nmc", "hits-first"),
-        ("shared", "pim", "oldest"),
-        ("split", "pim", "hits-first"),
-        ("shared", "atomics", "oldest"),
-        ("split", "atomics", "hits-first"),
+        ("shared", "reads-first", "nmc", "oldest"),
+        ("split", "reads-first", "nmc", "oldest"),
+        ("shared", "reads-first", "nmc", "hits-first"),
+        ("shared", "reads-first", "pim", "oldest"),
+        ("split", "reads-first", "pim", "hits-first"),
+        ("shared", "reads-first", "atomics", "oldest"),
+        ("split", "reads-first", "atomics", "hits-first"),
+        ("shared", "age", "nmc", "oldest"),
+        ("shared", "age", "nmc", "hits-first"),
+        ("split", "age", "pim", "oldest"),
+        ("shared", "age", "atomics", "hits-first"),
     ],
 )
 
@@ -62,10 +66,11 @@ def stream(parameters: HbmParameters, kind: int, lines: int):
 @WAYS
 @pytest.mark.parametrize("refresh", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_commands_are_legal_and_lines_keep_their_order(queue, substrate, row_policy, refresh, seed):
+def test_commands_are_legal_and_lines_keep_their_order(queue, service_order, substrate, row_policy, refresh, seed):
     parameters = replace(
-        DISTINCT, queue=queue, substrate=substrate, row_policy=row_policy, refresh=refresh, age_limit_cycles=300
-    )
+        DISTINCT, queue=queue, service_order=service_order, substrate=substrate, row_policy=row_policy,
+        refresh=refresh, age_limit_cycles=300,
+    )  # fmt: skip
     traffic = mixed_traffic(seed)
     result = run(new_hbm_state(parameters, 1), traffic, until=60000)
     assert (result.waits >= 0).all(), f"seed {seed}: every access issues"
@@ -77,10 +82,10 @@ def test_commands_are_legal_and_lines_keep_their_order(queue, substrate, row_pol
 @WAYS
 @pytest.mark.parametrize("refresh", [False, True])
 @pytest.mark.parametrize("seed", [11, 12, 13])
-def test_skipping_to_wake_is_exact(queue, substrate, row_policy, refresh, seed):
+def test_skipping_to_wake_is_exact(queue, service_order, substrate, row_policy, refresh, seed):
     parameters = replace(
-        DISTINCT, queue=queue, substrate=substrate, row_policy=row_policy, refresh=refresh, queue_lines=24,
-        write_lines=12, age_limit_cycles=150,
+        DISTINCT, queue=queue, service_order=service_order, substrate=substrate, row_policy=row_policy,
+        refresh=refresh, queue_lines=24, write_lines=12, age_limit_cycles=150,
     )  # fmt: skip
     traffic = mixed_traffic(seed)
     skipped, full = new_hbm_state(parameters, 1), new_hbm_state(parameters, 1)
@@ -128,6 +133,7 @@ def test_every_timing_has_a_mutant():
         "drain_below",
         "age_limit",
         "line_order",
+        "by_age",
         "hits_first",
         "pim",
         "atomic",
@@ -199,14 +205,15 @@ def test_update_holds_its_bank_group_for_reads_too():
     assert not violations(commands, slow)
 
 
+@pytest.mark.parametrize("service_order", ["reads-first", "age"])
 @pytest.mark.parametrize("queue", ["shared", "split"])
 @pytest.mark.parametrize("victim", [(40, WRITE, 1, 1, 5, 0), (40, READ, 0, 0, 5, 0)])
-def test_waits_are_bounded_by_the_age_limit(queue, victim):
+def test_waits_are_bounded_by_the_age_limit(queue, service_order, victim):
     """Row hits that keep a bank's row open would starve a miss there, and reads without end a single write."""
     hits = [(4 * i, READ, 0, 0, 0, i % 32) for i in range(5000)] + [(4 * i, READ, 2, 0, 0, i % 32) for i in range(5000)]
     traffic = np.array(sorted([*hits, victim]))
     tag = int(np.flatnonzero((traffic == victim).all(axis=1))[0])
-    parameters = replace(QUIET, queue=queue)
+    parameters = replace(QUIET, queue=queue, service_order=service_order)
     waits = run(new_hbm_state(parameters, 1), traffic, until=30000).waits
     assert parameters.age_limit_cycles <= waits[tag] <= parameters.age_limit_cycles + 100
     patient = run(new_hbm_state(replace(parameters, age_limit_cycles=10**6), 1), traffic, until=19000).waits
@@ -247,6 +254,27 @@ def test_drain_between_watermarks():
     fewer = np.concatenate([traffic[:20], traffic[21:]])
     commands = run(new_hbm_state(QUIET, 1), fewer, until=350).commands
     assert (commands[commands[:, 1] == COLUMN][:, 5] == READ).all(), "25 writes do not start one while reads wait"
+
+
+@pytest.mark.parametrize("second", [WRITE, UPDATE])
+def test_in_order_of_age_the_bus_turns_when_what_it_is_turned_for_runs_out(second):
+    """Reads first: 26 writes start a drain among older reads, and a drain leaves 6 writes to reads that come."""
+
+    def kinds_of(service_order, *blocks):
+        opened = [(0, READ, group, 0, 0, 0) for group in range(4)]
+        later = [
+            (100 + 5 * n, kind, i % 4, 0, 0, 8 * n + i // 4)
+            for n, (kind, count) in enumerate(blocks)
+            for i in range(count)
+        ]
+        parameters = replace(QUIET, service_order=service_order)
+        commands = run(new_hbm_state(parameters, 1), np.array(opened + later), until=1000).commands
+        return (commands[commands[:, 1] == COLUMN][4:, 5] != READ).astype(int).tolist()
+
+    assert kinds_of("age", (READ, 30), (second, 26)) == [0] * 30 + [1] * 26
+    assert kinds_of("reads-first", (READ, 30), (second, 26)) != [0] * 30 + [1] * 26
+    assert kinds_of("age", (second, 20), (READ, 20)) == [1] * 20 + [0] * 20
+    assert kinds_of("reads-first", (second, 20), (READ, 20)) == [1] * 14 + [0] * 20 + [1] * 6
 
 
 def test_channels_are_independent():
@@ -290,6 +318,7 @@ def test_dram_address_is_a_bijection(order):
         ("refresh", 1, "true or false"),
         ("queue", "both", "'shared' or 'split'"),
         ("line_order", "bank_local", "'rotate' or 'bank-local'"),
+        ("service_order", "writes-first", "'reads-first' or 'age'"),
         ("queue_lines", 128, "2 to 127 lines"),
         ("read_lines", 1, "2 to 127 lines"),
         ("drain_high", 1.5, "at most 1"),

@@ -7,8 +7,9 @@ from t3sim.dram.hbm import HbmParameters, new_hbm_state
 from tests.sim.dram.hbm_reference import run
 from tests.sim.dram.plain_channel import PlainChannel
 
-LONGEST = 20000
-"""Cycles within which all accesses are done."""
+LONGEST = 60000
+"""Cycles within which all accesses are done: in a queue of three lines reads and writes can close each other's rows
+until one is overdue."""
 FIELDS = [0, 1, 2, 6, 7]  # of a logged command: cycle, command, bank, tag, done
 
 
@@ -32,6 +33,7 @@ def parameters_of(rng: np.random.Generator) -> HbmParameters:
         drain_high=high,
         drain_low=high * float(rng.uniform(0, 0.9)),
         age_limit_cycles=int(rng.choice([150, 300, 2048])),
+        service_order=str(rng.choice(["reads-first", "age"])),
         row_policy=str(rng.choice(["oldest", "hits-first"])),
         substrate=str(rng.choice(["nmc", "pim", "atomics"])),
         nmc_update_cycles=int(rng.choice([1, 8, 20])),

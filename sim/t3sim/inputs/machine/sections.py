@@ -74,6 +74,9 @@ class HbmSection(Section):
     age_limit_cycles: int = quantity(
         "clocks", "a line that has waited this long is served first", ge=1, le=MAX_INTERVAL
     )
+    service_order: Literal["reads-first", "age"] = choice(
+        "`reads-first`: writes wait until they fill the queue or no read waits; `age`: reads and writes alike, by age"
+    )
     row_policy: Literal["oldest", "hits-first"] = choice(
         "`oldest`: a row closes for an older miss as soon as timing allows; `hits-first`: not while lines hit in it"
     )
