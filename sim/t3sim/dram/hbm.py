@@ -101,7 +101,8 @@ def enqueue(hbm, c, now, local_line, kind, tag):
     ``kind`` is READ, WRITE or UPDATE; ``tag`` (not negative) comes back from :func:`tick`. Returns the cycle, ``now``
     or later, at which that is to be called next. RuntimeError if the queue is full (see :func:`accepts`).
     """
-    bank_group, bank, row, column = dram_address(local_line, hbm.channel[c].distance.line_order)
+    distance = hbm.channel[c].distance
+    bank_group, bank, row, column = dram_address(local_line, distance.line_order, distance.bank_hash)
     return enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag)
 
 

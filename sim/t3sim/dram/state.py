@@ -17,7 +17,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
+from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, MAX_ROW_LINES
 
 from t3sim.common.compiled import njit
 
@@ -123,7 +123,7 @@ CHANNEL = np.dtype(
         ("active", np.int64, (BANKS,)),
         ("hit", np.int64, (CANDIDATES,)),
         ("miss", np.int64, (CANDIDATES,)),
-        ("alike", np.uint8, (BANKS, ROW_LINES)),  # lines that are not done, by bank and column
+        ("alike", np.uint8, (BANKS, MAX_ROW_LINES)),  # lines that are not done, by bank and column
         ("bank_oldest", np.int16, (BANKS,)),
         ("bank_youngest", np.int16, (BANKS,)),
         ("open_row", np.int64, (BANKS,)),

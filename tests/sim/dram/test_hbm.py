@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from t3hdl.interface.layouts import LineOrder
+from t3hdl.interface.layouts import BankHash, LineOrder
 from t3hdl.interface.layouts import dram_address as dram_address_of
 from t3sim.dram.hbm import (
     FOREVER,
@@ -59,8 +59,8 @@ def mixed_traffic(seed: int, accesses: int = 2000, rows: int = 3, kinds: tuple[f
 
 def stream(parameters: HbmParameters, kind: int, lines: int):
     """Consecutive lines of a channel, all at once."""
-    order = LineOrder.ROTATE if parameters.line_order == "rotate" else LineOrder.BANK_LOCAL
-    return np.array([(0, kind, *dram_address_of(line, order)) for line in range(lines)])
+    order = LineOrder[parameters.line_order.replace("-", "_").upper()]
+    return np.array([(0, kind, *dram_address_of(line, order, BankHash.NONE)) for line in range(lines)])
 
 
 @WAYS
@@ -133,6 +133,7 @@ def test_every_timing_has_a_mutant():
         "drain_below",
         "age_limit",
         "line_order",
+        "bank_hash",
         "by_age",
         "hits_first",
         "pim",
@@ -300,14 +301,44 @@ def test_statistics_add_up():
     assert counts["refreshes"] == (commands[:, 1] == REFRESH).sum()
 
 
+@pytest.mark.parametrize("bank_hash", BankHash)
 @pytest.mark.parametrize("order", LineOrder)
-def test_dram_address_is_a_bijection(order):
-    addresses = [dram_address(line, order) for line in range(1 << 12)]
-    assert addresses == [dram_address_of(line, order) for line in range(1 << 12)]
-    assert len(set(addresses)) == 1 << 12
-    assert {tuple(max(a[i] for a in addresses) for i in range(4))} == {(3, 3, 7, 31)}
-    groups = [address[0] for address in addresses[:32]]
-    assert groups == ([0, 1, 2, 3] * 8 if order == LineOrder.ROTATE else [0] * 32)
+def test_dram_address_is_a_bijection(order, bank_hash):
+    lines, columns = 1 << 15, 64 if order == LineOrder.GROUP_LOW else 32
+    addresses = [dram_address(line, order, bank_hash) for line in range(lines)]
+    assert addresses == [dram_address_of(line, order, bank_hash) for line in range(lines)]
+    assert len(set(addresses)) == lines
+    assert {tuple(max(a[i] for a in addresses) for i in range(4))} == {(3, 3, lines // 16 // columns - 1, columns - 1)}
+
+
+@pytest.mark.parametrize(
+    ("order", "groups"),
+    [
+        (LineOrder.ROTATE, [0, 1, 2, 3] * 8),
+        (LineOrder.BANK_LOCAL, [0] * 32),
+        (LineOrder.GROUP_LOW, ([0] * 8 + [1] * 8) * 2),
+    ],
+)
+def test_bank_groups_of_consecutive_lines(order, groups):
+    assert [dram_address(line, order, BankHash.NONE)[0] for line in range(32)] == groups
+
+
+def test_group_low_is_the_map_of_the_public_configuration():
+    """RBBBCCCB.CCCSSSSS: the letters of a line's bits from 5 on; the low two bank bits are the bank group."""
+    letters = "RRRBBBCCCBCCC"
+    for bit, letter in enumerate(reversed(letters)):
+        group, bank, row, column = dram_address(1 << bit, LineOrder.GROUP_LOW, BankHash.NONE)
+        place = letters[len(letters) - bit :].count(letter)
+        assert {"B": bank << 2 | group, "R": row, "C": column}[letter] == 1 << place
+        assert (group, bank, row, column).count(0) == 3
+
+
+@pytest.mark.parametrize("order", LineOrder)
+def test_the_hash_spreads_what_is_one_row_apart_over_all_banks(order):
+    """Sixteen lines of which only the row differs: in one bank without the hash, in all with it."""
+    row = next(line for line in range(1 << 12) if dram_address(line, order, BankHash.NONE) == (0, 0, 1, 0))
+    banks = {name: {dram_address(i * row, order, name)[:2] for i in range(16)} for name in BankHash}
+    assert (len(banks[BankHash.NONE]), len(banks[BankHash.ROW_XOR])) == (1, 16)
 
 
 @pytest.mark.parametrize(
@@ -317,7 +348,9 @@ def test_dram_address_is_a_bijection(order):
         ("nBL", 2.0, "an integer of 1 to"),
         ("refresh", 1, "true or false"),
         ("queue", "both", "'shared' or 'split'"),
-        ("line_order", "bank_local", "'rotate' or 'bank-local'"),
+        ("line_order", "bank_local", "'rotate' or 'bank-local' or 'group-low'"),
+        ("bank_hash", "xor", "'none' or 'row-xor'"),
+        ("act_clocks", 3, "1 or 2 clocks"),
         ("service_order", "writes-first", "'reads-first' or 'age'"),
         ("queue_lines", 128, "2 to 127 lines"),
         ("read_lines", 1, "2 to 127 lines"),

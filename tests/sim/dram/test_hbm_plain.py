@@ -23,6 +23,7 @@ def parameters_of(rng: np.random.Generator) -> HbmParameters:
         nWTRL=20,
         nRRDL=12,
         nCCDL=int(rng.integers(2, 6)),
+        act_clocks=int(rng.choice([1, 2])),
         nRFC=60,
         nREFI=int(rng.integers(200, 900)),
         refresh=bool(rng.random() < 0.7),
@@ -46,7 +47,7 @@ def traffic_of(rng: np.random.Generator, accesses: int) -> np.ndarray:
     """Bursts, a steady load and pauses; few lines, so that rows conflict and addresses meet."""
     pauses = rng.choice([0, 3, 10, 300], size=accesses, p=rng.dirichlet([2, 1, 1, 0.05]))
     kinds = rng.choice(3, size=accesses, p=rng.dirichlet([0.7] * 3))
-    limits = (4, int(rng.choice([1, 4])), int(rng.choice([1, 3, 50])), int(rng.choice([2, 32])))
+    limits = (4, int(rng.choice([1, 4])), int(rng.choice([1, 3, 50])), int(rng.choice([2, 64])))
     places = [rng.integers(0, limit, accesses) for limit in limits]
     return np.column_stack([np.cumsum(pauses), kinds, *places])
 
