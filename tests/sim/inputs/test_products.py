@@ -80,7 +80,7 @@ def test_a_small_run_ends_with_the_right_data(name, policy):
 def test_standing_is_said_where_nothing_confirms_a_machine(tmp_path):
     found = {name: standing(load_machine(name)) for name in preset_names()}
     assert found == dict.fromkeys(PUBLISHED, "unvalidated") | {
-        "paper": "T3 paper", "paper-samsung": "T3 paper", "toy": "toy",
+        "paper": "T3 paper", "paper-accelsim": "T3 paper", "paper-samsung": "T3 paper", "toy": "toy",
     }  # fmt: skip
     for name in preset_names():
         assert bool(caution(load_machine(name))) == (name in PUBLISHED) == is_unvalidated(load_machine(name))
