@@ -17,7 +17,7 @@ from t3sim.run.plan import RunPlan
 from t3sim.run.request import RunRequest
 
 SIM = Path(t3sim.__file__).parent
-SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
+SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+|(GPGPU|Accel)-Sim: .{5,}")
 COMMANDS = {"cli/simulation/", "cli/model.py", "cli/reproduce.py", "cli/sweep.py"}
 """Files of the command line, or folders with all of theirs, where people name a model."""
 NAMERS = COMMANDS | {

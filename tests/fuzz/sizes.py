@@ -37,7 +37,7 @@ def _bad_size(random: Random, name: str) -> str:
 def paper_machines(random: Random) -> Case:
     """A small GEMM on the machines of the paper's size, with any threads."""
     m, n, k, tp = random.randint(256, 300), random.randint(256, 300), random.randint(4, 80), random.randint(2, 4)
-    machine, threads = random.choice(("paper", "paper-samsung")), random.choice("123")
+    machine, threads = random.choice(("paper", "paper-accelsim", "paper-samsung")), random.choice("123")
     sizes = ("--m", str(m), "--n", str(n), "--k", str(k), "--tp", str(tp))
     arguments = ("run", "--machine", machine, "--hardware", "golden", "--threads", threads, *sizes)
     return Case(arguments=arguments, expected="accepted")

@@ -209,24 +209,45 @@ class LineOrder(enum.IntEnum):
     """One line in each bank group in turn: column commands need not wait for a bank group [A]."""
     BANK_LOCAL = 1
     """A whole row in one bank, then the next bank of the same group: the named alternative."""
+    GROUP_LOW = 2
+    """Eight lines in a bank group, then eight in the next one, and so on over rows of 64 lines in two groups; then the
+    same in the other two. The public V100 configuration of GPGPU-Sim has its banks so (RBBBCCCB.CCCSSSSS)."""
+
+
+class BankHash(enum.IntEnum):
+    """What permutes the banks of a channel from row to row."""
+
+    NONE = 0
+    ROW_XOR = 1
+    """The low row bits are XORed onto bank group and bank: lines that are a power of two or a matrix row apart and meet
+    in one bank otherwise then lie in many (permutation-based page interleaving: Zhang, Zhu and Zhang, MICRO 2000)."""
 
 
 BANK_GROUPS = 4
 BANKS_PER_GROUP = 4
 ROW_LINES = 32
 """Lines in a row of a bank (1 KB page of an HBM2 pseudo-channel)."""
+MAX_ROW_LINES = 2 * ROW_LINES
+"""The same with GROUP_LOW (2 KB page of a whole channel)."""
 _GROUP_BITS, _BANK_BITS, _COLUMN_BITS = (count.bit_length() - 1 for count in (BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES))
 
 
-def dram_address(local, order: int):
+def dram_address(local, order: int, bank_hash: int):
     """(bank group, bank in the group, row, column) of line ``local`` of a channel (see :func:`local_line`).
 
     Fields from the lowest bit: ROTATE bank group 2, column 5, bank 2, row; BANK_LOCAL column 5, bank 2, bank group 2,
-    row. Works on Python and NumPy integers, and compiled by Numba.
+    row; GROUP_LOW column 3, bank group 1, column 3, bank group 1, bank 2, row. With the hash ROW_XOR row bits 0 and 1
+    are XORed onto the bank group, 2 and 3 onto the bank. A bijection for each order and hash. Works on Python and NumPy
+    integers, and compiled by Numba.
     """
     row = local >> _GROUP_BITS + _BANK_BITS + _COLUMN_BITS
     if order == LineOrder.ROTATE:
-        column, bank, group = local >> _GROUP_BITS, local >> _GROUP_BITS + _COLUMN_BITS, local
+        column, bank, group = local >> _GROUP_BITS & ROW_LINES - 1, local >> _GROUP_BITS + _COLUMN_BITS, local
+    elif order == LineOrder.BANK_LOCAL:
+        column, bank, group = local & ROW_LINES - 1, local >> _COLUMN_BITS, local >> _COLUMN_BITS + _BANK_BITS
     else:
-        column, bank, group = local, local >> _COLUMN_BITS, local >> _COLUMN_BITS + _BANK_BITS
-    return group & (BANK_GROUPS - 1), bank & (BANKS_PER_GROUP - 1), row, column & (ROW_LINES - 1)
+        column, bank, group = (local >> 4 & 7) << 3 | local & 7, local >> 8, local >> 3 & 1 | local >> 6 & 2
+        row = row >> 1
+    if bank_hash == BankHash.ROW_XOR:
+        group, bank = group ^ row, bank ^ row >> _GROUP_BITS
+    return group & BANK_GROUPS - 1, bank & BANKS_PER_GROUP - 1, row, column

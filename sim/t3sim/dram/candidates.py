@@ -5,21 +5,23 @@ A line that waits for an older access to the same line is none.
 
 from t3sim.common.compiled import njit
 
-from .state import FOREVER, NONE
+from .state import ALL_CLASSES, FOREVER, NONE, candidate_of
 
 
 @njit(cache=True, nogil=True)
 def propose(channel, slot):
     """Makes a line of the queue its bank's candidate if it is the oldest of its class; returns whether it is."""
     line = channel.line[slot]
-    served, bank = line.served, line.bank
-    is_hit = channel.open_row[bank] == line.row
-    candidates = channel.hit if is_hit else channel.miss
-    if line.waits or candidates[served, bank] < line.rank:
+    candidate = candidate_of(line.served, line.bank)
+    is_hit = channel.open_row[line.bank] == line.row
+    ranks = channel.hit if is_hit else channel.miss
+    if line.waits or ranks[candidate] < line.rank:
         return False
-    candidates[served, bank] = line.rank
-    mask = channel.hit_mask if is_hit else channel.miss_mask
-    mask[served] |= 1 << bank
+    ranks[candidate] = line.rank
+    if is_hit:
+        channel.hit_mask |= 1 << candidate
+    else:
+        channel.miss_mask |= 1 << candidate
     return True
 
 
@@ -27,26 +29,26 @@ def propose(channel, slot):
 def succeed_hit(channel, slot):
     """After the bank's hit ``slot`` has left the queue: the next younger one of its class takes its place."""
     line = channel.line[slot]
-    served, bank, row = line.served, line.bank, line.row
+    served, row, candidate = line.served, line.row, candidate_of(line.served, line.bank)
     slot = line.bank_younger
     while slot != NONE:
         line = channel.line[slot]
         if line.row == row and line.served == served and not line.waits:
-            channel.hit[served, bank] = line.rank
+            channel.hit[candidate] = line.rank
             return
         slot = line.bank_younger
-    channel.hit[served, bank] = FOREVER
-    channel.hit_mask[served] &= ~(1 << bank)
+    channel.hit[candidate] = FOREVER
+    channel.hit_mask &= ~(1 << candidate)
 
 
 @njit(cache=True, nogil=True)
 def sort_by_row(channel, bank):
     """After a row of the bank was opened: finds its candidates anew, since some misses are hits now."""
-    others = ~(1 << bank)
     for served in range(channel.distance.classes):
-        channel.hit[served, bank] = channel.miss[served, bank] = FOREVER
-        channel.hit_mask[served] &= others
-        channel.miss_mask[served] &= others
+        candidate = candidate_of(served, bank)
+        channel.hit[candidate] = channel.miss[candidate] = FOREVER
+    channel.hit_mask &= ~(ALL_CLASSES << bank)
+    channel.miss_mask &= ~(ALL_CLASSES << bank)
     slot = channel.bank_oldest[bank]
     while slot != NONE:
         propose(channel, slot)
@@ -56,9 +58,10 @@ def sort_by_row(channel, bank):
 @njit(cache=True, nogil=True)
 def join_hits_to_misses(channel, bank):
     """After the bank's row was closed: no line hits any more."""
-    bit = 1 << bank
     for served in range(channel.distance.classes):
-        channel.miss[served, bank] = min(channel.miss[served, bank], channel.hit[served, bank])
-        channel.hit[served, bank] = FOREVER
-        channel.miss_mask[served] |= channel.hit_mask[served] & bit
-        channel.hit_mask[served] &= ~bit
+        candidate = candidate_of(served, bank)
+        channel.miss[candidate] = min(channel.miss[candidate], channel.hit[candidate])
+        channel.hit[candidate] = FOREVER
+    hits = channel.hit_mask & ALL_CLASSES << bank
+    channel.miss_mask |= hits
+    channel.hit_mask ^= hits

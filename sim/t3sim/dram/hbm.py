@@ -3,17 +3,19 @@
 Each cycle at most one column command (read, write, update) and one row command (activate, precharge, refresh) issue:
 HBM has a command bus for each. What decides, and which mechanism it stands for:
 
-- *Column bus*: active lines first (their row was opened for them), else hits of the kind that is being served; among
-  those whose timing allows it, the oldest (first-ready, first-come).
-- *Row bus*: misses of the kind that is being served, again the oldest whose timing allows it. With ``row_policy``
-  ``oldest`` a row is closed for a miss as soon as timing allows, unless its bank has an active line, even if younger or
-  older hits wait. With ``hits-first`` it stays open while lines of the kind hit in it, unless the miss is overdue.
-- *Kind*: reads go first. Writes are served when no read waits, or from above ``drain_high`` until below ``drain_low``
-  of the write share. In the shared queue the share is half of the lines, so that both queue modes drain at the same
-  number of writes and differ only in who may use the room: either may fill the shared queue.
-- *Age*: a line that has waited ``age_limit_cycles`` decides the kind, and nothing else of the queue may use its bank
-  until it is issued. The oldest line is then served within a few row cycles, so the wait of every line in the queue
-  is bounded.
+- *Column bus*: active lines first (their row was opened for them), else hits of what is being served; among those
+  whose timing allows it, the oldest (first-ready, first-come).
+- *Row bus*: misses of what is being served, again the oldest whose timing allows it. With ``row_policy`` ``oldest`` a
+  row is closed for a miss as soon as timing allows, unless its bank has an active line, even if younger or older hits
+  wait. With ``hits-first`` it stays open while lines that are served hit in it, unless the miss is overdue.
+- *Kind*: with ``service_order`` ``reads-first`` either reads are served or writes. Reads go first; writes are served
+  when no read waits, or from above ``drain_high`` until below ``drain_low`` of the write share. In the shared queue the
+  share is half of the lines, so that both queue modes drain at the same number of writes and differ only in who may use
+  the room: either may fill the shared queue. With ``age`` both are served, the oldest of all first, and the bus turns
+  when timing makes it so: FR-FCFS as in GPGPU-Sim without a write queue.
+- *Overdue*: when a line has waited ``age_limit_cycles``, its kind alone is served, and nothing else of the queue may
+  use its bank until it is issued. The oldest line is then served within a few row cycles, so the wait of every line in
+  the queue is bounded.
 - *Refresh*: every nREFI cycles the queue stops, active lines finish, all banks are precharged, and REF keeps them
   closed for nRFC.
 - *Updates* (near-memory op-and-store) cross the channel as writes and hold their bank group for ``nmc_update_cycles``.
@@ -100,7 +102,8 @@ def enqueue(hbm, c, now, local_line, kind, tag):
     ``kind`` is READ, WRITE or UPDATE; ``tag`` (not negative) comes back from :func:`tick`. Returns the cycle, ``now``
     or later, at which that is to be called next. RuntimeError if the queue is full (see :func:`accepts`).
     """
-    bank_group, bank, row, column = dram_address(local_line, hbm.channel[c].distance.line_order)
+    distance = hbm.channel[c].distance
+    bank_group, bank, row, column = dram_address(local_line, distance.line_order, distance.bank_hash)
     return enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag)
 
 

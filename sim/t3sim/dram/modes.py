@@ -9,7 +9,7 @@ With PIM, updates are served in compute mode only, all else in memory mode only.
 
 from t3sim.common.compiled import njit
 
-from .state import CLASSES, COMPUTE, FOREVER, NONE, READ, UPDATE, WRITE
+from .state import ALL_BANKS, COMPUTE, FOREVER, NONE, READ, READS, UPDATE, UPDATES, WRITE, WRITES, candidate_of
 
 NOW = 0
 """A cycle that has come."""
@@ -48,16 +48,18 @@ def age_event(channel):
 
 @njit(cache=True, nogil=True)
 def serves(channel):
-    """The class that is served from now on."""
+    """The candidates of what is served from now on: of one class, or of reads and writes alike."""
     if channel.mode == COMPUTE:
-        return UPDATE
+        return UPDATES
     if channel.overdue != NONE:
-        return channel.line[channel.overdue].served
+        return ALL_BANKS << candidate_of(channel.line[channel.overdue].served, 0)
     distance = channel.distance
+    if distance.by_age:
+        return READS | WRITES
     reads, writes = channel.waiting[READ], channel.waiting[WRITE]
-    if channel.serving == WRITE:
-        return READ if writes < distance.drain_below and reads > 0 else WRITE
-    return WRITE if writes > distance.drain_above or reads == 0 else READ
+    if channel.serving == WRITES:
+        return READS if writes < distance.drain_below and reads > 0 else WRITES
+    return WRITES if writes > distance.drain_above or reads == 0 else READS
 
 
 @njit(cache=True, nogil=True)
@@ -85,10 +87,7 @@ def _switch_by_time(channel, other):
     """The cycle at which the mode has been idle or its lines have been preferred for long enough."""
     distance, since = channel.distance, channel.mode_since
     cycle = max(since, channel.line[other].arrived) + distance.age_limit
-    first, end = (UPDATE, CLASSES) if channel.mode == COMPUTE else (READ, UPDATE)
-    banks = channel.active_mask
-    for served in range(first, end):
-        banks |= channel.hit_mask[served] | channel.miss_mask[served]
-    if not banks:
+    own = UPDATES if channel.mode == COMPUTE else READS | WRITES
+    if not (channel.active_mask or (channel.hit_mask | channel.miss_mask) & own):
         cycle = min(cycle, max(since, channel.column_command.cycle) + distance.switch_to_refresh)
     return cycle

@@ -14,13 +14,26 @@ from t3sim.common.compiled import njit
 
 from .commands import column_ready, pause_ready
 from .modes import is_paused
-from .state import AGE_BITS, ALL, BANKS, FOREVER, GROUP, NONE, SLOT_BITS, command_of, lowest_bit, slot_of
+from .state import (
+    AGE_BITS,
+    ALL,
+    ALL_BANKS,
+    ALL_CLASSES,
+    BANKS,
+    FOREVER,
+    GROUP,
+    NONE,
+    SLOT_BITS,
+    candidate_of,
+    command_of,
+    lowest_bit,
+    slot_of,
+)
 
 AFTER_ACTIVE = 1 << AGE_BITS + SLOT_BITS
 """Added to the rank of a hit: active lines go first."""
 DELAY = AGE_BITS + SLOT_BITS + 1
 """Where the cycles begin in the number. 14 bits are left for them: more than the longest way between two commands."""
-ALL_BANKS = (1 << BANKS) - 1
 
 
 @njit(cache=True, nogil=True)
@@ -96,14 +109,13 @@ def _plan_column(channel, banks, start):
         ready = column_ready(channel, channel.active_writes >> bank & 1, bank)
         best = min(best, (max(ready - start, 0) << DELAY) + channel.active[bank])
     if not is_paused(channel):
-        ready, ranks = channel.column_ready[command_of(channel.serving)], channel.hit[channel.serving]
-        first = max(start, ready[ALL])
-        mask = _hit_banks(channel) & banks
+        mask = channel.hit_mask & channel.serving & ~_kept_from(channel, channel.hit) & banks * ALL_CLASSES
         while mask:
-            bank = lowest_bit(mask)
+            candidate = lowest_bit(mask)
             mask &= mask - 1
-            cycle = max(first, ready[bank], ready[GROUP + bank // BANKS_PER_GROUP])
-            best = min(best, (cycle - start << DELAY) + AFTER_ACTIVE + ranks[bank])
+            bank = candidate % BANKS
+            ready = column_ready(channel, command_of(candidate // BANKS), bank)
+            best = min(best, (max(ready - start, 0) << DELAY) + AFTER_ACTIVE + channel.hit[candidate])
     _take_sooner(channel, channel.column_plan, start, best)
 
 
@@ -111,20 +123,22 @@ def _plan_column(channel, banks, start):
 def _plan_row(channel, banks, start):
     """Plans the next activate or precharge in ``banks`` (as bits), if it goes before the one that is planned."""
     best = FOREVER
-    misses, ranks = _miss_banks(channel) & banks, channel.miss[channel.serving]
+    misses, ranks, is_open = _misses(channel) & banks * ALL_CLASSES, channel.miss, channel.open_mask * ALL_CLASSES
     first, ready = max(start, channel.row_bus), channel.pre_ready
-    mask = misses & channel.open_mask
+    mask = misses & is_open
     while mask:
-        bank = lowest_bit(mask)
+        candidate = lowest_bit(mask)
         mask &= mask - 1
-        best = min(best, (max(first, ready[bank]) - start << DELAY) + ranks[bank])
+        cycle = max(first, ready[candidate % BANKS])
+        best = min(best, (cycle - start << DELAY) + ranks[candidate])
     first, ready = max(first, channel.act_ready[ALL]), channel.act_ready
-    mask = misses & ~channel.open_mask
+    mask = misses & ~is_open
     while mask:
-        bank = lowest_bit(mask)
+        candidate = lowest_bit(mask)
         mask &= mask - 1
+        bank = candidate % BANKS
         cycle = max(first, ready[bank], ready[GROUP + bank // BANKS_PER_GROUP])
-        best = min(best, (cycle - start << DELAY) + ranks[bank])
+        best = min(best, (cycle - start << DELAY) + ranks[candidate])
     _take_sooner(channel, channel.row_plan, start, best)
 
 
@@ -137,24 +151,24 @@ def _take_sooner(channel, plan, start, best):
 
 
 @njit(cache=True, nogil=True)
-def _hit_banks(channel):
-    """The banks, as bits, in which a column command may issue for a hit of the class that is served."""
-    return channel.hit_mask[channel.serving] & ~_kept_from(channel, channel.hit)
-
-
-@njit(cache=True, nogil=True)
-def _miss_banks(channel):
-    """The banks, as bits, in which a row may be opened or closed for a miss of the class that is served."""
-    hits = channel.hit_mask[channel.serving] & channel.distance.hits_first
-    if channel.kept_bank != NONE:
-        hits &= ~(1 << channel.kept_bank)
-    return channel.miss_mask[channel.serving] & ~(channel.active_mask | hits | _kept_from(channel, channel.miss))
+def _misses(channel):
+    """The misses, as bits, that are served and for which a row may be opened or closed."""
+    taken = channel.active_mask
+    if channel.distance.hits_first:
+        hits = channel.hit_mask & channel.serving
+        taken |= (hits | hits >> BANKS | hits >> 2 * BANKS) & ALL_BANKS
+        if channel.kept_bank != NONE:
+            taken &= ~(1 << channel.kept_bank) | channel.active_mask
+    return channel.miss_mask & channel.serving & ~(taken * ALL_CLASSES | _kept_from(channel, channel.miss))
 
 
 @njit(cache=True, nogil=True)
 def _kept_from(channel, candidates):
-    """The bank, as a bit, that is kept for an overdue line which is not its candidate; 0 if there is none."""
+    """The candidates, as bits, of the bank that is kept for an overdue line which is none of them; 0 if none is kept.
+
+    While a line is overdue nothing but its class is served.
+    """
     bank = channel.kept_bank
-    if bank == NONE or slot_of(candidates[channel.serving, bank]) == channel.overdue:
+    if bank == NONE or slot_of(candidates[candidate_of(channel.line[channel.overdue].served, bank)]) == channel.overdue:
         return 0
-    return 1 << bank
+    return ALL_CLASSES << bank

@@ -17,7 +17,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
-from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
+from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, MAX_ROW_LINES
 
 from t3sim.common.compiled import njit
 
@@ -26,6 +26,13 @@ from .timing import DISTANCES, FOREVER, MAX_QUEUE_LINES, READ, UPDATE, WRITE, Hb
 BANKS = BANK_GROUPS * BANKS_PER_GROUP
 NONE = -1
 CLASSES = UPDATE + 1
+CANDIDATES = CLASSES * BANKS
+"""Of hits, and of misses: one of each class in each bank, numbered by class, then bank. A set of them is a mask."""
+ALL_BANKS = (1 << BANKS) - 1
+READS, WRITES, UPDATES = (ALL_BANKS << served * BANKS for served in range(CLASSES))
+"""The candidates of a class."""
+ALL_CLASSES = (1 << CANDIDATES) // ALL_BANKS
+"""Times a mask of banks: the candidates of all classes in them."""
 MEMORY, COMPUTE = 0, 1
 """Modes of a pseudo-channel with mode-switched PIM; any other stays in MEMORY."""
 
@@ -84,7 +91,7 @@ CHANNEL = np.dtype(
         ("refresh_ready", np.int64),
         ("row_bus", np.int64),
         ("next_order", np.int64),
-        ("serving", np.int64),  # the class that is served
+        ("serving", np.int64),  # the candidates of what is served
         ("overdue", np.int64),  # the line that is served first because it is overdue, and its bank, kept for it
         ("kept_bank", np.int64),
         ("refreshes_due", np.int64),
@@ -103,8 +110,8 @@ CHANNEL = np.dtype(
         ("open_mask", np.int64),  # banks with an open row
         ("active_mask", np.int64),  # banks whose command register holds a line
         ("active_writes", np.int64),  # banks whose command register holds one that is written
-        ("hit_mask", np.int64, (CLASSES,)),  # banks with a hit
-        ("miss_mask", np.int64, (CLASSES,)),
+        ("hit_mask", np.int64),  # the hits that there are
+        ("miss_mask", np.int64),
         ("waiting", np.int64, (CLASSES,)),  # lines in the queue that may be served, or wait for one of the same line
         ("held", np.int64, (2,)),  # places of the queue in use: by reads, and by writes and updates
         *((name, np.int64) for name in STATISTICS),
@@ -114,9 +121,9 @@ CHANNEL = np.dtype(
         ("column_command", COMMAND),
         # Ranks of lines: of that in the command register, and of the oldest one whose row is open, or is not.
         ("active", np.int64, (BANKS,)),
-        ("hit", np.int64, (CLASSES, BANKS)),
-        ("miss", np.int64, (CLASSES, BANKS)),
-        ("alike", np.uint8, (BANKS, ROW_LINES)),  # lines that are not done, by bank and column
+        ("hit", np.int64, (CANDIDATES,)),
+        ("miss", np.int64, (CANDIDATES,)),
+        ("alike", np.uint8, (BANKS, MAX_ROW_LINES)),  # lines that are not done, by bank and column
         ("bank_oldest", np.int16, (BANKS,)),
         ("bank_youngest", np.int16, (BANKS,)),
         ("open_row", np.int64, (BANKS,)),
@@ -146,6 +153,7 @@ def new_hbm_state(parameters: HbmParameters, channels: int) -> HbmState:
     channel = np.zeros(channels, CHANNEL)
     channel["distance"] = distances(parameters)
     channel["next_refresh"] = channel["distance"]["refresh_interval"]
+    channel["serving"] = READS
     channel["recent_acts"] = -FOREVER
     channel["next_mature"] = FOREVER
     channel["row_command"]["cycle"] = channel["column_command"]["cycle"] = NONE
@@ -187,6 +195,12 @@ def lowest_bit(typingctx, mask):
 def command_of(served):
     """The column command of a line of class ``served``: READ, or WRITE for writes and updates."""
     return READ if served == READ else WRITE
+
+
+@njit(cache=True, nogil=True)
+def candidate_of(served, bank):
+    """The number of a bank's candidate of class ``served``."""
+    return served * BANKS + bank
 
 
 @njit(cache=True, nogil=True)

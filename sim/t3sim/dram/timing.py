@@ -1,7 +1,7 @@
 """Timing and queues of one HBM2 pseudo-channel: the parameters, and the distances between commands that follow.
 
-A distance is the least number of clocks from one command to a later one. ACT takes two clocks of the row command bus
-and is named by its first clock, while the memory counts from its second: distances from ACT grow by one clock and
+A distance is the least number of clocks from one command to a later one. If ACT takes two clocks of the row command bus
+it is named by its first clock, while the memory counts from its second: distances from ACT grow by one clock and
 distances to ACT shrink by one (JESD235; HBM2 of Ramulator 2.1 does the same).
 """
 
@@ -9,9 +9,8 @@ import math
 from dataclasses import dataclass, fields
 
 import numpy as np
+from t3hdl.interface.layouts import BankHash, LineOrder
 
-ACT_CLOCKS = 2
-"""Clocks of the row command bus that ACT takes (JESD235)."""
 BUS_TURN_CLOCKS = 2
 """Clocks between the last read data and the first write data on the bus (Ramulator 2.1)."""
 MAX_QUEUE_LINES = 127
@@ -30,7 +29,9 @@ _OTHER_CLOCKS = ("age_limit_cycles", "nmc_update_cycles", "pim_switch_cycles", "
 _MAX = {"nREFI": MAX_INTERVAL, "age_limit_cycles": FOREVER}
 _CHOICES = {
     "queue": ("shared", "split"),
-    "line_order": ("rotate", "bank-local"),
+    "line_order": tuple(order.name.lower().replace("_", "-") for order in LineOrder),
+    "bank_hash": tuple(name.name.lower().replace("_", "-") for name in BankHash),
+    "service_order": ("reads-first", "age"),
     "row_policy": ("oldest", "hits-first"),
     "substrate": ("nmc", "pim", "atomics"),
 }
@@ -62,6 +63,8 @@ class HbmParameters:
     nFAW: int = 15
     nRFC: int = 160
     nREFI: int = 3900
+    act_clocks: int = 2
+    """Clocks of the row command bus that ACT takes: 2 (JESD235), or 1."""
     refresh: bool = True
     queue: str = "shared"
     """``shared``: one queue of ``queue_lines``; ``split``: ``read_lines`` for reads and ``write_lines`` for writes."""
@@ -74,6 +77,8 @@ class HbmParameters:
     """... until they are below this fraction of it."""
     age_limit_cycles: int = 2048
     """A line that has waited so long is served first [A]: above the wait in a full split queue on one bank (32 nRC)."""
+    service_order: str = "reads-first"
+    """``reads-first``: writes wait for a drain or for no read; ``age``: reads and writes alike, the oldest first."""
     row_policy: str = "oldest"
     """``oldest``: a row is closed for a miss as soon as timing allows; ``hits-first``: not while lines hit in it."""
     substrate: str = "nmc"
@@ -86,7 +91,9 @@ class HbmParameters:
     atomic_cycles: int = 4
     """Clocks of the controller's ALU for an atomic [A]: the stages of the near-memory unit's."""
     line_order: str = "rotate"
-    """How consecutive lines of the channel lie in the banks: ``rotate`` or ``bank-local``."""
+    """How consecutive lines of the channel lie in the banks, as :class:`~t3hdl.interface.layouts.LineOrder` says."""
+    bank_hash: str = "none"
+    """What permutes the banks: ``none`` or ``row-xor`` (:class:`~t3hdl.interface.layouts.BankHash`)."""
 
     def __post_init__(self) -> None:
         for name in (*timing_names(), *_OTHER_CLOCKS):
@@ -100,6 +107,7 @@ class HbmParameters:
             self._require(
                 "write_lines", self.write_lines <= most, f"at most {most} beside {self.read_lines} read_lines"
             )
+        self._require("act_clocks", _is_int(self.act_clocks) and self.act_clocks in (1, 2), "1 or 2 clocks")
         self._require("refresh", isinstance(self.refresh, bool), "true or false")
         for name, legal in _CHOICES.items():
             self._require(name, getattr(self, name) in legal, " or ".join(repr(choice) for choice in legal))
@@ -113,7 +121,7 @@ class HbmParameters:
         self._require("nWTRL", self.nWTRL >= self.nWTRS, f"at least nWTRS ({self.nWTRS})")
         self._require("nREFI", self.nREFI > self.nRFC + self.nRC, f"above nRFC + nRC ({self.nRFC + self.nRC})")
         self._require("pim_switch_cycles", self.pim_switch_cycles > 1, "above 1 (as nRP)")
-        self._require("nRP", self.nRP > 1, "above 1 (ACT is named by the first of its two clocks)")
+        self._require("nRP", self.nRP > 1, "above 1 (ACT may be named by the first of two clocks)")
         self._require("nCWL", self.nCWL < self.nCL + self.nBL + BUS_TURN_CLOCKS, "below nCL + nBL + 2")
 
     def _require(self, name: str, holds: bool, rule: str) -> None:
@@ -145,7 +153,7 @@ def _distances(p: HbmParameters) -> dict[str, int]:
 
     ``any``: anywhere in the pseudo-channel; ``group``: in the same bank group; the others: in the same bank.
     """
-    late = ACT_CLOCKS - 1
+    late = p.act_clocks - 1
     split = p.queue == "split"
     return {
         "column_any": max(p.nCCDS, p.nBL),
@@ -162,7 +170,7 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "act_any": p.nRRDS,
         "act_group": p.nRRDL,
         "four_acts": p.nFAW,
-        "act_bus": ACT_CLOCKS,
+        "act_bus": p.act_clocks,
         "pre_to_act": p.nRP - late,
         "read_to_pre": p.nRTPL,
         "write_to_pre": p.nCWL + p.nBL + p.nWR,
@@ -183,6 +191,8 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "drain_below": max(1, math.ceil(p.drain_low * p.write_share)),  # no write left always ends a drain
         "age_limit": p.age_limit_cycles,
         "line_order": _CHOICES["line_order"].index(p.line_order),
+        "bank_hash": _CHOICES["bank_hash"].index(p.bank_hash),
+        "by_age": int(p.service_order == "age"),
         "hits_first": -(p.row_policy == "hits-first"),  # a mask of all banks, or of none
         "pim": int(p.substrate == "pim"),
         "atomic": int(p.substrate == "atomics"),

@@ -64,6 +64,7 @@ def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, HbmStat
         write_lines=32,
         drain_high=0.8,
         drain_low=0.2,
+        service_order="reads-first",
         row_policy="oldest",
         age_limit_cycles=FOREVER,  # the reference has none
     )
@@ -74,8 +75,8 @@ def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, HbmStat
 def replay(parameters: HbmParameters, trace: np.ndarray) -> int:
     """Cycles that one channel needs to accept ``trace`` (rows of :data:`COLUMNS`), one request offered per cycle.
 
-    As the reference was measured: a queue split into 32 reads and 32 writes, drain from 0.8 to 0.2, no age limit,
-    whatever ``parameters`` say about the queue. ValueError if the trace has illegal values.
+    As the reference was measured: a queue split into 32 reads and 32 writes, drain from 0.8 to 0.2, reads first, no
+    age limit, whatever ``parameters`` say about the queue. ValueError if the trace has illegal values.
     """
     _check_trace("trace", trace)
     return _measure(parameters, trace)[0]

@@ -82,7 +82,7 @@ def run(hbm: HbmState, traffic: np.ndarray, *, until: int, every_cycle: bool = F
 class Checker:
     """Finds violations of timing and of bank state in a list of commands.
 
-    ACT takes two clocks of the row bus; the memory acts on the second, from and to which its timings count.
+    If ACT takes two clocks of the row bus, the memory acts on the second, from and to which its timings count.
     """
 
     def __init__(self, parameters: HbmParameters) -> None:
@@ -100,9 +100,9 @@ class Checker:
     def check(self, commands: np.ndarray) -> list[str]:
         """The violations, as 'rule at cycle' strings."""
         for cycle, command, bank, row, _column, kind, tag, done in commands.tolist():
-            self._bus("column" if command == COLUMN else "row", cycle, 2 if command == ACT else 1)
+            self._bus("column" if command == COLUMN else "row", cycle, self.p.act_clocks if command == ACT else 1)
             if command == ACT:
-                self._act(cycle + 1, bank, row)
+                self._act(cycle + self.p.act_clocks - 1, bank, row)
             elif command == PRE:
                 self._expect(bank in self.open_row, "PRE of a closed bank", cycle)
                 self._precharge(cycle, bank)

@@ -45,7 +45,7 @@ class PlainChannel:
         self.last: dict[tuple, int] = {}
         self.acts = [LONG_AGO] * 4
         self.row_bus = 0
-        self.serving = READ
+        self.serving = [READ]  # the classes that are served
         self.computing = self.switching = False
         self.mode_since = 0
         self.refreshes_due = 0
@@ -102,13 +102,15 @@ class PlainChannel:
         overdue, (above, below) = self._overdue(now), self._drain
         reads, writes = self._waiting(READ), self._waiting(WRITE)
         if self.computing:
-            self.serving = UPDATE
+            self.serving = [UPDATE]
         elif overdue:
-            self.serving = overdue.served
-        elif self.serving == WRITE:
-            self.serving = READ if writes < below and reads else WRITE
+            self.serving = [overdue.served]
+        elif self.p.service_order == "age":
+            self.serving = [READ, WRITE]
+        elif self.serving == [WRITE]:
+            self.serving = [READ] if writes < below and reads else [WRITE]
         else:
-            self.serving = WRITE if writes > above or not reads else READ
+            self.serving = [WRITE] if writes > above or not reads else [READ]
 
     def _wants_switch(self, now: int) -> bool:
         others = self._of_mode(not self.computing)
@@ -135,32 +137,34 @@ class PlainChannel:
 
     def _column_allowed(self, now: int, line: Line) -> bool:
         p, bank, group = self.p, line.bank, ("group", line.bank // 4)
-        written = p.nCWL + p.nBL
+        written, late = p.nCWL + p.nBL, p.act_clocks - 1
         allowed = [self._at("update", *group) + max(p.nmc_update_cycles, p.nCCDL)]
         if line.command == READ:
-            allowed += [self._at("act", bank) + p.nRCDRD + 1, self._at("read") + max(p.nCCDS, p.nBL)]
+            allowed += [self._at("act", bank) + p.nRCDRD + late, self._at("read") + max(p.nCCDS, p.nBL)]
             allowed += [self._at("read", *group) + p.nCCDL, self._at("write") + written + p.nWTRS]
             allowed += [self._at("write", *group) + written + p.nWTRL]
         else:
-            allowed += [self._at("act", bank) + p.nRCDWR + 1, self._at("write") + max(p.nCCDS, p.nBL)]
+            allowed += [self._at("act", bank) + p.nRCDWR + late, self._at("write") + max(p.nCCDS, p.nBL)]
             allowed += [self._at("write", *group) + p.nCCDL, self._at("read") + p.nCL + p.nBL + 2 - p.nCWL]
         return now >= max(allowed)
 
     def _pre_allowed(self, now: int, bank: int) -> bool:
         p = self.p
         written = self._at("write", bank) + p.nCWL + p.nBL + p.nWR
-        return now >= max(self._at("act", bank) + p.nRAS + 1, self._at("read", bank) + p.nRTPL, written, self.row_bus)
+        return now >= max(
+            self._at("act", bank) + p.nRAS + p.act_clocks - 1, self._at("read", bank) + p.nRTPL, written, self.row_bus
+        )
 
     def _act_allowed(self, now: int, bank: int) -> bool:
-        p = self.p
-        allowed = [self._at("act", bank) + p.nRC, self._at("pre", bank) + p.nRP - 1, self.row_bus]
+        p, late = self.p, self.p.act_clocks - 1
+        allowed = [self._at("act", bank) + p.nRC, self._at("pre", bank) + p.nRP - late, self.row_bus]
         allowed += [self._at("act", "group", bank // 4) + p.nRRDL, self._at("act") + p.nRRDS, self.acts[-4] + p.nFAW]
-        allowed += [self._at("refresh") + p.nRFC - 1, self._at("switch") + p.pim_switch_cycles - 1]
+        allowed += [self._at("refresh") + p.nRFC - late, self._at("switch") + p.pim_switch_cycles - late]
         return now >= max(allowed)
 
     def _quiet_allowed(self, now: int) -> bool:
         p = self.p
-        allowed = [self._at("act") + p.nRC + 1, self._at("pre") + p.nRP, self.row_bus]
+        allowed = [self._at("act") + p.nRC + p.act_clocks - 1, self._at("pre") + p.nRP, self.row_bus]
         return now >= max(*allowed, self._at("refresh") + p.nRFC, self._at("switch") + p.pim_switch_cycles)
 
     # One cycle
@@ -190,9 +194,9 @@ class PlainChannel:
             self._issue_row(now, line)
 
     def _servable(self, now: int) -> list[Line]:
-        """Lines of the queue and of the class that is served whose bank is not kept for another one, oldest first."""
+        """Lines of the queue and of a class that is served whose bank is not kept for another one, oldest first."""
         overdue = self._overdue(now)
-        lines = [line for line in self.lines if line.place == QUEUED and line.served == self.serving]
+        lines = [line for line in self.lines if line.place == QUEUED and line.served in self.serving]
         return [line for line in lines if overdue in (None, line) or overdue.bank != line.bank]
 
     def _pick_column(self, now: int, paused: bool) -> Line | None:
@@ -242,7 +246,7 @@ class PlainChannel:
         self.open_row[line.bank] = line.row
         self._note(now, "act", line.bank)
         self.acts.append(now)
-        self.row_bus = now + 2
+        self.row_bus = now + self.p.act_clocks
         line.place = ACTIVE
         self.commands.append((now, ACT, line.bank, line.tag, NONE))
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from t3hdl.interface.layouts import LineOrder
+from t3hdl.interface.layouts import BankHash, LineOrder
 from t3hdl.interface.layouts import dram_address as dram_address_of
 from t3sim.dram.hbm import (
     FOREVER,
@@ -29,15 +29,19 @@ QUIET = HbmParameters(refresh=False)
 DISTINCT = HbmParameters(nRC=56, nRRDS=4, nRRDL=7, nFAW=24, nRTPL=6, nCCDL=5, nmc_update_cycles=9, nRFC=60, nREFI=300)
 # What decides about rows and updates, with the queue modes.
 WAYS = pytest.mark.parametrize(
-    ("queue", "substrate", "row_policy"),
+    ("queue", "service_order", "substrate", "row_policy"),
     [
-        ("shared", "nmc", "oldest"),
-        ("split", "nmc", "oldest"),
-        ("shared", "nmc", "hits-first"),
-        ("shared", "pim", "oldest"),
-        ("split", "pim", "hits-first"),
-        ("shared", "atomics", "oldest"),
-        ("split", "atomics", "hits-first"),
+        ("shared", "reads-first", "nmc", "oldest"),
+        ("split", "reads-first", "nmc", "oldest"),
+        ("shared", "reads-first", "nmc", "hits-first"),
+        ("shared", "reads-first", "pim", "oldest"),
+        ("split", "reads-first", "pim", "hits-first"),
+        ("shared", "reads-first", "atomics", "oldest"),
+        ("split", "reads-first", "atomics", "hits-first"),
+        ("shared", "age", "nmc", "oldest"),
+        ("shared", "age", "nmc", "hits-first"),
+        ("split", "age", "pim", "oldest"),
+        ("shared", "age", "atomics", "hits-first"),
     ],
 )
 
@@ -55,17 +59,18 @@ def mixed_traffic(seed: int, accesses: int = 2000, rows: int = 3, kinds: tuple[f
 
 def stream(parameters: HbmParameters, kind: int, lines: int):
     """Consecutive lines of a channel, all at once."""
-    order = LineOrder.ROTATE if parameters.line_order == "rotate" else LineOrder.BANK_LOCAL
-    return np.array([(0, kind, *dram_address_of(line, order)) for line in range(lines)])
+    order = LineOrder[parameters.line_order.replace("-", "_").upper()]
+    return np.array([(0, kind, *dram_address_of(line, order, BankHash.NONE)) for line in range(lines)])
 
 
 @WAYS
 @pytest.mark.parametrize("refresh", [False, True])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_commands_are_legal_and_lines_keep_their_order(queue, substrate, row_policy, refresh, seed):
+def test_commands_are_legal_and_lines_keep_their_order(queue, service_order, substrate, row_policy, refresh, seed):
     parameters = replace(
-        DISTINCT, queue=queue, substrate=substrate, row_policy=row_policy, refresh=refresh, age_limit_cycles=300
-    )
+        DISTINCT, queue=queue, service_order=service_order, substrate=substrate, row_policy=row_policy,
+        refresh=refresh, age_limit_cycles=300,
+    )  # fmt: skip
     traffic = mixed_traffic(seed)
     result = run(new_hbm_state(parameters, 1), traffic, until=60000)
     assert (result.waits >= 0).all(), f"seed {seed}: every access issues"
@@ -77,10 +82,10 @@ def test_commands_are_legal_and_lines_keep_their_order(queue, substrate, row_pol
 @WAYS
 @pytest.mark.parametrize("refresh", [False, True])
 @pytest.mark.parametrize("seed", [11, 12, 13])
-def test_skipping_to_wake_is_exact(queue, substrate, row_policy, refresh, seed):
+def test_skipping_to_wake_is_exact(queue, service_order, substrate, row_policy, refresh, seed):
     parameters = replace(
-        DISTINCT, queue=queue, substrate=substrate, row_policy=row_policy, refresh=refresh, queue_lines=24,
-        write_lines=12, age_limit_cycles=150,
+        DISTINCT, queue=queue, service_order=service_order, substrate=substrate, row_policy=row_policy,
+        refresh=refresh, queue_lines=24, write_lines=12, age_limit_cycles=150,
     )  # fmt: skip
     traffic = mixed_traffic(seed)
     skipped, full = new_hbm_state(parameters, 1), new_hbm_state(parameters, 1)
@@ -128,6 +133,8 @@ def test_every_timing_has_a_mutant():
         "drain_below",
         "age_limit",
         "line_order",
+        "bank_hash",
+        "by_age",
         "hits_first",
         "pim",
         "atomic",
@@ -199,14 +206,15 @@ def test_update_holds_its_bank_group_for_reads_too():
     assert not violations(commands, slow)
 
 
+@pytest.mark.parametrize("service_order", ["reads-first", "age"])
 @pytest.mark.parametrize("queue", ["shared", "split"])
 @pytest.mark.parametrize("victim", [(40, WRITE, 1, 1, 5, 0), (40, READ, 0, 0, 5, 0)])
-def test_waits_are_bounded_by_the_age_limit(queue, victim):
+def test_waits_are_bounded_by_the_age_limit(queue, service_order, victim):
     """Row hits that keep a bank's row open would starve a miss there, and reads without end a single write."""
     hits = [(4 * i, READ, 0, 0, 0, i % 32) for i in range(5000)] + [(4 * i, READ, 2, 0, 0, i % 32) for i in range(5000)]
     traffic = np.array(sorted([*hits, victim]))
     tag = int(np.flatnonzero((traffic == victim).all(axis=1))[0])
-    parameters = replace(QUIET, queue=queue)
+    parameters = replace(QUIET, queue=queue, service_order=service_order)
     waits = run(new_hbm_state(parameters, 1), traffic, until=30000).waits
     assert parameters.age_limit_cycles <= waits[tag] <= parameters.age_limit_cycles + 100
     patient = run(new_hbm_state(replace(parameters, age_limit_cycles=10**6), 1), traffic, until=19000).waits
@@ -249,6 +257,27 @@ def test_drain_between_watermarks():
     assert (commands[commands[:, 1] == COLUMN][:, 5] == READ).all(), "25 writes do not start one while reads wait"
 
 
+@pytest.mark.parametrize("second", [WRITE, UPDATE])
+def test_in_order_of_age_the_bus_turns_when_what_it_is_turned_for_runs_out(second):
+    """Reads first: 26 writes start a drain among older reads, and a drain leaves 6 writes to reads that come."""
+
+    def kinds_of(service_order, *blocks):
+        opened = [(0, READ, group, 0, 0, 0) for group in range(4)]
+        later = [
+            (100 + 5 * n, kind, i % 4, 0, 0, 8 * n + i // 4)
+            for n, (kind, count) in enumerate(blocks)
+            for i in range(count)
+        ]
+        parameters = replace(QUIET, service_order=service_order)
+        commands = run(new_hbm_state(parameters, 1), np.array(opened + later), until=1000).commands
+        return (commands[commands[:, 1] == COLUMN][4:, 5] != READ).astype(int).tolist()
+
+    assert kinds_of("age", (READ, 30), (second, 26)) == [0] * 30 + [1] * 26
+    assert kinds_of("reads-first", (READ, 30), (second, 26)) != [0] * 30 + [1] * 26
+    assert kinds_of("age", (second, 20), (READ, 20)) == [1] * 20 + [0] * 20
+    assert kinds_of("reads-first", (second, 20), (READ, 20)) == [1] * 14 + [0] * 20 + [1] * 6
+
+
 def test_channels_are_independent():
     parameters, traffic = DISTINCT, mixed_traffic(21)
     hbm, alone = new_hbm_state(parameters, 3), new_hbm_state(parameters, 1)
@@ -272,14 +301,44 @@ def test_statistics_add_up():
     assert counts["refreshes"] == (commands[:, 1] == REFRESH).sum()
 
 
+@pytest.mark.parametrize("bank_hash", BankHash)
 @pytest.mark.parametrize("order", LineOrder)
-def test_dram_address_is_a_bijection(order):
-    addresses = [dram_address(line, order) for line in range(1 << 12)]
-    assert addresses == [dram_address_of(line, order) for line in range(1 << 12)]
-    assert len(set(addresses)) == 1 << 12
-    assert {tuple(max(a[i] for a in addresses) for i in range(4))} == {(3, 3, 7, 31)}
-    groups = [address[0] for address in addresses[:32]]
-    assert groups == ([0, 1, 2, 3] * 8 if order == LineOrder.ROTATE else [0] * 32)
+def test_dram_address_is_a_bijection(order, bank_hash):
+    lines, columns = 1 << 15, 64 if order == LineOrder.GROUP_LOW else 32
+    addresses = [dram_address(line, order, bank_hash) for line in range(lines)]
+    assert addresses == [dram_address_of(line, order, bank_hash) for line in range(lines)]
+    assert len(set(addresses)) == lines
+    assert {tuple(max(a[i] for a in addresses) for i in range(4))} == {(3, 3, lines // 16 // columns - 1, columns - 1)}
+
+
+@pytest.mark.parametrize(
+    ("order", "groups"),
+    [
+        (LineOrder.ROTATE, [0, 1, 2, 3] * 8),
+        (LineOrder.BANK_LOCAL, [0] * 32),
+        (LineOrder.GROUP_LOW, ([0] * 8 + [1] * 8) * 2),
+    ],
+)
+def test_bank_groups_of_consecutive_lines(order, groups):
+    assert [dram_address(line, order, BankHash.NONE)[0] for line in range(32)] == groups
+
+
+def test_group_low_is_the_map_of_the_public_configuration():
+    """RBBBCCCB.CCCSSSSS: the letters of a line's bits from 5 on; the low two bank bits are the bank group."""
+    letters = "RRRBBBCCCBCCC"
+    for bit, letter in enumerate(reversed(letters)):
+        group, bank, row, column = dram_address(1 << bit, LineOrder.GROUP_LOW, BankHash.NONE)
+        place = letters[len(letters) - bit :].count(letter)
+        assert {"B": bank << 2 | group, "R": row, "C": column}[letter] == 1 << place
+        assert (group, bank, row, column).count(0) == 3
+
+
+@pytest.mark.parametrize("order", LineOrder)
+def test_the_hash_spreads_what_is_one_row_apart_over_all_banks(order):
+    """Sixteen lines of which only the row differs: in one bank without the hash, in all with it."""
+    row = next(line for line in range(1 << 12) if dram_address(line, order, BankHash.NONE) == (0, 0, 1, 0))
+    banks = {name: {dram_address(i * row, order, name)[:2] for i in range(16)} for name in BankHash}
+    assert (len(banks[BankHash.NONE]), len(banks[BankHash.ROW_XOR])) == (1, 16)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +348,10 @@ def test_dram_address_is_a_bijection(order):
         ("nBL", 2.0, "an integer of 1 to"),
         ("refresh", 1, "true or false"),
         ("queue", "both", "'shared' or 'split'"),
-        ("line_order", "bank_local", "'rotate' or 'bank-local'"),
+        ("line_order", "bank_local", "'rotate' or 'bank-local' or 'group-low'"),
+        ("bank_hash", "xor", "'none' or 'row-xor'"),
+        ("act_clocks", 3, "1 or 2 clocks"),
+        ("service_order", "writes-first", "'reads-first' or 'age'"),
         ("queue_lines", 128, "2 to 127 lines"),
         ("read_lines", 1, "2 to 127 lines"),
         ("drain_high", 1.5, "at most 1"),

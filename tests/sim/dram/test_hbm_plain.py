@@ -7,8 +7,9 @@ from t3sim.dram.hbm import HbmParameters, new_hbm_state
 from tests.sim.dram.hbm_reference import run
 from tests.sim.dram.plain_channel import PlainChannel
 
-LONGEST = 20000
-"""Cycles within which all accesses are done."""
+LONGEST = 60000
+"""Cycles within which all accesses are done: in a queue of three lines reads and writes can close each other's rows
+until one is overdue."""
 FIELDS = [0, 1, 2, 6, 7]  # of a logged command: cycle, command, bank, tag, done
 
 
@@ -22,6 +23,7 @@ def parameters_of(rng: np.random.Generator) -> HbmParameters:
         nWTRL=20,
         nRRDL=12,
         nCCDL=int(rng.integers(2, 6)),
+        act_clocks=int(rng.choice([1, 2])),
         nRFC=60,
         nREFI=int(rng.integers(200, 900)),
         refresh=bool(rng.random() < 0.7),
@@ -32,6 +34,7 @@ def parameters_of(rng: np.random.Generator) -> HbmParameters:
         drain_high=high,
         drain_low=high * float(rng.uniform(0, 0.9)),
         age_limit_cycles=int(rng.choice([150, 300, 2048])),
+        service_order=str(rng.choice(["reads-first", "age"])),
         row_policy=str(rng.choice(["oldest", "hits-first"])),
         substrate=str(rng.choice(["nmc", "pim", "atomics"])),
         nmc_update_cycles=int(rng.choice([1, 8, 20])),
@@ -44,7 +47,7 @@ def traffic_of(rng: np.random.Generator, accesses: int) -> np.ndarray:
     """Bursts, a steady load and pauses; few lines, so that rows conflict and addresses meet."""
     pauses = rng.choice([0, 3, 10, 300], size=accesses, p=rng.dirichlet([2, 1, 1, 0.05]))
     kinds = rng.choice(3, size=accesses, p=rng.dirichlet([0.7] * 3))
-    limits = (4, int(rng.choice([1, 4])), int(rng.choice([1, 3, 50])), int(rng.choice([2, 32])))
+    limits = (4, int(rng.choice([1, 4])), int(rng.choice([1, 3, 50])), int(rng.choice([2, 64])))
     places = [rng.integers(0, limit, accesses) for limit in limits]
     return np.column_stack([np.cumsum(pauses), kinds, *places])
 

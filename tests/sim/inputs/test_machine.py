@@ -12,12 +12,15 @@ from t3sim.inputs.machine.files import Machine, load_machine, parse_setting, par
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
 from t3sim.inputs.machine.sections import SECTIONS, unit_of
 
-NUMBER_SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+")
+NUMBER_SOURCE = re.compile(
+    r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+|(GPGPU|Accel)-Sim: .{5,}"
+)
 
 
 def test_preset_names():
     assert preset_names() == [
-        "a100-like", "b200-like", "h100-like", "h200-like", "mi300x-like", "paper", "paper-samsung", "toy",
+        "a100-like", "b200-like", "h100-like", "h200-like", "mi300x-like", "paper", "paper-accelsim",
+        "paper-samsung", "toy",
     ]  # fmt: skip
 
 
@@ -42,7 +45,8 @@ def test_every_setting_of_a_preset_has_a_unit_and_a_source(name):
 def test_a_resolved_machine_knows_the_source_of_every_setting(name):
     machine = load_machine(name)
     settings = {f"{section}.{key}" for section, model in SECTIONS.items() for key in model.model_fields}
-    assert set(machine.sources) == settings - {f"hardware.{parameter}" for parameter in PARAMETERS}
+    of_the_preset = {f"hardware.{key}" for key in PARAMETERS if getattr(machine.hardware, key) is None}
+    assert set(machine.sources) == settings - of_the_preset
 
 
 def test_every_number_has_a_unit():
@@ -54,8 +58,8 @@ def test_every_number_has_a_unit():
     }
     assert dimensionless == {
         "gpu.dispatch", "gpu.store_release", "llc.replacement", "hbm.refresh", "hbm.queue", "hbm.line_order",
-        "hbm.row_policy", "hbm.substrate", "link.retry", "dma.block", "hardware.preset", "hardware.dtypes",
-        "hardware.protect", "hardware.count_on",
+        "hbm.bank_hash", "hbm.service_order", "hbm.row_policy", "hbm.substrate", "link.retry", "dma.block",
+        "hardware.preset", "hardware.dtypes", "hardware.protect", "hardware.count_on",
     }  # fmt: skip
 
 
@@ -66,6 +70,20 @@ def test_samsung_preset_has_other_timings_and_nothing_else():
     assert differ == {
         "nCL", "nCWL", "nRCDWR", "nRAS", "nRC", "nRRDL", "nFAW", "nWTRS", "nWTRL", "nRFC", "pim_switch_cycles",
     }  # fmt: skip
+
+
+def test_accelsim_preset_has_the_public_timings_and_keeps_what_the_paper_says():
+    paper, machine = load_machine("paper"), load_machine("paper-accelsim")
+    timing = "CCD=1:RRD=4:RCD=14:RAS=33:RP=14:RC=47:CL=14:WL=2:CDLR=3:WR=12:CCDL=2:RTPL=4"
+    names = {"CCD": "nCCDS", "RRD": "nRRDS", "RCD": "nRCDRD", "WL": "nCWL", "CDLR": "nWTRS"}
+    for name, clocks in (item.split("=") for item in timing.split(":")):
+        assert getattr(machine.hbm, names.get(name, f"n{name}")) == int(clocks), name
+    assert machine.hbm.channels * 32 / machine.hbm.nBL * machine.hbm.clock_mhz / 1e3 == 1024
+    assert machine.hardware.config() == replace(PRESETS["paper"], slices=32)
+    changed = {key for key, source in machine.sources.items() if source != paper.sources.get(key)}
+    kept = {key for key, source in paper.sources.items() if source.startswith(("[P]", "[D]"))} - {"hbm.channels"}
+    assert changed & kept == {"hbm.queue"}  # which is the same there
+    assert machine.hbm.queue == paper.hbm.queue
 
 
 def test_paper_machine_has_the_published_rates():
@@ -191,7 +209,8 @@ def test_bad_machine_files_are_refused(tmp_path: Path, content, message):
 
 def test_unknown_and_unreadable_machines_name_the_presets(tmp_path: Path):
     with pytest.raises(
-        ValueError, match="one of a100-like, .*, paper, paper-samsung, toy or a readable TOML file, not 'papr'"
+        ValueError,
+        match="one of a100-like, .*, paper, paper-accelsim, paper-samsung, toy or a readable TOML file, not 'papr'",
     ):
         load_machine("papr")
     with pytest.raises(ValueError, match="readable TOML file"):

@@ -64,6 +64,7 @@ class HbmSection(Section):
     nFAW: int = quantity("clocks", "window of four activates", ge=1, le=MAX_CLOCKS)
     nRFC: int = quantity("clocks", "refresh of all banks", ge=1, le=MAX_CLOCKS)
     nREFI: int = quantity("clocks", "interval of refreshes", ge=1, le=MAX_INTERVAL)
+    act_clocks: int = quantity("clocks", "an activate's time on the row command bus", ge=1, le=2)
     refresh: bool = choice("whether banks are refreshed")
     queue: Literal["shared", "split"] = choice("`shared`: one queue for reads and writes; `split`: a queue for each")
     queue_lines: int = quantity("lines", "entries of the shared queue", ge=BURST_LINES, le=NO_LIMIT - 1)
@@ -73,6 +74,9 @@ class HbmSection(Section):
     drain_low: float = quantity("fraction", "fill of the write queue at which a write drain ends", ge=0, lt=1)
     age_limit_cycles: int = quantity(
         "clocks", "a line that has waited this long is served first", ge=1, le=MAX_INTERVAL
+    )
+    service_order: Literal["reads-first", "age"] = choice(
+        "`reads-first`: writes wait until they fill the queue or no read waits; `age`: reads and writes alike, by age"
     )
     row_policy: Literal["oldest", "hits-first"] = choice(
         "`oldest`: a row closes for an older miss as soon as timing allows; `hits-first`: not while lines hit in it"
@@ -92,8 +96,12 @@ class HbmSection(Section):
         ge=1,
         le=MAX_CLOCKS,
     )
-    line_order: Literal["rotate", "bank-local"] = choice(
-        "consecutive lines: `rotate` over bank groups, or `bank-local`"
+    line_order: Literal["rotate", "bank-local", "group-low"] = choice(
+        "consecutive lines: `rotate` over bank groups, stay `bank-local` for a row, or change between two bank groups "
+        "every eight lines (`group-low`, with rows of 64 lines)"
+    )
+    bank_hash: Literal["none", "row-xor"] = choice(
+        "`row-xor`: the low row bits permute bank groups and banks, so that rows of a matrix do not meet in one bank"
     )
 
     @model_validator(mode="after")
