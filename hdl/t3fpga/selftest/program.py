@@ -148,13 +148,8 @@ def _share(gpu: int) -> list[Step]:
     """Another arbiter for each GPU: turns, a fixed limit, the monitor's choice, turns; and what must be forgotten."""
     arbiters = ({"mca": 0}, {"mca": 1, "fixed": 1, "threshold": 10}, {"mca": 1, "fixed": 0}, {"mca": 0})
     return [
-<<<<<<< HEAD
         _write(regs.ARBITER, pack(regs.Arbiter, **arbiters[gpu], starvation=40, quantum=3)),
-        _write(regs.IRQ_STATUS, 0x1FF),
-=======
-        _write(regs.ARBITER, pack(regs.Arbiter, **arbiters[gpu], starvation=40, burst=3)),
         _write(regs.IRQ_STATUS, 0x3FF),
->>>>>>> h-once
         _write(regs.NMC_FLAGS, 0x1F),
     ]
 
