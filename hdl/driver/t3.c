@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #define LINE 32u
+#define BLOCK 256u /* a burst never leaves an aligned block, here and at the peer */
 #define FIELD(word, name) (((word) & name##_MASK) >> name##_SHIFT)
 #define PUT(value, name) (((uint64_t)(value) << name##_SHIFT) & name##_MASK)
 #define FITS(value, name) (((uint64_t)(value) << name##_SHIFT >> name##_SHIFT) == (uint64_t)(value) && \
@@ -113,7 +114,7 @@ static uint64_t end_of(const struct t3_output *output)
 static int check_output(const struct t3_device *device, const struct t3_output *output)
 {
     uint64_t lines = (uint64_t)(output->tile_bytes / LINE) * output->wavefront_rows;
-    if (output->base % LINE || output->pitch_bytes % LINE || output->tile_bytes % LINE || output->tile_bytes == 0)
+    if (output->base % BLOCK || output->pitch_bytes % LINE || output->tile_bytes % LINE || output->tile_bytes == 0)
         return T3_EINVAL;
     if (output->rows == 0 || output->columns_bytes == 0 || output->columns_bytes > output->pitch_bytes)
         return T3_EINVAL;
@@ -130,6 +131,8 @@ static int check_output(const struct t3_device *device, const struct t3_output *
         divide_up(output->tile_rows, output->wavefront_rows) > FIELD(device->capability, T3_CAPABILITY_WAVEFRONTS) ||
         lines >> FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_TILE_COUNT_BITS) ||
         !FITS(output->pitch_bytes / LINE, T3_DESCRIPTOR_BUFFER_PITCH) ||
+        !FITS(output->tile_rows, T3_DESCRIPTOR_LAST_TILE_ROWS) ||
+        !FITS(output->tile_bytes / LINE, T3_DESCRIPTOR_LAST_TILE_LINES) ||
         !FITS(tile_rows(output), T3_DESCRIPTOR_PLACE_ROW1) || !FITS(tile_columns(output), T3_DESCRIPTOR_PLACE_COL1))
         return T3_ERANGE;
     return T3_OK;
@@ -182,7 +185,7 @@ static int check_chunk(const struct t3_job *job, const struct t3_chunk *chunk, c
     const struct t3_output *output = &job->output;
     uint64_t lines = wavefront_rows(output, 0, 0) * tile_lines(output, 0); /* of the largest wavefront tile */
     if (chunk->row0 >= chunk->row1 || chunk->col0 >= chunk->col1 || chunk->row1 > tile_rows(output) ||
-        chunk->col1 > tile_columns(output) || plan->peer_base % LINE)
+        chunk->col1 > tile_columns(output) || plan->peer_base % BLOCK)
         return T3_EINVAL;
     if (plan->kind != T3_KIND_REMOTE && plan->addends == 0)
         return T3_EINVAL;
@@ -231,6 +234,20 @@ static unsigned marks_log(uint32_t rows, uint32_t cols)
     return log;
 }
 
+/* What the DMA engine has to know of the chunk's tiles: their size, and that of the last ones. */
+static uint64_t tiles_of_chunk(const struct t3_output *output, const struct t3_chunk *chunk)
+{
+    int bottom = chunk->row1 == tile_rows(output), right = chunk->col1 == tile_columns(output);
+    uint32_t last_rows = bottom ? output->rows - (chunk->row1 - 1) * output->tile_rows : output->tile_rows;
+    uint32_t last_bytes = right ? output->columns_bytes - (chunk->col1 - 1) * output->tile_bytes : output->tile_bytes;
+    return PUT(output->tile_rows, T3_DESCRIPTOR_LAST_TILE_ROWS) |
+           PUT(output->wavefront_rows, T3_DESCRIPTOR_LAST_WAVEFRONT_ROWS) |
+           PUT(output->tile_bytes / LINE, T3_DESCRIPTOR_LAST_TILE_LINES) |
+           PUT(last_rows, T3_DESCRIPTOR_LAST_LAST_ROWS) |
+           PUT(divide_up(last_bytes, LINE), T3_DESCRIPTOR_LAST_LAST_LINES) |
+           PUT(bottom, T3_DESCRIPTOR_LAST_BOTTOM) | PUT(right, T3_DESCRIPTOR_LAST_RIGHT);
+}
+
 static int describe(struct t3_job *job, const struct t3_chunk *chunk, const struct plan *plan)
 {
     const struct t3_output *output = &job->output;
@@ -277,7 +294,8 @@ static int describe(struct t3_job *job, const struct t3_chunk *chunk, const stru
                 PUT(tiles_in(output, high, last_wide, 0), T3_DESCRIPTOR_TILES_TILES_RIGHT) |
                 PUT(tiles_in(output, last_high, last_wide, bottom), T3_DESCRIPTOR_TILES_TILES_CORNER)));
     TRY(put(device, T3_DESCRIPTOR_LAST(i), PUT(block_rows - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_ROW) |
-                                               PUT(block_cols - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_COL)));
+                                               PUT(block_cols - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_COL) |
+                                               tiles_of_chunk(output, chunk)));
     job->count++;
     if (plan->kind != T3_KIND_REMOTE && marks_log(rows, cols) > job->marks_log)
         job->marks_log = marks_log(rows, cols);

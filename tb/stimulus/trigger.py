@@ -60,7 +60,10 @@ class Trigger(Stimulus):
             pack(regs.DESCRIPTOR_LAYOUTS[3], peer_base=rng.getrandbits(39), row_shift=row_shift, col_shift=col_shift,
                  row_blocks_log=log),
             pack(regs.DESCRIPTOR_LAYOUTS[4], **tiles),
-            pack(regs.DESCRIPTOR_LAYOUTS[5], last_block_row=last_row, last_block_col=last_col),
+            pack(regs.DESCRIPTOR_LAYOUTS[5], last_block_row=last_row, last_block_col=last_col,
+                 tile_rows=rng.getrandbits(11), wavefront_rows=rng.getrandbits(11), tile_lines=rng.getrandbits(4),
+                 last_rows=rng.getrandbits(11), last_lines=rng.getrandbits(4), bottom=rng.getrandbits(1),
+                 right=rng.getrandbits(1)),
         )  # fmt: skip
 
     def act(self) -> None:

@@ -79,8 +79,20 @@ def _fill(m: Module, state: NaiveState, slot: Any) -> None:
         "rows": _least(1 << target.row_shift, (place.row1 - row)[:12]),
         "cols": _least(1 << target.col_shift, (place.col1 - col)[:12]),
         "pitch": chunk.buffer.pitch, "base": chunk.buffer.base, "peer_base": target.peer_base,
+        **_tiles(chunk.last, block_row(held.number, target), held.number >> target.row_blocks_log),
     }  # fmt: skip
     m.d.sync += [command[name].eq(value) for name, value in fields.items()]
+
+
+def _tiles(chunk: Any, row: Value, col: Value) -> dict[str, Value]:
+    """What the command says of its tiles: the last ones of a block are whole unless it is the chunk's last block."""
+    at_bottom, at_right = row == chunk.last_block_row, col == chunk.last_block_col
+    return {
+        "tile_rows": chunk.tile_rows, "wavefront_rows": chunk.wavefront_rows, "tile_lines": chunk.tile_lines,
+        "last_rows": Mux(at_bottom, chunk.last_rows, chunk.tile_rows),
+        "last_lines": Mux(at_right, chunk.last_lines, chunk.tile_lines),
+        "bottom": at_bottom & chunk.bottom, "right": at_right & chunk.right,
+    }  # fmt: skip
 
 
 def _least(a: Value, b: Value) -> Value:

@@ -120,6 +120,10 @@ class CommandChecker(wiring.Component):
             "by_chunk": 0 if gemm.never_overflows(self._config) else command.by_chunk,
             "row": command.row[:3], "col": Cat(0, column), "rows": 1, "cols": Mux(column, 1, 2), "pitch": gemm.PITCH,
             "base": gemm.BASE, "peer_base": gemm.PEER_BASE,
+            "tile_rows": gemm.TILE_ROWS, "wavefront_rows": gemm.wavefront_rows(self._config),
+            "tile_lines": gemm.TILE_LINES, "last_lines": Mux(column, 1, gemm.TILE_LINES), "right": column,
+            "last_rows": Mux(command.row[:3].all(), gemm.TILE_ROWS - 1, gemm.TILE_ROWS),
+            "bottom": command.row[:3].all(),
         }  # fmt: skip
         wanted = Signal(DmaCommand)
         m.d.comb += [wanted[name].eq(fields.get(name, 0)) for name, _ in DmaCommand]

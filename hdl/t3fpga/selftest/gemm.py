@@ -21,6 +21,7 @@ ADDRESS_BITS = 8
 PITCH = 8
 ROWS = 31
 COLUMN_LINES = 5
+TILE_ROWS = 4
 TILE_LINES = 2
 TILE_COLUMNS = 3
 CHUNK_TILE_ROWS = 2
@@ -54,6 +55,20 @@ def tile_col(address: Any) -> Any:
 def wavefront(address: Any, config: T3Config) -> Any:
     """Wavefront in the tile: each has two matrix rows, or all four if the unit knows one wavefront."""
     return (address >> 4) & 1 if config.wavefronts > 1 else 0
+
+
+def wavefront_rows(config: T3Config) -> int:
+    """Matrix rows of a wavefront."""
+    return TILE_ROWS // 2 if config.wavefronts > 1 else TILE_ROWS
+
+
+def tile_sizes(row1: int, config: T3Config) -> dict[str, int]:
+    """What commands of a chunk that ends with tile row ``row1`` - 1 say of its tiles."""
+    is_last = row1 * TILE_ROWS > ROWS
+    return {
+        "tile_rows": TILE_ROWS, "wavefront_rows": wavefront_rows(config), "tile_lines": TILE_LINES,
+        "last_rows": TILE_ROWS - is_last, "last_lines": 1, "bottom": int(is_last), "right": 1,
+    }  # fmt: skip
 
 
 def bottom(address: Any) -> Any:

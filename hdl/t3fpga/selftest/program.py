@@ -176,7 +176,7 @@ def _descriptor(config: T3Config, gpu: int, number: int) -> list[Step]:
         {"peer_base": gemm.PEER_BASE, "row_shift": gemm.BLOCK_ROW_SHIFT, "col_shift": gemm.BLOCK_COL_SHIFT,
          "row_blocks_log": 1},
         {"tiles_inner": blocks[0], "tiles_right": blocks[1], "tiles_bottom": blocks[2], "tiles_corner": blocks[3]},
-        {"last_block_row": 1, "last_block_col": 1},
+        {"last_block_row": 1, "last_block_col": 1, **gemm.tile_sizes(row0 + gemm.CHUNK_TILE_ROWS, config)},
     )  # fmt: skip
     first, patches = regs.DESCRIPTOR + number * regs.DESCRIPTOR_STRIDE, {0: Patch.PLACE, 1: Patch.AMOUNT}
     return [

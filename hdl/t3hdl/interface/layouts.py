@@ -119,11 +119,16 @@ DmaCommand = data.StructLayout({
     "descriptor": 6, "context": 4, "epoch": EPOCH_BITS, "peer": 8, "op": 3, "dtype": 2, "by_chunk": 1,
     "row": 12, "col": 12, "reserved": 8,
     # second word
-    "rows": 12, "cols": 12, "pitch": 16, "reserved2": 24,
+    "rows": 12, "cols": 12, "pitch": 16, "tile_rows": 11, "wavefront_rows": 11, "reserved2": 2,
     # third and fourth word: line addresses of the output buffer here and at the peer
-    "base": LINE_BITS, "reserved3": 25, "peer_base": LINE_BITS,
+    "base": LINE_BITS, "tile_lines": 4, "last_rows": 11, "last_lines": 4, "bottom": 1, "right": 1, "reserved3": 4,
+    "peer_base": LINE_BITS,
 })  # fmt: skip
-"""One block: the rectangle of ``rows`` x ``cols`` tiles from tile (``row``, ``col``)."""
+"""One block: the rectangle of ``rows`` x ``cols`` tiles from tile (``row``, ``col``), and what a DMA engine needs to
+walk it. Line l of row r of tile (i, j) is line (i x ``tile_rows`` + r) x ``pitch`` + j x ``tile_lines`` + l of the
+output, and wavefront r // ``wavefront_rows`` stored it. The last tile row of the block has ``last_rows`` rows, the last
+tile column ``last_lines`` lines in a row; ``bottom``, ``right``: they are the output's last ones, and the edge class of
+their updates says so."""
 
 Route = data.StructLayout({
     "line": LINE_BITS, "matched": 1, "remote": 1, "descriptor": 6, "op": 3, "peer": 8,

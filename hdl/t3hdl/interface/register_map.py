@@ -345,6 +345,13 @@ Tiles = data.StructLayout({
 Last = data.StructLayout({
     "last_block_row": 6,  # number of the last block row
     "last_block_col": 6,  # number of the last block column
+    "tile_rows": 11,  # matrix rows of a tile
+    "wavefront_rows": 11,  # matrix rows of a wavefront's tile
+    "tile_lines": 4,  # lines of a row of a tile
+    "last_rows": 11,  # matrix rows of the chunk's last tile row
+    "last_lines": 4,  # lines of a row of the chunk's last tile column
+    "bottom": 1,  # the chunk has the output's last tile row
+    "right": 1,  # the chunk has the output's last tile column
 })  # fmt: skip
 
 Control = data.StructLayout({

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 from ..common.choose import RoundRobin, one_hot_index
 from ..common.ram import Ram
 from ..config import T3Config
+from ..interface import register_map as regs
 from ..interface.layouts import EPOCH_BITS, LINE_BITS, DmaCommand
 from .ready_lists import ReadyBlock
 
@@ -17,6 +18,7 @@ CommandTemplate = data.StructLayout({
     "whole_rows": 12, "rows_left": 12, "whole_cols": 12, "cols_left": 12,
     "base": LINE_BITS, "peer_base": LINE_BITS, "pitch": 16, "peer": 8, "op": 3, "dtype": 2, "context": 4,
     "epoch": EPOCH_BITS, "descriptor": 6,
+    **{name: regs.Last[name].shape for name in regs.Last.members},
 })  # fmt: skip
 """What the commands of a slot have in common, and where its blocks lie.
 
@@ -124,15 +126,21 @@ class CommandIssuer(wiring.Component):
             others = Cat((number ^ whole)[i] & (shift < 12 - i) for i in range(12))
             return Mux(others.any(), 1 << shift, left)[:12]
 
+        last_row, last_col = row == template.last_block_row, col == template.last_block_col
         m.d.comb += [
             command.row.eq(template.row0 + (row << template.row_shift)),
             command.col.eq(template.col0 + (col << template.col_shift)),
             command.rows.eq(extent(row, template.whole_rows, template.rows_left, template.row_shift)),
             command.cols.eq(extent(col, template.whole_cols, template.cols_left, template.col_shift)),
             command.by_chunk.eq(block.by_chunk),
+            command.last_rows.eq(Mux(last_row, template.last_rows, template.tile_rows)),
+            command.last_lines.eq(Mux(last_col, template.last_lines, template.tile_lines)),
+            command.bottom.eq(template.bottom & last_row),
+            command.right.eq(template.right & last_col),
             *(command[field].eq(0) for field in ("reserved", "reserved2", "reserved3")),
             *(command[field].eq(template[field]) for field in (
                 "base", "peer_base", "pitch", "peer", "op", "dtype", "context", "epoch", "descriptor",
+                "tile_rows", "wavefront_rows", "tile_lines",
             )),
         ]  # fmt: skip
         return command

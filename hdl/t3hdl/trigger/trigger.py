@@ -183,7 +183,7 @@ class Trigger(wiring.Component):
             blocks.load.eq(loader.write), blocks.load_slot.eq(loader.slot),
             issuer.load.eq(loader.write), issuer.load_slot.eq(loader.slot),
             places.dma.eq(dma), places.tiles.eq(counts),
-            *(places[field].eq(last[field]) for field in last.shape().members),
+            *(places[field].eq(last[field]) for field in ("last_block_row", "last_block_col")),
             *(table[field].eq(rectangle[field]) for table in (places, plan) for field in ("row0", "col0")),
             *(table[field].eq(target[field]) for table in (places, plan)
               for field in ("row_shift", "col_shift", "row_blocks_log")),
@@ -196,6 +196,7 @@ class Trigger(wiring.Component):
             *(plan[field].eq(amounts[field]) for field in ("epoch", "dtype")),
             *(plan[field].eq(buffer[field]) for field in ("base", "pitch")),
             plan.peer_base.eq(target.peer_base),
+            *(plan[field].eq(last[field]) for field in last.shape().members),
         ]  # fmt: skip
 
     def _wire_slots(self, m: Module, control: ControlPulses) -> None:

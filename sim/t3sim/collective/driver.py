@@ -90,7 +90,7 @@ class Driver:
              "row_blocks_log": blocks.row_blocks_log},
             {"tiles_inner": tiles(0, 0), "tiles_bottom": tiles(last[0], 0), "tiles_right": tiles(0, last[1]),
              "tiles_corner": tiles(*last)},
-            {"last_block_row": last[0], "last_block_col": last[1]},
+            {"last_block_row": last[0], "last_block_col": last[1], **self.grid.tile_sizes(chunk)},
         )  # fmt: skip
         address = regs.DESCRIPTOR + self.mapped * regs.DESCRIPTOR_STRIDE
         for i, (layout, values) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, words, strict=True)):

@@ -24,9 +24,11 @@ def _is_legal(g, move):
     p = g.p[0]
     if not (move.row0 < move.row1 <= p.rows and move.col0 < move.col1 <= p.cols):
         return False
-    first = move.row0 * p.tile_rows * move.pitch + move.col0 * p.tile_lines
-    last_row = min(move.row1 * p.tile_rows, p.m) - 1
-    last = last_row * move.pitch + min(move.col1 * p.tile_lines, p.pitch) - 1
+    if not (0 < move.last_rows <= move.tile_rows and 0 < move.last_lines <= move.tile_lines and move.wavefront_rows):
+        return False
+    first = move.row0 * move.tile_rows * move.pitch + move.col0 * move.tile_lines
+    last_row = (move.row1 - 1) * move.tile_rows + move.last_rows - 1
+    last = last_row * move.pitch + (move.col1 - 1) * move.tile_lines + move.last_lines - 1
     end = p.out_base + p.m * p.pitch
     lowest, highest = min(move.source, move.target), max(move.source, move.target)
     return lowest + first >= p.out_base and highest + last < end and g.s[0].command_tail <= g.command_rows.shape[0]
@@ -48,6 +50,10 @@ def take_command(g, payload, now):
     move.source, move.source2 = get(words, payload, COMMAND.base), NO_SOURCE
     move.target = get(words, payload, COMMAND.peer_base)
     move.op = get(words, payload, COMMAND.op)
+    move.tile_rows, move.tile_lines = get(words, payload, COMMAND.tile_rows), get(words, payload, COMMAND.tile_lines)
+    move.last_rows, move.last_lines = get(words, payload, COMMAND.last_rows), get(words, payload, COMMAND.last_lines)
+    move.bottom, move.right = get(words, payload, COMMAND.bottom), get(words, payload, COMMAND.right)
+    move.wavefront_rows = get(words, payload, COMMAND.wavefront_rows)
     move.link, move.tagged = 1, 1
     move.read_cause, move.write_cause = RS_READ, RS_WRITE
     s.triggers = s.triggers + 1
@@ -87,11 +93,10 @@ def _command_done(g, command):
 
 
 @compiled_inner
-def _down(g, mover, move):
+def _down(mover, move):
     """To the next output row, down the tile rows; behind the last one back to the first: True."""
-    p = g.p[0]
     mover.height = mover.height + 1
-    if mover.height < min(p.tile_rows, p.m - mover.row * p.tile_rows):
+    if mover.height < (move.last_rows if mover.row == move.row1 - 1 else move.tile_rows):
         return False
     mover.height = 0
     mover.row = mover.row + 1
@@ -116,9 +121,9 @@ def _advance(g, which):
     """To the next row of the walk: the kernels go along output rows, the DMA engine down each tile column."""
     mover, move = g.movers[which], g.current[which]
     if which == KERNEL:
-        ended = _right(mover, move) and _down(g, mover, move)
+        ended = _right(mover, move) and _down(mover, move)
     else:
-        ended = _down(g, mover, move) and _right(mover, move)
+        ended = _down(mover, move) and _right(mover, move)
     if ended:
         mover.active = 0
         if which == DMA:
@@ -130,15 +135,16 @@ def _issue_burst(g, which, now):
     """Read the next burst of the rectangle: make its record and its requests. Returns the lines that are read."""
     p, s, mover = g.p[0], g.s[0], g.movers[which]
     move = g.current[which]
-    offset = (mover.row * p.tile_rows + mover.height) * move.pitch + mover.col * p.tile_lines + mover.line
-    in_row = min(p.tile_lines, p.pitch - mover.col * p.tile_lines)
+    offset = (mover.row * move.tile_rows + mover.height) * move.pitch + mover.col * move.tile_lines + mover.line
+    last_row, last_col = mover.row == move.row1 - 1, mover.col == move.col1 - 1
+    in_row = move.last_lines if last_col else move.tile_lines
     lines = burst_lines(move.source + offset, in_row - mover.line)
     r = allocate_row_segment(g)
     row = g.rows[r]
     row.mover, row.link, row.op, row.tagged = which, move.link, move.op, move.tagged
     row.cause, row.chunk = move.write_cause, move.chunk
-    row.row, row.col, row.wf = mover.row, mover.col, mover.height // p.wavefront_rows
-    row.right, row.bottom = int(mover.col == p.cols - 1), int(mover.row == p.rows - 1)
+    row.row, row.col, row.wf = mover.row, mover.col, mover.height // move.wavefront_rows
+    row.right, row.bottom = int(move.right and last_col), int(move.bottom and last_row)
     row.line, row.lines = move.target + offset, lines
     row.bytes = bytes_of_lines(g, p.out_base + offset, lines)
     sources = 1 if move.source2 == NO_SOURCE else 2

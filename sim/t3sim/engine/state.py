@@ -73,10 +73,12 @@ WORKGROUP = _record(
 CU = _record(matrix_free="i8", path_free="i8", store_free="i8", accounted="i8")
 
 NO_SOURCE = -1
-# A rectangle of tiles that a mover reads and sends on; ``source2`` is NO_SOURCE if it does not add two.
+# A rectangle of tiles that a mover reads and sends on; ``source2`` is NO_SOURCE if it does not add two. The fields of
+# its tiles are those of a DmaCommand, which says all that the DMA engine knows of them.
 TRANSFER = _record(
     source="i8", source2="i8", target="i8", pitch="i8", row0="i4", row1="i4", col0="i4", col1="i4", chunk="i2",
     link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", drain="i1", need="i1", need_part="i4",
+    tile_rows="i4", tile_lines="i4", wavefront_rows="i4", last_rows="i4", last_lines="i4", bottom="i1", right="i1",
 )  # fmt: skip
 
 # It is at row ``height`` of tile (``row``, ``col``), at ``line`` of that row. Each memory clock pays ``rate`` into its

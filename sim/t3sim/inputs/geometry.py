@@ -153,10 +153,13 @@ class Grid:
         """Lines of one row of a tile."""
         return self.pitch - (self.cols - 1) * self.tile_lines if right else self.tile_lines
 
+    def tile_height(self, bottom: bool) -> int:
+        """Output rows of a tile of the last (``bottom``) or of another tile row."""
+        return self.m - (self.rows - 1) * self.tile_rows if bottom else self.tile_rows
+
     def wavefront_height(self, bottom: bool, wf: int) -> int:
-        """Output rows of wavefront ``wf`` in a tile of the last (``bottom``) or of another tile row."""
-        height = self.m - (self.rows - 1) * self.tile_rows if bottom else self.tile_rows
-        return max(0, min(self.wavefront_rows, height - wf * self.wavefront_rows))
+        """Output rows of wavefront ``wf`` in such a tile."""
+        return max(0, min(self.wavefront_rows, self.tile_height(bottom) - wf * self.wavefront_rows))
 
     def profile(self, bottom: bool, right: bool, wf: int) -> int:
         """Lines of a wavefront tile; zero means that it does not exist."""
@@ -165,6 +168,15 @@ class Grid:
     def wavefront_tiles(self, bottom: bool) -> int:
         """Wavefront tiles that exist in a workgroup tile."""
         return sum(self.wavefront_height(bottom, wf) > 0 for wf in range(self.wavefronts))
+
+    def tile_sizes(self, chunk: Chunk) -> dict[str, int]:
+        """What a DMA engine has to know of a chunk's tiles, by the names of the fields of a DmaCommand."""
+        bottom, right = chunk.row1 == self.rows, chunk.col1 == self.cols
+        return {
+            "tile_rows": self.tile_rows, "wavefront_rows": self.wavefront_rows, "tile_lines": self.tile_lines,
+            "last_rows": self.tile_height(bottom), "last_lines": self.row_lines(right),
+            "bottom": int(bottom), "right": int(right),
+        }  # fmt: skip
 
     def chunk_rows(self, chunk: Chunk) -> int:
         """Output rows of a chunk."""

@@ -71,4 +71,7 @@ def _step(plan: RunPlan, chunk: int, **values: int) -> list[dict[str, int]]:
     """One chunk, part by part."""
     first = sum(len(parts) for parts in plan.parts[:chunk])
     common = values | {"chunk": chunk, "pitch": plan.grid.pitch, "drain": int(not plan.pipelined)}
-    return [common | asdict(part) | {"need_part": first + i} for i, part in enumerate(plan.parts[chunk])]
+    return [
+        common | asdict(part) | plan.grid.tile_sizes(part) | {"need_part": first + i}
+        for i, part in enumerate(plan.parts[chunk])
+    ]

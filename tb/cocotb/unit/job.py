@@ -20,6 +20,9 @@ ROWS = 3
 LINES = {(bottom, right, wf): 3 - bottom - right + wf for bottom in (0, 1) for right in (0, 1) for wf in (0, 1)}
 """Lines of a tile by (last tile row, last tile column, wavefront); the same for every job."""
 TILE_LINES = max(LINES.values())
+_TILES = {"tile_rows": 128, "wavefront_rows": 64, "tile_lines": 8}
+_LAST_TILES = {"last_rows": 77, "last_lines": 5, "bottom": 1, "right": 1}
+"""What descriptors say of tiles for the DMA engine: the unit only passes it on."""
 Block = tuple[int, int, int]
 """Descriptor, first tile row, first tile column."""
 
@@ -110,7 +113,7 @@ class Job:
             {"peer_base": self.peer_base, "row_shift": chunk.row_shift, "col_shift": 0,
              "row_blocks_log": last_row.bit_length()},
             tiles,
-            {"last_block_row": last_row, "last_block_col": last_col},
+            {"last_block_row": last_row, "last_block_col": last_col, **_TILES, **_LAST_TILES},
         )  # fmt: skip
         return [pack(layout, **fields) for layout, fields in zip(regs.DESCRIPTOR_LAYOUTS, values, strict=True)]
 
@@ -269,11 +272,22 @@ class Job:
             "descriptor": chunk.descriptor, "context": self.context, "epoch": self.epoch, "peer": chunk.peer,
             "op": self.op, "dtype": self.dtype, "by_chunk": command["by_chunk"], "row": block[1], "col": block[2],
             "rows": len(self._rows(chunk, block[1])), "cols": 1, "pitch": self.columns, "base": self.base,
-            "peer_base": self.peer_base, "reserved": 0, "reserved2": 0, "reserved3": 0,
+            "peer_base": self.peer_base, "reserved": 0, "reserved2": 0, "reserved3": 0, **_TILES,
+            **self._last_tiles(chunk, block),
         }  # fmt: skip
         assert command == wanted, f"command {command}, not {wanted}"
         self.fired.add(block)
         self.kinds["chunk" if command["by_chunk"] else "tiles"] += 1
+
+    def _last_tiles(self, chunk: Chunk, block: Block) -> Fields:
+        """What a command says of the last tiles of its block: whole ones, but in the last blocks of the chunk."""
+        at_bottom = block[1] >> chunk.row_shift == (ROWS - 1) >> chunk.row_shift
+        at_right = block[2] == chunk.col1 - 1
+        return {
+            "last_rows": _LAST_TILES["last_rows"] if at_bottom else _TILES["tile_rows"],
+            "last_lines": _LAST_TILES["last_lines"] if at_right else _TILES["tile_lines"],
+            "bottom": int(at_bottom), "right": int(at_right),
+        }  # fmt: skip
 
     def missing(self) -> set[Block]:
         """The blocks that must still become commands."""

@@ -92,7 +92,8 @@ def programme(epoch: int = EPOCH) -> list[tuple[int, int]]:
             {"peer_base": PEER_BASE, "row_shift": 1, "col_shift": 0, "row_blocks_log": 1},
             # the last chunk is one column wide, and its corner tile has a single wavefront
             {"tiles_inner": 4, "tiles_bottom": 2, "tiles_right": 4, "tiles_corner": 1 if chunk == 3 else 2},
-            {"last_block_row": 1, "last_block_col": col1 - col0 - 1},
+            {"last_block_row": 1, "last_block_col": col1 - col0 - 1, "tile_rows": 4, "wavefront_rows": 2,
+             "tile_lines": TILE_LINES, "last_rows": 2, "last_lines": 1, "bottom": 1, "right": int(col1 == COLS)},
         )  # fmt: skip
         for word, (layout, values) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, words, strict=True)):
             address = regs.DESCRIPTOR + chunk * regs.DESCRIPTOR_STRIDE + WORD_BYTES * word

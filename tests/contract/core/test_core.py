@@ -21,6 +21,7 @@ from tests.contract.core.scene import (
     EPOCH,
     PEER,
     PEER_BASE,
+    TILE_LINES,
     TINY,
     Block,
     access,
@@ -72,10 +73,14 @@ def check_commands(bench: Bench) -> Counter:
         awaited = arrivals.of_chunk(block[0]) if by_chunk else arrivals.of_block(block)
         assert cycle > max(awaited), f"{block} fired in cycle {cycle}, before its last update"
         height = 2 if block[1] == 0 else 1
+        last_col = command["col"] == COLUMNS[block[0]][1] - 1
         assert {**command, "by_chunk": 0} == {
             "descriptor": block[0], "context": CONTEXT, "epoch": EPOCH, "peer": PEER, "op": Op.ADD,
             "dtype": Dtype.FP16, "by_chunk": 0, "row": 2 * block[1], "col": COLUMNS[block[0]][0] + block[2],
             "rows": height, "cols": 1, "pitch": COLS, "base": BASE, "peer_base": PEER_BASE,
+            "tile_rows": 4, "wavefront_rows": 2, "tile_lines": TILE_LINES,
+            "last_rows": 2 if block[1] else 4, "last_lines": 1 if last_col else TILE_LINES,
+            "bottom": int(block[1] == 1), "right": int(last_col and command["col"] == COLS - 1),
             "reserved": 0, "reserved2": 0, "reserved3": 0,
         }  # fmt: skip
         kinds["chunk" if by_chunk else "tile"] += 1

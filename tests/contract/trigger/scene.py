@@ -79,6 +79,8 @@ class Chunk:
             "tiles_inner": self.wavefronts * height * width, "tiles_bottom": self.wavefronts * bottom * width,
             "tiles_right": self.wavefronts * height * right, "tiles_corner": self.wavefronts * bottom * right,
             "last_block_row": self.last_block_row, "last_block_col": self.last_block_col,
+            "tile_rows": 512 + number, "wavefront_rows": 64 + number, "tile_lines": 8, "last_rows": 100 + number,
+            "last_lines": 3, "bottom": number % 2, "right": 1,
         }  # fmt: skip
 
 

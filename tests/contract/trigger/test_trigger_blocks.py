@@ -30,17 +30,22 @@ def test_a_command_says_what_descriptor_and_block_say(backend):
     given = {
         "context": 1, "epoch": 2, "peer": 200, "op": Op.ADD, "dtype": Dtype.BF16,
         "pitch": 0xABCD, "base": 0x1234567890, "peer_base": 0x7FFFFFFFFF,
+        "tile_rows": 1024, "wavefront_rows": 2047, "tile_lines": 8,
     }  # fmt: skip
+    ends = {"last_rows": 1000, "last_lines": 15, "bottom": 1, "right": 1}
     d.describe(replace(ONE, context=1))
-    d.describe(chunk, first=1, **given)
+    d.describe(chunk, first=1, **given, **ends)
     d.arm(2, context=1)
     d.until_true(lambda: d["live"] == 2)
     d.all_tiles(1, chunk)
     d.settle()
     common = given | {"descriptor": 1, "by_chunk": 0, "reserved": 0, "reserved2": 0, "reserved3": 0}
     places = [(6, 8, 2, 4), (6, 12, 2, 1), (8, 8, 1, 4), (8, 12, 1, 1)]
+    rows = [{"last_rows": 1024, "bottom": 0}, {"last_rows": 1000, "bottom": 1}]
+    cols = [{"last_lines": 8, "right": 0}, {"last_lines": 15, "right": 1}]
     assert [command for _, command in d.commands] == [
-        common | dict(zip(("row", "col", "rows", "cols"), place, strict=True)) for place in places
+        common | dict(zip(("row", "col", "rows", "cols"), place, strict=True)) | rows[i // 2] | cols[i % 2]
+        for i, place in enumerate(places)
     ]
 
 

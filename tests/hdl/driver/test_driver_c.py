@@ -169,6 +169,7 @@ def test_refusals(library, ring):
     host = Host(library, ring, 0)
     assert host.open() == OK
     assert host.map_output(base=OUTPUT.base * 32 + 8) == EINVAL
+    assert host.map_output(base=OUTPUT.base * 32 + 128) == EINVAL, "bursts are of 256-byte blocks"
     assert host.map_output(op=Op.READ) == EINVAL
     assert host.map_output(context=CONFIG.contexts) == ERANGE
     assert host.map_output(range=CONFIG.ranges) == ERANGE

@@ -59,7 +59,7 @@ class Registers:
     def dma_map(self, chunk, row_shift, col_shift, addends):
         rectangle = Chunk(chunk.row0, chunk.row1, chunk.col0, chunk.col1)
         return self.library.t3_dma_map(
-            ctypes.byref(self.job), ctypes.byref(rectangle), 7, 64, addends, row_shift, col_shift
+            ctypes.byref(self.job), ctypes.byref(rectangle), 7, 256, addends, row_shift, col_shift
         )
 
     def descriptor(self):
@@ -96,9 +96,10 @@ def check_descriptor(unit, grid, chunk, blocks, addends):
     place, amount, _, target, tiles, last = unit.descriptor()
     assert (place.row0, place.row1, place.col0, place.col1) == (chunk.row0, chunk.row1, chunk.col0, chunk.col1)
     assert (amount.expected, amount.addends) == (grid.chunk_lines(chunk) * addends, addends)
-    assert (amount.context, amount.epoch, place.peer, target.peer_base) == (2, 3, 7, 2)
+    assert (amount.context, amount.epoch, place.peer, target.peer_base) == (2, 3, 7, 8)
     assert (last.last_block_row, last.last_block_col) == (blocks.row_blocks - 1, blocks.col_blocks - 1)
     assert target.row_blocks_log == blocks.row_blocks_log
+    assert {name: getattr(last, name) for name in grid.tile_sizes(chunk)} == grid.tile_sizes(chunk)
     counts = tiles.tiles_inner, tiles.tiles_bottom, tiles.tiles_right, tiles.tiles_corner
     for row in range(blocks.row_blocks):
         for col in range(blocks.col_blocks):
@@ -112,7 +113,7 @@ def test_profile_and_descriptors_are_those_of_the_geometry(library, seed):
     rng, unit, mapped = random.Random(seed), Registers(library), 0
     assert unit.opened == OK
     for _ in range(400):
-        grid, base = some_grid(rng), rng.randrange(1 << 38)
+        grid, base = some_grid(rng), 8 * rng.randrange(1 << 35)
         assert unit.map_output(grid, base) == OK
         check_profile(unit.words, grid)
         assert unit.words[regs.RANGE + regs.RANGE_STRIDE + 8] == base + grid.lines

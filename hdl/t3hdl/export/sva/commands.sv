@@ -75,10 +75,11 @@ module t3_command_rules
   wire [11:0] down = command.row - bounds.row0;
   wire [11:0] along = command.col - bounds.col0;
 
+  wire last_row = (down >> target.row_shift) == 12'(blocks.last_block_row);
+  wire last_col = (along >> target.col_shift) == 12'(blocks.last_block_col);
+
   // Wavefront tiles that a complete block has, as its descriptor says.
   function automatic int unsigned tiles_of_block();
-    logic last_row = (down >> target.row_shift) == 12'(blocks.last_block_row);
-    logic last_col = (along >> target.col_shift) == 12'(blocks.last_block_col);
     if (last_row && last_col) return 32'(tiles.tiles_corner);
     if (last_row) return 32'(tiles.tiles_bottom);
     return last_col ? 32'(tiles.tiles_right) : 32'(tiles.tiles_inner);
@@ -122,6 +123,12 @@ module t3_command_rules
         && command.op == bounds.op && command.peer == bounds.peer && command.base == source.base
         && command.pitch == source.pitch && command.peer_base == target.peer_base
         && {command.reserved, command.reserved2, command.reserved3} == 0);
+    command_tells_its_tiles :
+    assert (command.tile_rows == blocks.tile_rows && command.wavefront_rows == blocks.wavefront_rows
+        && command.tile_lines == blocks.tile_lines
+        && command.last_rows == (last_row ? blocks.last_rows : blocks.tile_rows)
+        && command.last_lines == (last_col ? blocks.last_lines : blocks.tile_lines)
+        && command.bottom == (last_row && blocks.bottom) && command.right == (last_col && blocks.right));
     command_once :
     assert (!given.exists(block));
     command_after_chunk :

@@ -4,7 +4,7 @@ from t3sim.common.compiled import njit
 from t3sim.hardware.words import COMMAND, NEVER, put
 
 from .blocks import block_place, by_chunk, pop_ready
-from .state import BUILD, FETCH, HERE, LOOKUP, PLACE, ROW, SUMS, THERE, WORDS, S, next_ready, slot_field, touch
+from .state import BUILD, FETCH, HERE, LAST, LOOKUP, PLACE, ROW, SUMS, THERE, WORDS, S, next_ready, slot_field, touch
 
 _MAX_BLOCKS = (1 << 7) - 1
 _PLACE_MASK = PLACE.row0.mask
@@ -48,6 +48,25 @@ def _build(state):
     put(state, first, COMMAND.pitch, slot_field(state, slot, HERE.pitch))
     put(state, first, COMMAND.base, slot_field(state, slot, HERE.base))
     put(state, first, COMMAND.peer_base, slot_field(state, slot, THERE.peer_base))
+    _tell_tiles(state, slot, block_row, block_col)
+
+
+@njit(cache=True)
+def _tell_tiles(state, slot, block_row, block_col):
+    """The part of the command word that says how large tiles are, and where the output ends."""
+    first = S.command
+    tile_rows, tile_lines = slot_field(state, slot, LAST.tile_rows), slot_field(state, slot, LAST.tile_lines)
+    put(state, first, COMMAND.tile_rows, tile_rows)
+    put(state, first, COMMAND.wavefront_rows, slot_field(state, slot, LAST.wavefront_rows))
+    put(state, first, COMMAND.tile_lines, tile_lines)
+    put(state, first, COMMAND.last_rows, tile_rows)
+    put(state, first, COMMAND.last_lines, tile_lines)
+    if block_row == slot_field(state, slot, LAST.last_block_row):
+        put(state, first, COMMAND.last_rows, slot_field(state, slot, LAST.last_rows))
+        put(state, first, COMMAND.bottom, slot_field(state, slot, LAST.bottom))
+    if block_col == slot_field(state, slot, LAST.last_block_col):
+        put(state, first, COMMAND.last_lines, slot_field(state, slot, LAST.last_lines))
+        put(state, first, COMMAND.right, slot_field(state, slot, LAST.right))
 
 
 @njit(cache=True)
