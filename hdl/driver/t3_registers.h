@@ -202,7 +202,7 @@
 #define T3_ERRORS_STALE_UPDATE_SHIFT 7
 #define T3_ERRORS_STALE_UPDATE_MASK UINT64_C(0x80)
 
-/* The first write since the last disarm that was refused: another context's range, or no burst of one range and block. */
+/* The first refused write since the last disarm: to another context's range, or improper. */
 #define T3_VIOLATION UINT32_C(0x0070)
 #define T3_VIOLATION_LINE_SHIFT 0
 #define T3_VIOLATION_LINE_MASK UINT64_C(0x7fffffffff)
@@ -215,7 +215,7 @@
 #define T3_VIOLATION_VALID_SHIFT 59
 #define T3_VIOLATION_VALID_MASK UINT64_C(0x800000000000000)
 
-/* Writes since the last disarm that were refused: another context's range, or no burst of one range and block; saturating. */
+/* Refused writes since the last disarm, to another context's range or improper; saturating. */
 #define T3_VIOLATIONS UINT32_C(0x0078)
 #define T3_VIOLATIONS_VALUE_SHIFT 0
 #define T3_VIOLATIONS_VALUE_MASK UINT64_C(0xffffffff)

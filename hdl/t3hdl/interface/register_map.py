@@ -33,9 +33,9 @@ IRQ_ENABLE = 0x0060
 ERRORS = 0x0068
 """Read: Sticky; cleared by a disarm."""
 VIOLATION = 0x0070
-"""Read: The first write since the last disarm that was refused: another context's range, or no burst of one range and block."""
+"""Read: The first refused write since the last disarm: to another context's range, or improper."""
 VIOLATIONS = 0x0078
-"""Read: Writes since the last disarm that were refused: another context's range, or no burst of one range and block; saturating."""
+"""Read: Refused writes since the last disarm, to another context's range or improper; saturating."""
 WATCHDOG = 0x0080
 """Read, write: When to look for a stuck block."""
 STUCK = 0x0088
@@ -206,7 +206,7 @@ Interrupts = data.StructLayout({
     "complete": 1,  # a context became complete
     "watchdog": 1,  # STUCK became valid
     "error": 1,  # unmatched, over_count or over_total rose
-    "violation": 1,  # a write was refused: another context's range, or no burst of one range and block
+    "violation": 1,  # a write was refused: to another context's range, or improper
     "aborted": 1,  # an abort has ended
     "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be
