@@ -116,6 +116,17 @@ def register(trace: Trace, address: int, reset: int = 0) -> Cycles:
     return latest(writes(trace, address), trace.get("config", "data"), reset)
 
 
+def range_bound_within(trace: Trace, first: Cycles, length: Cycles, *, ago: int) -> Cycles:
+    """Whether a range, as last written ``ago`` cycles before, begins or ends behind the first line of a burst and not
+    behind its last."""
+    found = np.zeros(len(trace), bool)
+    for number in range(regs.RANGE_COUNT):
+        for address in (regs.RANGE_BASE, regs.RANGE_LIMIT):
+            bound = after(register(trace, address + number * regs.RANGE_STRIDE), ago)
+            found |= (first < bound) & (bound <= first + length)
+    return found
+
+
 def stream_bins(streams: Iterable[str], pulsed: Iterable[str] = ()) -> CoverageBins:
     """For each stream: items move back to back, the sender pauses, the receiver presses back.
 

@@ -217,7 +217,7 @@
 #define T3_ERRORS_TOO_LARGE_SHIFT 9
 #define T3_ERRORS_TOO_LARGE_MASK UINT64_C(0x200)
 
-/* The first refused write to another context's range since the last disarm. */
+/* The first refused write since the last disarm: to another context's range, or improper. */
 #define T3_VIOLATION UINT32_C(0x0070)
 #define T3_VIOLATION_LINE_SHIFT 0
 #define T3_VIOLATION_LINE_MASK UINT64_C(0x7fffffffff)
@@ -230,7 +230,7 @@
 #define T3_VIOLATION_VALID_SHIFT 59
 #define T3_VIOLATION_VALID_MASK UINT64_C(0x800000000000000)
 
-/* Refused writes to another context's range since the last disarm, saturating. */
+/* Refused writes since the last disarm, to another context's range or improper; saturating. */
 #define T3_VIOLATIONS UINT32_C(0x0078)
 #define T3_VIOLATIONS_VALUE_SHIFT 0
 #define T3_VIOLATIONS_VALUE_MASK UINT64_C(0xffffffff)

@@ -30,12 +30,12 @@ class T3Core(wiring.Component):
     compute_read, compute_write : In(stream(MemoryRequest)).array(slices) : the GPU's accesses to each channel.
     comm_read, comm_write : In(stream(MemoryRequest)).array(slices) : those of DMA engine, link and collective kernels.
     dram : Out(stream(MemoryRequest)).array(slices) : to each DRAM queue; ``tagged`` is 1 if the access is tracked.
-    update_done : In : pulse of each channel; the memory has performed a ``dram`` request (count_on = performed).
-    occupancy : In : entries in each channel's DRAM queue.
+    update_done : In : pulse of each channel; the memory has performed all of a ``dram`` request (count_on = performed).
+    occupancy : In : lines in each channel's DRAM queue.
     now : In : cycles of this clock, for the starvation limit, the watchdog and the measurement.
-    compute_refused, comm_refused : Out : pulses of each slice; a write to another context's range, given back.
+    compute_refused, comm_refused : Out : pulses of each slice; a violation, given back.
     compute_stale, comm_stale : Out : pulses of each slice; an update of no live epoch, given back.
-    store : In(stream(MemoryRequest)).array(egress_ports) : one row of a wavefront tile, by its first line.
+    store : In(stream(MemoryRequest)).array(egress_ports) : a burst of a row of a wavefront tile, by its first line.
     route : Out(stream(Route)).array(egress_ports) : where it goes, in the order of ``store``.
     command : Out(stream(DmaCommand)) : blocks for the DMA engine.
     command_done : In : pulse; a command of this context is done (its credit comes back).

@@ -4,12 +4,31 @@ from typing import Any
 
 import cocotb
 from t3hdl.config import T3Config
+from t3hdl.interface.layouts import BURST_LINES
 
 from tb.cocotb.part_bench import random_traffic
-from tb.coverage_bins import MEDIUM, CoverageBins, config_bins, control
+from tb.coverage_bins import MEDIUM, CoverageBins, Cycles, config_bins, control, range_bound_within
+from tb.words import Trace
 
 RARE = {"last descriptor": MEDIUM}
 """Cycles from which these bins are expected (see tb/coverage_bins.py)."""
+
+
+def stored(trace: Trace) -> tuple[Cycles, Cycles, Cycles]:
+    """Whether a burst enters, its first line and its length."""
+    return trace.moved("store"), *(trace.get("store.payload", field) for field in ("line", "length"))
+
+
+def leaves_block(trace: Trace) -> Cycles:
+    """Whether a burst enters that leaves its aligned block."""
+    moved, first, length = stored(trace)
+    return moved & (first % BURST_LINES + length >= BURST_LINES)
+
+
+def over_bound(trace: Trace) -> Cycles:
+    """Whether a burst enters that has a bound of a range behind its first line."""
+    moved, first, length = stored(trace)
+    return moved & range_bound_within(trace, first, length, ago=0)
 
 
 def bins(config: T3Config) -> CoverageBins:
@@ -24,6 +43,10 @@ def bins(config: T3Config) -> CoverageBins:
         "last descriptor": lambda t: (
             t.moved("route") & (t.get("route.payload", "descriptor") == config.descriptors - 1)
         ),
+        "one line": lambda t: t.moved("store") & ~t.is_set("store.payload", "length"),
+        "whole block": lambda t: t.moved("store") & (t.get("store.payload", "length") == BURST_LINES - 1),
+        "burst over the end of its block": leaves_block,
+        "burst over a bound of a range": over_bound,
         "store of another context": lambda t: t.moved("store") & t.is_set("store.payload", "context"),
         "arm with a store waiting": lambda t: control(t, "arm") & t.is_set("route.valid"),
         "disarm with a store waiting": lambda t: control(t, "disarm") & t.is_set("route.valid"),

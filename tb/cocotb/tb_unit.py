@@ -9,6 +9,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles
 from t3hdl.config import T3Config
 from t3hdl.export.verilog import PARTS
+from t3hdl.interface.layouts import BURST_LINES
 
 from tb.bench_run import BenchRun
 from tb.cocotb.axi_traffic import plain_master_of
@@ -55,11 +56,30 @@ def bins(config: T3Config) -> CoverageBins:
         pairs = [local[i] & remote[j] & (tiles[i] == tiles[j]).all(axis=0) for i in slices for j in slices if i != j]
         return np.logical_or.reduce(pairs)
 
+    def improper(trace: Trace, pulse: str, number: int) -> Cycles:
+        """A burst comes back that leaves its aligned block."""
+        line, length = (trace.get(f"{pulse}.{number}", field) for field in ("line", "length"))
+        return trace.is_set(f"{pulse}_valid.{number}") & (line % BURST_LINES + length >= BURST_LINES)
+
     return {
         "threshold reached beside a remote update": same_tile,
         "all slices at once": lambda t: np.logical_and.reduce([t.moved(f"dram.{s}") for s in slices]),
         "interrupt": lambda t: rises(t.is_set("interrupt")),
         "quiet": lambda t: rises(t.is_set("quiet")),
+        **{
+            f"update of {lines} lines": lambda t, n=lines: np.logical_or.reduce(
+                [
+                    t.moved(f"dram.{s}")
+                    & t.is_set(f"dram.{s}.payload", "tagged")
+                    & (t.get(f"dram.{s}.payload", "length") == n - 1)
+                    for s in slices
+                ]
+            )
+            for lines in range(1, BURST_LINES + 1)
+        },
+        "burst over the end of its block": lambda t: np.logical_or.reduce(
+            [improper(t, f"{side}_refused", s) for s in slices for side in ("compute", "comm")]
+        ),
         "every entry in use": lambda t: t.get("entries") == config.tracker_sets * config.tracker_ways,
         "idle": lambda t: t.is_set("idle"),
         "remote store": lambda t: t.moved("route.0") & t.is_set("route.0.payload", "remote"),

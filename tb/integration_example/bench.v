@@ -3,9 +3,11 @@
 //
 // Output: 7 rows of 80 FP16 numbers (5 lines), pitch 8 lines, tiles of 4 rows x 2 lines, two wavefronts of 2 rows each:
 // 2 x 3 tiles, short at the bottom and at the right. Tile column 0 is reduced elsewhere (REMOTE), 1 gets its second
-// addend here and is then sent on, a tile at a time (DMA), 2 is reduced here (LOCAL). Numbers are multiples of 1/4.
+// addend here and is then sent on, a tile at a time (DMA), 2 is reduced here (LOCAL). Numbers are multiples of 1/4. The
+// GPU stores a row of a tile as one burst, in every third row of the output line by line, the neighbour likewise in every
+// other row; the DMA engine reads bursts.
 //
-// +seed=N: another order and other gaps. Faults, in what store number N (0 to 20) brings to the channels:
+// +seed=N: another order and other gaps. Faults, in what store number N (0 to 16) brings to the channels:
 // +lose=N not made, +repeat=N made twice, +corrupt=N wrong data.
 
 module bench;
@@ -23,13 +25,15 @@ module bench;
     wire [1:0]   bresp, rresp;
     wire         awvalid, awready, wvalid, wready, bvalid, arvalid, arready, rvalid, interrupt;
     reg          store_valid = 0, update_valid = 0, read_valid = 0, command_ready = 0, command_done_valid = 0;
-    reg  [95:0]  store_item = 0, update_item = 0;
-    reg  [255:0] store_data = 0, update_data = 0;
+    reg  [98:0]  store_item = 0, update_item = 0;
+    reg  [2047:0] store_data = 0, update_data = 0;
+    reg  [2:0]   read_length = 0;
     reg  [38:0]  read_line = 0;
     wire         store_ready, update_ready, read_ready, packet_valid, command_valid, answer_valid;
     wire [7:0]   packet_peer;
-    wire [95:0]  packet_item;
-    wire [255:0] packet_data, answer;
+    wire [98:0]  packet_item;
+    wire [2047:0] packet_data;
+    wire [255:0] answer;
     wire [230:0] command;
     wire [3:0]   refused;
 
@@ -47,6 +51,7 @@ module bench;
         .command_valid(command_valid), .command_ready(command_ready), .command(command),
         .command_done_valid(command_done_valid), .command_done(command[9:6]),
         .read_valid(read_valid), .read_ready(read_ready), .read_line(read_line),
+        .read_length(read_length),
         .answer_valid(answer_valid), .answer(answer), .refused(refused)
     );
 
@@ -89,7 +94,7 @@ module bench;
         while ($random(seed) & 1) @(negedge clk);
     endtask
 
-    task store(input [95:0] what, input [255:0] bytes);
+    task store(input [98:0] what, input [2047:0] bytes);
         begin
             store_item = what;
             store_data = bytes;
@@ -100,10 +105,10 @@ module bench;
         end
     endtask
 
-    task update(input integer row, input integer part);
+    task update(input integer row, input integer part, input integer lines);
         begin
-            update_item = item(row, part, ADD, 1'b1, 4'd0, 8'd1);
-            update_data = line_data(row, part, 2);
+            update_item = item(row, part, lines, ADD, 1'b1, 4'd0, 8'd1);
+            update_data = burst_data(row, part, lines, 2);
             update_valid = 1;
             #1;
             while (!update_ready) @(negedge clk) #1;
@@ -111,14 +116,20 @@ module bench;
         end
     endtask
 
-    task fetch(input [38:0] line);
+    task fetch(input integer row, input integer part, input integer lines, input [8 * 40 - 1:0] what);
+        integer seen;
         begin
-            read_line = line;
+            read_line = line_of(row, part);
+            read_length = lines - 1;
             read_valid = 1;
             #1;
             while (!read_ready) @(negedge clk) #1;
             @(negedge clk) read_valid = 0;
-            while (!answer_valid) @(negedge clk);
+            for (seen = 0; seen < lines; seen = seen + 1) begin
+                while (!answer_valid) @(negedge clk);
+                check(answer == line_data(row, part + seen, 3), what);
+                @(negedge clk);
+            end
         end
     endtask
 
@@ -140,7 +151,7 @@ module bench;
     task configure;
         begin
             host.write(RANGE, BASE);
-            host.write(RANGE + 16'h08, BASE + 7 * PITCH);
+            host.write(RANGE + 16'h08, BASE + 6 * PITCH + 5);
             host.write(RANGE + 16'h10, {FP16, ADD, EPOCH, 4'd0, 1'b1});
             host.write(PROFILE + 8 * 0, 4);  // lines of a wavefront's tile: inside
             host.write(PROFILE + 8 * 1, 4);
@@ -160,40 +171,50 @@ module bench;
         end
     endtask
 
-    // The GPU: all lines in some order, and one store of another context's program, which must change nothing.
+    // The GPU: all rows of tiles in some order, and two stores that must change nothing: one of another context's
+    // program, and one that goes on behind the end of the output.
     task play_gpu;
-        integer i, step, row, part;
-        reg [95:0] made;
-        reg [255:0] wrong;
+        integer i, step, row, tile_col, lines, part;
+        reg [98:0] made;
+        reg [2047:0] wrong;
         begin
-            step = 1 + (seed & 3);
-            for (i = 0; i < 35; i = i + 1) begin
-                row = i * step % 35 / 5;
-                part = i * step % 35 % 5;
-                gap;
-                made = item(row, part, STORE, 1'b1, 4'd0, 8'd0);
-                if (part < 2) store(made, line_data(row, part, 1));
-                else begin
-                    wrong = stores == corrupt ? 256'h0400 : 256'h0;
-                    if (stores != lose) store(made, line_data(row, part, 1) ^ wrong);
-                    if (stores == repeated) store(made, line_data(row, part, 1));
-                    stores = stores + 1;
+            step = (seed & 1) ? 1 : 2 + (seed & 2);  // 1, 2 or 4: none divides 21
+            for (i = 0; i < 21; i = i + 1) begin
+                row = i * step % 21 / 3;
+                tile_col = i * step % 21 % 3;
+                lines = row % 3 == 0 ? 1 : lines_of(tile_col);
+                for (part = 2 * tile_col; part < 2 * tile_col + lines_of(tile_col); part = part + lines) begin
+                    gap;
+                    made = item(row, part, lines, STORE, 1'b1, 4'd0, 8'd0);
+                    if (tile_col == 0) store(made, burst_data(row, part, lines, 1));
+                    else begin
+                        wrong = stores == corrupt ? 2048'h0400 : 2048'h0;
+                        if (stores != lose) store(made, burst_data(row, part, lines, 1) ^ wrong);
+                        if (stores == repeated) store(made, burst_data(row, part, lines, 1));
+                        stores = stores + 1;
+                    end
                 end
-                if (i == 17) store(item(6, 4, STORE, 1'b1, 4'd1, 8'd0), 256'd0);
+                if (i == 10) store(item(6, 4, 1, STORE, 1'b1, 4'd1, 8'd0), 2048'd0);
+                if (i == 11) store(item(6, 4, 2, STORE, 1'b1, 4'd0, 8'd0), 2048'd0);
             end
         end
     endtask
 
     task play_neighbour;
-        integer i;
-        for (i = 0; i < 21; i = i + 1) begin
-            gap;
-            update(i * 4 % 21 / 3, 2 + i * 4 % 21 % 3);
+        integer i, row, tile_col, lines, part;
+        for (i = 0; i < 14; i = i + 1) begin
+            row = i * 5 % 14 / 2;
+            tile_col = 1 + i * 5 % 14 % 2;
+            lines = row % 2 == 0 ? 1 : lines_of(tile_col);
+            for (part = 2 * tile_col; part < 2 * tile_col + lines_of(tile_col); part = part + lines) begin
+                gap;
+                update(row, part, lines);
+            end
         end
     endtask
 
     initial begin: program_
-        integer row, part;
+        integer row;
         if (!$value$plusargs("seed=%d", seed)) seed = 1;
         if (!$value$plusargs("lose=%d", lose)) lose = -1;
         if (!$value$plusargs("repeat=%d", repeated)) repeated = -1;
@@ -205,8 +226,8 @@ module bench;
         while (!host.value[0]) host.read(STATUS);
         host.read(ID);
         check(host.value == 64'h54330004, "ID");
-        for (row = 0; row < 7; row = row + 1)  // +0 before it is armed
-            for (part = 0; part < 5; part = part + 1) store(item(row, part, STORE, 1'b0, 4'd0, 8'd0), 256'd0);
+        for (row = 0; row < 7; row = row + 1)  // +0 before it is armed, in whole blocks
+            store(item(row, 0, 8, STORE, 1'b0, 4'd0, 8'd0), 2048'd0);
         configure;
         fork
             play_gpu;
@@ -219,16 +240,12 @@ module bench;
         host.write(IRQ_STATUS, 64'hff);
         check(!interrupt, "the interrupt is cleared");
         repeat (200) @(negedge clk);  // would show a second command
-        for (row = 0; row < 7; row = row + 1)
-            for (part = 2; part < 5; part = part + 1) begin
-                fetch(line_of(row, part));
-                check(answer == line_data(row, part, 3), "a sum in memory");
-            end
+        for (row = 0; row < 7; row = row + 1) fetch(row, 2, 3, "a sum in memory");
         check(commands[0] == 1 && commands[1] == 1, "one command for each block");
         check(&left, "every line of the remote chunk left");
-        check(refusals == 1, "one refused write");
+        check(refusals == 2, "two refused writes");
         host.read(VIOLATIONS);
-        check(host.value == 1, "VIOLATIONS");
+        check(host.value == 2, "VIOLATIONS");
         host.read(ERRORS);
         check(host.value == 16, "ERRORS");
         host.read(UPDATES);
@@ -243,20 +260,22 @@ module bench;
     // What leaves for the other GPU: own numbers of tile column 0, each line once, at its place there.
     reg [13:0] left = 0;
     always @(posedge clk) if (!rst && packet_valid) begin: packet
-        integer row, part;
+        integer row, part, line;
         row = (packet_item[38:0] - PEER_BASE) / PITCH;
-        part = (packet_item[38:0] - PEER_BASE) % PITCH;
         check(packet_peer == PEER && packet_item[41:39] == ADD, "a packet's peer or operation");
-        check(row < 7 && part < 2 && !left[2 * row + part], "a packet's line");
-        check(packet_data == line_data(row, part, 1), "a packet's data");
-        left[2 * row + part] = 1;
+        for (line = 0; line <= packet_item[98:96]; line = line + 1) begin
+            part = (packet_item[38:0] - PEER_BASE) % PITCH + line;
+            check(row < 7 && part < 2 && !left[2 * row + part], "a packet's line");
+            check(packet_data[256 * line +: 256] == line_data(row, part, 1), "a packet's data");
+            left[2 * row + part] = 1;
+        end
     end
 
     always @(posedge clk) if (!rst) refusals = refusals + refused[0] + refused[1] + refused[2] + refused[3];
 
     // DMA engine: one command at a time, tile by tile; reads what it would send, and gives the credit back.
     initial begin: dma
-        integer row, part, height, tile;
+        integer row, height, tile;
         commands[0] = 0;
         commands[1] = 0;
         forever begin
@@ -269,11 +288,7 @@ module bench;
             check(command[28:26] == ADD && command[30:29] == FP16, "a command's operation");
             commands[tile] = commands[tile] + 1;
             height = tile == 0 ? 4 : 3;
-            for (row = 4 * tile; row < 4 * tile + height; row = row + 1)
-                for (part = 2; part < 4; part = part + 1) begin
-                    fetch(line_of(row, part));
-                    check(answer == line_data(row, part, 3), "a sum in a command's block");
-                end
+            for (row = 4 * tile; row < 4 * tile + height; row = row + 1) fetch(row, 2, 2, "a sum in a command's block");
             command_ready = 1;
             command_done_valid = 1;
             @(negedge clk);

@@ -1,6 +1,6 @@
 // The memory controller of a small GPU around the T3 hardware, preset `small`: egress matcher, four channels, and a
 // port each for GPU stores, for updates that come over the link, and for the reads of the DMA engine. GPU reads are
-// left out. A line's channel is bits 4:3 of its address. `now` counts cycles; updates are counted when accepted.
+// left out. A line's channel is bits 4:3 of its address, so all lines of a burst are in one channel. `now` counts cycles.
 
 module memory_controller (
     input          clk,
@@ -26,22 +26,23 @@ module memory_controller (
     output         axi_rvalid,
     input          axi_rready,
     output         interrupt,
-    // stores of the GPU and updates from the link: bits 95:0 of a MemoryRequest, and the line's data
+    // stores of the GPU and updates from the link: length and bits 95:0 of a MemoryRequest, and the data of up to eight
+    // lines, the first one lowest
     input          store_valid,
     output         store_ready,
-    input  [95:0]  store_item,
-    input  [255:0] store_data,
+    input  [98:0]  store_item,
+    input  [2047:0] store_data,
     input          update_valid,
     output         update_ready,
-    input  [95:0]  update_item,
-    input  [255:0] update_data,
+    input  [98:0]  update_item,
+    input  [2047:0] update_data,
     // stores that leave for another GPU
     output         packet_valid,
     input          packet_ready,
     output [7:0]   packet_peer,
-    output [95:0]  packet_item,
-    output [255:0] packet_data,
-    // DMA engine: commands, reads (one at a time), and what is done
+    output [98:0]  packet_item,
+    output [2047:0] packet_data,
+    // DMA engine: commands, reads (one burst at a time; an answer for each of its lines), and what is done
     output         command_valid,
     input          command_ready,
     output [230:0] command,
@@ -50,6 +51,7 @@ module memory_controller (
     input          read_valid,
     output         read_ready,
     input  [38:0]  read_line,
+    input  [2:0]   read_length,
     output         answer_valid,
     output [255:0] answer,
     // a refused write of each channel: an error for whoever made it
@@ -58,15 +60,15 @@ module memory_controller (
     reg [47:0] now;
     always @(posedge clk) now <= rst ? 48'd0 : now + 48'd1;
 
-    // Egress: four stores wait with their data for the matcher's answer, which comes in their order.
-    reg  [95:0]  items [0:3];
-    reg  [255:0] datas [0:3];
+    // Egress: four bursts wait with their data for the matcher's answer, which comes in their order.
+    reg  [98:0]  items [0:3];
+    reg  [2047:0] datas [0:3];
     reg  [1:0]   first, last;
     reg  [2:0]   waiting;
     wire         match_ready, route_valid, route_ready;
     wire [57:0]  route;
     wire         remote = route[40];
-    wire [95:0]  item = items[first];
+    wire [98:0]  item = items[first];
     wire [1:0]   here = route[4:3];
     wire         match_valid = store_valid && waiting != 4;
     wire         enter = match_valid && match_ready;
@@ -76,7 +78,7 @@ module memory_controller (
     assign route_ready = remote ? packet_ready : local_ready[here];
     assign packet_valid = route_valid && remote;
     assign packet_peer = route[57:50];
-    assign packet_item = {item[95:42], route[49:47], route[38:0]};
+    assign packet_item = {item[98:42], route[49:47], route[38:0]};
     assign packet_data = datas[first];
     assign local_valid = route_valid && !remote ? 4'b0001 << here : 4'b0000;
 
@@ -108,6 +110,8 @@ module memory_controller (
     wire [127:0] compute_stale [0:3];
     wire [127:0] comm_stale [0:3];
     wire [6:0]   occupancy [0:3];
+    wire [3:0]   update_done_valid;
+    wire [127:0] update_done [0:3];
     wire [255:0] answered [0:3];
     wire [4:0]   flags [0:3];
 
@@ -115,7 +119,7 @@ module memory_controller (
     generate
         for (n = 0; n < 4; n = n + 1) begin : channels
             assign comm_read_valid[n] = read_valid && read_line[4:3] == n;
-            assign comm_read[n] = {89'b0, read_line};
+            assign comm_read[n] = {read_length, 86'b0, read_line};
             channel channel (
                 .clk(clk), .rst(rst),
                 .store_valid(local_valid[n]), .store_ready(local_ready[n]), .store_item(item),
@@ -127,6 +131,7 @@ module memory_controller (
                 .comm_write_valid(comm_write_valid[n]), .comm_write_ready(comm_write_ready[n]),
                 .comm_write(comm_write[n]),
                 .dram_valid(dram_valid[n]), .dram_ready(dram_ready[n]), .dram(dram[n]), .occupancy(occupancy[n]),
+                .update_done_valid(update_done_valid[n]), .update_done(update_done[n]),
                 .compute_refused_valid(compute_refused_valid[n]), .compute_refused(compute_refused[n]),
                 .comm_refused_valid(comm_refused_valid[n]), .comm_refused(comm_refused[n]),
                 .compute_stale_valid(compute_stale_valid[n]), .compute_stale(compute_stale[n]),
@@ -148,7 +153,7 @@ module memory_controller (
         .axi_bresp(axi_bresp), .axi_bvalid(axi_bvalid), .axi_bready(axi_bready),
         .axi_araddr(axi_araddr), .axi_arprot(axi_arprot), .axi_arvalid(axi_arvalid), .axi_arready(axi_arready),
         .axi_rdata(axi_rdata), .axi_rresp(axi_rresp), .axi_rvalid(axi_rvalid), .axi_rready(axi_rready),
-        .store__0__valid(match_valid), .store__0__ready(match_ready), .store__0__payload({32'b0, store_item}),
+        .store__0__valid(match_valid), .store__0__ready(match_ready), .store__0__payload({store_item[98:96], 29'b0, store_item[95:0]}),
         .route__0__valid(route_valid), .route__0__ready(route_ready), .route__0__payload(route),
         .command__valid(command_valid), .command__ready(command_ready), .command__payload(command),
         .command_done_valid(command_done_valid), .command_done(command_done),
@@ -165,7 +170,7 @@ module memory_controller (
         .comm_refused_valid__0(comm_refused_valid[0]), .comm_refused__0(comm_refused[0]),
         .compute_stale_valid__0(compute_stale_valid[0]), .compute_stale__0(compute_stale[0]),
         .comm_stale_valid__0(comm_stale_valid[0]), .comm_stale__0(comm_stale[0]),
-        .occupancy__0(occupancy[0]), .update_done_valid__0(1'b0), .update_done__0(128'b0),
+        .occupancy__0(occupancy[0]), .update_done_valid__0(update_done_valid[0]), .update_done__0(update_done[0]),
         .compute_write__1__valid(compute_write_valid[1]), .compute_write__1__ready(compute_write_ready[1]),
         .compute_write__1__payload(compute_write[1]),
         .comm_write__1__valid(comm_write_valid[1]), .comm_write__1__ready(comm_write_ready[1]),
@@ -178,7 +183,7 @@ module memory_controller (
         .comm_refused_valid__1(comm_refused_valid[1]), .comm_refused__1(comm_refused[1]),
         .compute_stale_valid__1(compute_stale_valid[1]), .compute_stale__1(compute_stale[1]),
         .comm_stale_valid__1(comm_stale_valid[1]), .comm_stale__1(comm_stale[1]),
-        .occupancy__1(occupancy[1]), .update_done_valid__1(1'b0), .update_done__1(128'b0),
+        .occupancy__1(occupancy[1]), .update_done_valid__1(update_done_valid[1]), .update_done__1(update_done[1]),
         .compute_write__2__valid(compute_write_valid[2]), .compute_write__2__ready(compute_write_ready[2]),
         .compute_write__2__payload(compute_write[2]),
         .comm_write__2__valid(comm_write_valid[2]), .comm_write__2__ready(comm_write_ready[2]),
@@ -191,7 +196,7 @@ module memory_controller (
         .comm_refused_valid__2(comm_refused_valid[2]), .comm_refused__2(comm_refused[2]),
         .compute_stale_valid__2(compute_stale_valid[2]), .compute_stale__2(compute_stale[2]),
         .comm_stale_valid__2(comm_stale_valid[2]), .comm_stale__2(comm_stale[2]),
-        .occupancy__2(occupancy[2]), .update_done_valid__2(1'b0), .update_done__2(128'b0),
+        .occupancy__2(occupancy[2]), .update_done_valid__2(update_done_valid[2]), .update_done__2(update_done[2]),
         .compute_write__3__valid(compute_write_valid[3]), .compute_write__3__ready(compute_write_ready[3]),
         .compute_write__3__payload(compute_write[3]),
         .comm_write__3__valid(comm_write_valid[3]), .comm_write__3__ready(comm_write_ready[3]),
@@ -204,7 +209,7 @@ module memory_controller (
         .comm_refused_valid__3(comm_refused_valid[3]), .comm_refused__3(comm_refused[3]),
         .compute_stale_valid__3(compute_stale_valid[3]), .compute_stale__3(compute_stale[3]),
         .comm_stale_valid__3(comm_stale_valid[3]), .comm_stale__3(comm_stale[3]),
-        .occupancy__3(occupancy[3]), .update_done_valid__3(1'b0), .update_done__3(128'b0),
+        .occupancy__3(occupancy[3]), .update_done_valid__3(update_done_valid[3]), .update_done__3(update_done[3]),
         // What this controller has no use for: software reads the registers, and the clock is never stopped.
         .init_done(), .armed(), .live(), .chunks_done(), .done_mask(), .quiet(), .entries(), .threshold(), .chosen(),
         .context__0(), .context__1(), .idle(), .wake_at(), .interrupt(interrupt)

@@ -258,7 +258,7 @@ class Stimulus:
             "fixed": self.chance(0.5),
             "threshold": self.rng.choice((NO_LIMIT, 0, 3, 40)),
             "starvation": self.rng.choice((0, 1, 5, 20, 300)),
-            "quantum": self.rng.choice((0, 1, 2, 8)),
+            "quantum": self.rng.choice((0, 1, 2, 8, 20)),
         }
         return regs.ARBITER, pack(regs.Arbiter, **values)
 

@@ -11,9 +11,9 @@ from t3hdl.interface.words import pack
 from tb.lockstep import Lockstep
 from tb.stimulus.base import TILES, Stimulus
 
-BASES = (0x20, 0x20, 0x40, 0x80, 0xC0)
-LIMITS = (0x40, 0x80, 0xC0, 0xF0, 0xFF)
-"""Lines of a page at which random ranges begin and end; requests go to 0x20 to 0xF0."""
+BASES = (0x20, 0x20, 0x23, 0x40, 0x80, 0xC4)
+LIMITS = (0x40, 0x80, 0x86, 0xC0, 0xF0, 0xFF)
+"""Lines of a page at which random ranges begin and end, some within an aligned block; requests go to 0x20 to 0xF0."""
 PAGE = range(8, LINE_BITS)
 """Bits of a line that name its page."""
 REGION = range(TILES.bit_length(), MemoryRequest["row"].width)
@@ -68,9 +68,9 @@ class Ranges(Stimulus):
         return self.rng.choice((0, 1 << self.rng.randrange(EPOCH_BITS), self.rng.getrandbits(EPOCH_BITS), 0, 0))
 
     def between(self, first: int, end: int) -> int:
-        """Mostly one of [first, end), often the first or the last one, or the one behind it."""
+        """Mostly one of [first, end), often the first or the last one, or one beside them."""
         inside = self.rng.randrange(first, end) if first < end else first
-        return self.rng.choice((first, max(0, end - 1), end, inside, inside, inside))
+        return self.rng.choice((first, max(0, first - 1), max(0, end - 1), end, inside, inside, inside))
 
     def line(self, context: int) -> int:
         """A line, often in a range of this context, or if it has none in another one's."""

@@ -157,7 +157,7 @@ def test_a_token_queue_that_counts_in_a_free_entry_is_found():
     assert verdict.outcome == "violated"
     found = set(verdict.counterexample.claims)
     assert found & {
-        "updates of a tile are in the queue or have left it",
+        "lines of a tile are in the queue or have left it",
         "entries 1 and 2 are of two tiles, or the older one is full",
     }
 
@@ -190,7 +190,7 @@ def test_without_yosys_the_message_says_what_to_install(monkeypatch):
 
 def test_the_list_proves_nothing():
     result = run("--list", "token-queue")
-    assert result.exit_code == 0 and "Every update that is pushed" in " ".join(result.stdout.split())
+    assert result.exit_code == 0 and "Every line of every burst that is pushed" in " ".join(result.stdout.split())
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path):

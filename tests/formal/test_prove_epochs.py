@@ -60,7 +60,7 @@ def test_a_token_with_an_epoch_of_its_own_is_found():
     expect_failure(
         "slice.counts-updates",
         lambda text: substituted(tile, without_epoch, text, number=1),
-        "updates of a tile are in the queue or have left it",
+        "lines of a tile are in the queue or have left it",
     )
 
 

@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.common.broadcast import control_written
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import LINE_BITS, Op
+from t3hdl.interface.layouts import INTERLEAVE_BITS, LINE_BITS, Op
 
 from ..prover.harness import Harness
 
@@ -15,8 +15,9 @@ from ..prover.harness import Harness
 @dataclass(frozen=True)
 class Judgement:
     """A write as the ranges see it: it is an update or not (``update``), of a live epoch of its context or not
-    (``live``), and perhaps refused, because the range is another context's (``violates``) or its epoch is not live
-    (``stale``); ``tracked`` if it is counted. ``attributes`` are those of its range."""
+    (``live``), and perhaps refused, because the range is another context's or it is no burst of one range and block
+    (``violates``), or because its epoch is not live (``stale``); ``tracked`` if it is counted. ``attributes`` are those
+    of its range."""
 
     update: Value
     live: Value
@@ -82,15 +83,30 @@ class NaiveRanges:
             attributes = Mux(here, self.attributes[i].as_value(), attributes)
         return hit, base, data.View(regs.RangeAttributes, attributes)
 
+    def improper(self, request: Any) -> Value:
+        """Whether the burst leaves its aligned block, or has a bound of a range in use behind its first line."""
+        first, last = request.line, request.line + request.length  # which has one bit more
+        crossed = [
+            attributes.valid & (first < bound) & (bound <= last)
+            for base, limit, attributes in zip(self.base, self.limit, self.attributes, strict=True)
+            for bound in (base, limit)
+        ]
+        return (first[INTERLEAVE_BITS:] != last[INTERLEAVE_BITS:]) | Cat(crossed).any()
+
+    def foreign(self, line: Value, context: Value) -> Value:
+        """Whether ``line`` is another context's: the first range that holds it is."""
+        hit, _, attributes = self.first(line)
+        return hit & (attributes.context != context)
+
     def judge(self, request: Any, contexts: int) -> Judgement:
         """What the ranges say of a write, in a configuration with so many contexts."""
         hit, _, attributes = self.first(request.line)
-        own = hit & (attributes.context == request.context)
+        own, improper = hit & (attributes.context == request.context), self.improper(request)
         kinds = Cat(request.op == op for op in (Op.STORE, Op.ADD, Op.MIN, Op.MAX))
         return Judgement(
             update=request.tagged & kinds.any(),
-            live=own & (request.context < contexts) & (attributes.epoch == request.epoch),
-            violates=hit & ~own & (request.op != Op.READ),
+            live=own & (request.context < contexts) & (attributes.epoch == request.epoch) & ~improper,
+            violates=((hit & ~own) | improper) & (request.op != Op.READ),
             attributes=attributes,
         )
 

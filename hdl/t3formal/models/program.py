@@ -10,9 +10,10 @@ from t3hdl.interface.words import WORD_BYTES, pack
 
 from ..prover.harness import Harness
 
-BASE, LIMIT, ADDENDS, TILES = 2, 4, 2, 2
-"""The output: lines [BASE, LIMIT), one per tile, each updated ADDENDS times; a row of TILES tiles, one block, one
-chunk."""
+BASE, ADDENDS, TILES, LINES = 4, 2, 2, 2
+LIMIT = BASE + TILES * LINES
+"""The output: lines [BASE, LIMIT), LINES per tile, each updated ADDENDS times, a tile's by one burst; a row of TILES
+tiles, one block, one chunk."""
 
 
 SMALLEST = preset(
@@ -32,15 +33,15 @@ def program() -> tuple[tuple[int, int], ...]:
     )
     descriptor: tuple[dict[str, Any], ...] = (
         {"row1": 1, "col1": TILES, "kind": ChunkKind.DMA, "op": Op.ADD},
-        {"expected": ADDENDS * TILES, "addends": ADDENDS},
-        {"base": BASE, "pitch": TILES},
+        {"expected": ADDENDS * TILES * LINES, "addends": ADDENDS},
+        {"base": BASE, "pitch": TILES * LINES},
         {"col_shift": 1},
         {"tiles_inner": TILES, "tiles_bottom": TILES, "tiles_right": TILES, "tiles_corner": TILES},
         {},
     )
     return (
         *((regs.RANGE + WORD_BYTES * i, pack(layout, **fields)) for i, (layout, fields) in enumerate(ranges)),
-        (regs.PROFILE, 1),
+        (regs.PROFILE, LINES),
         *(
             (regs.DESCRIPTOR + WORD_BYTES * i, pack(layout, **fields))
             for i, (layout, fields) in enumerate(zip(regs.DESCRIPTOR_LAYOUTS, descriptor, strict=True))

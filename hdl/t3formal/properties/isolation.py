@@ -14,7 +14,7 @@ from amaranth.lib import data, wiring
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ConfigWrite, MemoryRequest
+from t3hdl.interface.layouts import INTERLEAVE_BITS, LENGTH_BITS, ConfigWrite, MemoryRequest
 from t3hdl.interface.signatures import slice_signature
 from t3hdl.slice.slice import MemorySlice
 
@@ -23,9 +23,8 @@ from ..prover.harness import Harness
 from ..prover.proof import Proof
 
 _PORTS = ("compute_read", "compute_write", "comm_read", "comm_write")
-_LINE_BITS = 2
-_NARROW = {"line": _LINE_BITS, "op": 3, "context": 2, "tagged": 1, "col": 1, "epoch": 1, "tag": 1}
-"""Fields of requests that may be anything; the others are 0."""
+_NARROW = {"line": INTERLEAVE_BITS + 1, "op": 3, "context": 2, "tagged": 1, "col": 1, "epoch": 1, "tag": 1}
+"""Fields of requests that may be anything, and ``length``; the others are 0. Lines are those of two blocks."""
 
 
 class _TwoSlices(wiring.Component):
@@ -59,7 +58,8 @@ class _TwoSlices(wiring.Component):
 def _fields(harness: Harness, prefix: str) -> Any:
     """A narrow request of any fields."""
     request = Signal(MemoryRequest, name=f"{prefix}_request")
-    harness.m.d.comb += [request[name].eq(harness.free(f"{prefix}_{name}", bits)) for name, bits in _NARROW.items()]
+    fields = _NARROW | {"length": LENGTH_BITS}
+    harness.m.d.comb += [request[name].eq(harness.free(f"{prefix}_{name}", bits)) for name, bits in fields.items()]
     return request
 
 
@@ -89,6 +89,8 @@ def _isolated(config: T3Config) -> Harness:
         "a refusal of another address", slices.comm_refused_valid & (slices.comm_refused != slices.comm_refused_1)
     )
     harness.cover("refusals for different reasons", slices.comm_refused_valid & slices.comm_stale_valid_1)
+    lengths = slices.comm_refused.length, slices.comm_refused_1.length
+    harness.cover("a refusal of another length", slices.comm_refused_valid & (lengths[0] != lengths[1]))
     return harness
 
 
@@ -102,14 +104,18 @@ def _configure(harness: Harness, slices: _TwoSlices) -> Any:
 
 
 def _request(harness: Harness, port: str, ranges: NaiveRanges, config: T3Config) -> None:
-    """Drives a port of both slices: with two requests if neither is counted, and both or none are refused."""
-    slices, first, other = harness.dut, _fields(harness, port), _fields(harness, f"{port}_other")
+    """Drives a port of both slices: with two requests if neither is counted, and both or none are refused. Those that
+    enter have as many lines as each other: arbitration sees how many, whatever they are."""
+    slices, first, free = harness.dut, _fields(harness, port), _fields(harness, f"{port}_other")
+    other, refused = Signal(MemoryRequest, name=f"{port}_of_other"), Signal(name=f"{port}_refused")
+    harness.m.d.comb += [other.eq(free), other.length.eq(Mux(refused, free.length, first.length))]
     payload, uncounted = Signal(MemoryRequest, name=f"{port}_second"), Signal(name=f"{port}_uncounted")
     if port.endswith("write"):
         judged = [ranges.judge(request, config.contexts) for request in (first, other)]
-        harness.m.d.comb += uncounted.eq(
-            ~judged[0].tracked & ~judged[1].tracked & (judged[0].refused == judged[1].refused)
-        )
+        harness.m.d.comb += [
+            refused.eq(judged[0].refused),
+            uncounted.eq(~judged[0].tracked & ~judged[1].tracked & (judged[0].refused == judged[1].refused)),
+        ]
     else:
         harness.m.d.comb += uncounted.eq(1)
     harness.m.d.comb += payload.eq(Mux(uncounted, other, first))
@@ -153,9 +159,10 @@ PROOFS = (
     Proof(
         name="isolation.slice",
         invariants=(4,),
-        says="Accesses outside every live range, of other contexts than the range's, or of no live epoch, and late "
-        "reports of aborted contexts change neither ranges nor tokens nor their times: whatever they carry, tracker "
-        "and trigger see the same.",
+        says="Bursts outside every live range, with any line in another context's range or over a range's bound, or of "
+        "no live epoch, and late reports of aborted contexts change neither ranges nor tokens nor their times: "
+        "whatever they carry, tracker and trigger see the same. Of what is not refused only the number of lines is "
+        "seen: it decides, as arbitration does, when others go.",
         harness=_isolated,
         sizes={
             "counted when performed": preset("small", ranges=1, token_queue=2, count_on="performed"),

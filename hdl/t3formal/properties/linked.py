@@ -12,13 +12,13 @@ from t3hdl.config import T3Config
 from t3hdl.core import T3Core
 from t3hdl.interface.layouts import MemoryRequest, Op
 
-from ..models.program import ADDENDS, BASE, SMALLEST, TILES, quiet, run_program
+from ..models.program import ADDENDS, BASE, LINES, SMALLEST, TILES, quiet, run_program
 from ..prover.harness import Harness
 from ..prover.proof import Proof
 
 
 def _writes(harness: Harness, core: T3Core, live: Signal) -> None:
-    """Each tile gets one local and one incoming update, in any order, at any time."""
+    """Each tile gets one local and one incoming update of all its lines, in any order, at any time."""
     m = harness.m
     for name in ("compute_write", "comm_write"):
         port, done = getattr(core, name)[0], Signal(TILES, name=f"{name}_done")
@@ -26,7 +26,8 @@ def _writes(harness: Harness, core: T3Core, live: Signal) -> None:
         request, tile = Signal(MemoryRequest, name=f"{name}_request"), Signal(name=f"{name}_tile")
         m.d.comb += [
             tile.eq(Mux(waits, kept, harness.free(f"{name}_which"))),
-            request.line.eq(BASE + tile),
+            request.line.eq(BASE + LINES * tile),
+            request.length.eq(LINES - 1),
             request.col.eq(tile),
             request.tagged.eq(1),
             request.op.eq(Op.ADD),
@@ -57,15 +58,17 @@ def _read_after_count(config: T3Config) -> Harness:
     m, dram, command = harness.m, core.dram[0], core.command
     live = run_program(harness, core)
     quiet(harness, core)
-    line, commanded, by_chunk, accepted = Signal(2), Signal(), Signal(), Signal(2)
-    m.d.comb += line.eq(BASE + harness.chosen("line_of_interest"))
+    line, commanded, by_chunk, accepted = Signal(3), Signal(), Signal(), Signal(2)
+    m.d.comb += line.eq(BASE + harness.chosen("line_of_interest", 2))
     with m.If(command.valid & command.ready):
         m.d.sync += [commanded.eq(1), by_chunk.eq(command.payload.by_chunk)]
     _writes(harness, core, live)
     _reads(harness, core, live, commanded, line)
     here, reads = Signal(), Signal()
     m.d.comb += [
-        here.eq(dram.valid & dram.ready & (dram.payload.line == line)),
+        here.eq(
+            dram.valid & dram.ready & (dram.payload.line <= line) & (line <= dram.payload.line + dram.payload.length)
+        ),
         reads.eq(here & (dram.payload.op == Op.READ)),
     ]
     m.d.sync += accepted.eq(accepted + (here & dram.payload.tagged))

@@ -9,7 +9,7 @@ from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
 from t3hdl.egress.matcher import Match, RangeMatcher
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ChunkKind, MemoryRequest, Route
+from t3hdl.interface.layouts import BURST_LINES, ChunkKind, MemoryRequest, Route
 
 from ..models.naive_ranges import NaiveRanges
 from ..prover.harness import Harness
@@ -113,8 +113,9 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """One item: whether it is watched, how many go before it, how far it is, and its route; ``stray``: no range of its
-    context and epoch holds it. ``overwritten``: the descriptor of its route is being written."""
+    """One item: whether it is watched, how many go before it, how far it is, and its route; ``improper``: a range of
+    its context and epoch holds its first line, but it is no burst of one range and block; ``stray``: that, or none
+    holds it. ``overwritten``: the descriptor of its route is being written."""
 
     watched: Signal
     before: Signal
@@ -123,6 +124,7 @@ class _Chosen:
     item: data.View
     expected: data.View
     stray: Signal
+    improper: Signal
     overwritten: Value
 
 
@@ -142,11 +144,12 @@ def _follow(harness: Harness, part: RangeMatcher, chunks: _Map, line: _Line) -> 
     """An item is chosen while it enters; its route is worked out when it is its turn."""
     m, turn, enters = harness.m, line.turn, part.store.valid & part.store.ready
     watched, before, matched, leaving = Signal(), Signal(2), Signal(), Signal()
-    item, expected, stray = Signal(MemoryRequest), Signal(Route), Signal()
+    item, expected, stray, improper = Signal(MemoryRequest), Signal(Route), Signal(), Signal()
     own = Cat(
         chunks.ranges.holds(i, item.line) & (attributes.context == item.context) & (attributes.epoch == item.epoch)
         for i, attributes in enumerate(chunks.ranges.attributes)
-    )
+    ).any()
+    over = chunks.ranges.improper(item)
     overwritten = (
         expected.matched & Cat(written & (expected.descriptor == i) for i, written in enumerate(chunks.written)).any()
     )
@@ -157,13 +160,13 @@ def _follow(harness: Harness, part: RangeMatcher, chunks: _Map, line: _Line) -> 
     with m.Elif(watched & matched & ~leaving & overwritten):
         m.d.sync += expected.eq(_unmatched(item))
     with m.Elif(watched & turn & (before == 0) & ~matched):
-        m.d.sync += [matched.eq(1), expected.eq(_route(item, chunks)), stray.eq(~own.any())]
+        m.d.sync += [matched.eq(1), expected.eq(_route(item, chunks)), stray.eq(~own | over), improper.eq(own & over)]
     with m.Elif(watched & turn & ~matched):
         m.d.sync += before.eq(before - 1)
     with m.Elif(~watched & enters & harness.free("look_at_this_item")):
         m.d.sync += [watched.eq(1), matched.eq(0), leaving.eq(0)]
         m.d.sync += [before.eq(line.queued - turn), item.eq(part.store.payload)]
-    return _Chosen(watched, before, matched, leaving, item, expected, stray, overwritten)
+    return _Chosen(watched, before, matched, leaving, item, expected, stray, improper, overwritten)
 
 
 def _routes(config: T3Config) -> Harness:
@@ -177,6 +180,9 @@ def _routes(config: T3Config) -> Harness:
     harness.claim("a route is given two cycles after its turn, and no other", part.route.valid == line.at_exit)
     harness.claim("an item has the route that the map says", ~gone | (line.at_exit & (route == chosen.expected)))
     harness.claim("what is in no range of its job matches nothing", ~(gone & chosen.stray) | ~route.matched)
+    whole = chosen.item.length == BURST_LINES - 1
+    harness.cover("a whole block is sent elsewhere", gone & route.remote & whole)
+    harness.cover("a burst over a bound matches nothing", gone & chosen.improper & ~route.matched)
     harness.cover("the second descriptor sends an item elsewhere", gone & route.remote & (route.descriptor == 1))
     harness.cover("an item of a range stays here", gone & route.matched & ~route.remote)
     waits = chosen.watched & chosen.matched & ~chosen.leaving
@@ -225,8 +231,9 @@ PROOFS = (
         invariants=(4, 8),
         says="Every store row leaves the egress once, in order, whatever is disarmed, with the route that the first "
         "live range and the first descriptor of its context's window give it when it is its turn, three cycles after "
-        "it came if nothing waits; ranges and descriptors change only when written, aborted or disarmed by force. A "
-        "descriptor that is written then, or while the row waits for `route`, gives it none.",
+        "it came if nothing waits; a burst over a bound of a range or over the end of its block matches nothing. "
+        "Ranges and descriptors change only when written, aborted or disarmed by force. A descriptor that is written "
+        "then, or while the row waits for `route`, gives it none.",
         harness=_routes,
         sizes={
             "1 range, 2 descriptors": preset("small", ranges=1, descriptors=2, chunk_window=2),

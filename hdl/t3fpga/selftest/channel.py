@@ -12,6 +12,7 @@ from t3hdl.nmc.nmc import NmcUnit
 
 from . import gemm, line_values
 from .rounds import Seed, dtype_of
+from .traffic import READ_BIT
 from .update_counts import UPDATE_BITS, UpdateCounts
 
 
@@ -50,7 +51,7 @@ class Channel(wiring.Component):
             *(request[name].eq(dram[name]) for name in ("line", "op", "dtype", "tag")),
             request.mask.eq(Const(1).replicate(LINE_BYTES)),
             request.data.eq(line_values.line(self._config, dtype_of(self.seed, self._config), dram.tag[:16])),
-            self.read_done.eq(nmc.done_valid & nmc.done_tag[-1]),
+            self.read_done.eq(nmc.done_valid & nmc.done_tag[READ_BIT]),
             self.read_data.eq(nmc.done_data),
             self.flags.eq(nmc.done_flags & nmc.done_valid.replicate(5)),
             self.busy.eq(self.dram.valid | ~nmc.idle),

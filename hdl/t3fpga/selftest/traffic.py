@@ -15,7 +15,8 @@ from .report.failures import Failure, FailureCode
 from .rounds import Seed, dtype_of, op_of, spread
 from .tracker.walk import Pace, Walk, stride
 
-READ_TAG = 1 << 31
+READ_BIT = MemoryRequest["tag"].shape - 1
+READ_TAG = 1 << READ_BIT
 """Tag of a read whose line is wanted; other tags have the values of an update in their low 16 bits."""
 CONTEXT = 0
 _FOREIGN_CONTEXT = 1

@@ -52,7 +52,7 @@ class RangeMatcher(wiring.Component):
 
     Members
     -------
-    store : In(stream(MemoryRequest)) : one row of a wavefront tile, by its first line.
+    store : In(stream(MemoryRequest)) : a burst of a row of a wavefront tile, by its first line.
     route : Out(stream(Route)) : where it goes, in the order of ``store``.
     config_valid, config : In : configuration writes (ranges, descriptors, CONTROL).
     corrected, uncorrectable : Out(1) : sticky; the first is always 0, the second: a register is damaged, and what it

@@ -72,6 +72,8 @@ def _sizes(config: T3Config) -> dict[str, int]:
         "DRAIN_CYCLES": config.drain_cycles,
         "PERFORMED": int(config.count_on == "performed"),
         "LINE_BITS": layouts.LINE_BITS,
+        "LENGTH_BITS": layouts.LENGTH_BITS,
+        "BURST_LINES": layouts.BURST_LINES,
         "MAX_CONTEXTS": layouts.MAX_CONTEXTS,
         "TIME_BITS": layouts.TIME_BITS,
         "OCCUPANCY_BITS": layouts.OCCUPANCY_BITS,

@@ -35,9 +35,9 @@ IRQ_ENABLE = 0x0060
 ERRORS = 0x0068
 """Read: Sticky; cleared by a disarm."""
 VIOLATION = 0x0070
-"""Read: The first refused write to another context's range since the last disarm."""
+"""Read: The first refused write since the last disarm: to another context's range, or improper."""
 VIOLATIONS = 0x0078
-"""Read: Refused writes to another context's range since the last disarm, saturating."""
+"""Read: Refused writes since the last disarm, to another context's range or improper; saturating."""
 WATCHDOG = 0x0080
 """Read, write: When to look for a stuck block."""
 STUCK = 0x0088
@@ -213,7 +213,7 @@ Interrupts = data.StructLayout({
     "complete": 1,  # a context became complete
     "watchdog": 1,  # STUCK became valid
     "error": 1,  # unmatched, over_count, over_total or too_large rose
-    "violation": 1,  # a write to another context's range was refused
+    "violation": 1,  # a write was refused: to another context's range, or improper
     "aborted": 1,  # an abort has ended
     "corrected": 1,  # a stored bit was corrected
     "uncorrectable": 1,  # a stored error could not be

@@ -11,8 +11,9 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ContextStatus
 from t3hdl.interface.words import pack, unpack
 
-from tb.cocotb.unit.job import LINES, Job
+from tb.cocotb.unit.job import Job
 from tb.cocotb.unit.machine import Fields, Machine
+from tb.cocotb.unit.output import SHAPES
 
 BYTES = 8
 PATIENCE = 60000
@@ -65,8 +66,8 @@ class Host:
         """Wait for the walkers, program what all jobs share."""
         while not (await self.status())["init_done"]:
             await self.rest(10)
-        for (bottom, right, wf), lines in LINES.items():
-            await self.bus.write(regs.PROFILE + 8 * (32 * bottom + 16 * right + wf), lines)
+        for (bottom, right, wf), (rows, lines) in SHAPES.items():
+            await self.bus.write(regs.PROFILE + 8 * (32 * bottom + 16 * right + wf), rows * lines)
         enabled = {"complete": 1, "watchdog": 1, "violation": 1, "stale_update": 1, "aborted": 1}
         await self.bus.write(regs.IRQ_ENABLE, pack(regs.Interrupts, **enabled))
         arbiter = pack(regs.Arbiter, mca=self._rng.randrange(2), fixed=1, threshold=20, starvation=30, quantum=4)
@@ -144,7 +145,7 @@ class Host:
             for _ in range(self._rng.randrange(6)):
                 self._machine.send(job.store(chunk))
             if chunks == len(job.chunks) and self._rng.random() < 0.3:
-                self._machine.send(job.foreign_write())
+                self._machine.send(self._rng.choice((job.foreign_write, job.improper_write))())
             if self._rng.random() < 0.2:
                 self._machine.send(job.stale_update())
 

@@ -8,18 +8,16 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import EPOCH_BITS, INTERLEAVE_LINES, ChunkKind, MemoryRequest, Op, channel_of
+from t3hdl.interface.layouts import EPOCH_BITS, ChunkKind, MemoryRequest, Op, channel_of
 from t3hdl.interface.words import WORD_BYTES, pack
 
 from tb.cocotb.unit.machine import Fields, Sent
+from tb.cocotb.unit.output import ROWS, Burst, Output
 
-ROWS = 3
-LINES = {(bottom, right, wf): 3 - bottom - right + wf for bottom in (0, 1) for right in (0, 1) for wf in (0, 1)}
-"""Lines of a tile by (last tile row, last tile column, wavefront); the same for every job."""
-TILE_LINES = max(LINES.values())
 _TILES = {"tile_rows": 128, "wavefront_rows": 64, "tile_lines": 8}
 _LAST_TILES = {"last_rows": 77, "last_lines": 5, "bottom": 1, "right": 1}
 """What descriptors say of tiles for the DMA engine: the unit only passes it on."""
@@ -76,6 +74,7 @@ class Job:
             )
             column += width
         self.columns = column
+        self.output = Output(self.base, column, rng)
         self.aborted = False
         self.arrived: Counter[Block] = Counter()
         self.fired: set[Block] = set()
@@ -89,7 +88,7 @@ class Job:
         attributes = pack(
             regs.RangeAttributes, valid=1, context=self.context, epoch=self.epoch, op=self.op, dtype=self.dtype
         )
-        writes = [(place, self.base), (place + 8, self.base + self.lines), (place + 16, attributes)]
+        writes = [(place, self.base), (place + 8, self.base + self.output.lines), (place + 16, attributes)]
         for chunk in self.chunks:
             for word, value in enumerate(self._descriptor(chunk)):
                 writes.append((regs.DESCRIPTOR + chunk.descriptor * regs.DESCRIPTOR_STRIDE + WORD_BYTES * word, value))
@@ -98,10 +97,10 @@ class Job:
     def _descriptor(self, chunk: Chunk) -> list[int]:
         last_row, last_col = (ROWS - 1) >> chunk.row_shift, chunk.col1 - chunk.col0 - 1
         tiles = {
-            "tiles_inner": self._tiles(chunk, 0, chunk.col0),
-            "tiles_bottom": self._tiles(chunk, last_row << chunk.row_shift, chunk.col0),
-            "tiles_right": self._tiles(chunk, 0, chunk.col1 - 1),
-            "tiles_corner": self._tiles(chunk, last_row << chunk.row_shift, chunk.col1 - 1),
+            "tiles_inner": self._tiles(chunk, 0),
+            "tiles_bottom": self._tiles(chunk, last_row << chunk.row_shift),
+            "tiles_right": self._tiles(chunk, 0),
+            "tiles_corner": self._tiles(chunk, last_row << chunk.row_shift),
         }
         expected = sum(self.expected_updates(block) for block in chunk.blocks)
         values = (
@@ -119,23 +118,12 @@ class Job:
 
     # Its geometry
 
-    @property
-    def lines(self) -> int:
-        """Lines of the output buffer."""
-        return ROWS * self.columns * 2 * TILE_LINES * INTERLEAVE_LINES
-
-    def tile_lines(self, row: int, col: int, wf: int) -> range:
-        """The lines of a wavefront tile, each in another channel than the one before."""
-        first = self.base + ((row * self.columns + col) * 2 + wf) * TILE_LINES * INTERLEAVE_LINES
-        lines = LINES[int(row == ROWS - 1), int(col == self.columns - 1), wf]
-        return range(first, first + lines * INTERLEAVE_LINES, INTERLEAVE_LINES)
-
     def _rows(self, chunk: Chunk, row: int) -> range:
         return range(row, min(ROWS, row + (1 << chunk.row_shift)))
 
-    def _tiles(self, chunk: Chunk, row: int, col: int) -> int:
-        """Wavefront tiles with lines in the block from this tile."""
-        return sum(bool(self.tile_lines(r, col, wf)) for r in self._rows(chunk, row) for wf in (0, 1))
+    def _tiles(self, chunk: Chunk, row: int) -> int:
+        """Wavefront tiles in the block from this tile."""
+        return 2 * len(self._rows(chunk, row))
 
     def chunk_at(self, col: int) -> Chunk:
         """The chunk of a tile column."""
@@ -147,37 +135,37 @@ class Job:
         return chunk.descriptor, row >> chunk.row_shift << chunk.row_shift, col
 
     def expected_updates(self, block: Block) -> int:
-        """Updates that a block awaits in all."""
+        """Updates that a block awaits in all, in lines."""
         _, row, col = block
         chunk = self.chunk_at(col)
-        return chunk.addends * sum(len(self.tile_lines(r, col, wf)) for r in self._rows(chunk, row) for wf in (0, 1))
+        return chunk.addends * sum(prod(self.output.shape(r, col, wf)) for r in self._rows(chunk, row) for wf in (0, 1))
 
     # Its traffic
 
     def updates(self, chunk: Chunk) -> list[Sent]:
         """Every update of a chunk, local and incoming ones mixed, in random order or tile by tile."""
         sent = [
-            self._update(chunk, line, (row, col, wf), addend)
+            self._update(burst, (row, col, wf), addend)
             for row in range(ROWS)
             for col in range(chunk.col0, chunk.col1)
             for wf in (0, 1)
-            for line in self.tile_lines(row, col, wf)
             for addend in range(chunk.addends)
+            for burst in self.output.bursts(row, col, wf)
         ]
         if self._rng.random() < 0.7:
             self._rng.shuffle(sent)
         return sent
 
-    def _update(self, chunk: Chunk, line: int, tile: tuple[int, int, int], addend: int) -> Sent:
+    def _update(self, burst: Burst, tile: tuple[int, int, int], addend: int) -> Sent:
         port, op = ("compute_write", Op.STORE) if addend == 0 else ("comm_write", Op.ADD)
-        fields = self.fields(line, tile, op)
+        fields = self.fields(burst, tile, op)
         block = self.block_at(tile[0], tile[1])
 
         def expect(where: str, request: Fields) -> None:
             wanted = {**fields, "stream": int(port == "comm_write")}
             if where == "dram":
                 wanted |= {"op": self.op if op == Op.STORE else op, "dtype": self.dtype}
-                self.arrived[block] += 1
+                self.arrived[block] += request["length"] + 1
             else:
                 assert (where, self.aborted) == ("stale", True), f"an update of the job came back: {where}, {request}"
             assert request == wanted, f"update {fields} came out at {where} as {request}"
@@ -187,8 +175,8 @@ class Job:
     def store(self, chunk: Chunk) -> Sent:
         """A store row at the egress, of a random tile of the chunk."""
         tile = self._rng.randrange(ROWS), self._rng.randrange(chunk.col0, chunk.col1), self._rng.randrange(2)
-        line = self.base + self._rng.randrange(self.lines)
-        fields = self.fields(line, tile, Op.STORE)
+        fields = self.fields(self.output.some_burst(), tile, Op.STORE)
+        line = fields["line"]
         remote = chunk.kind == ChunkKind.REMOTE
         wanted = {
             "line": line - self.base + self.peer_base if remote else line,
@@ -208,8 +196,7 @@ class Job:
 
     def foreign_write(self) -> Sent:
         """A write into this context's range by another one, which must be refused."""
-        line = self.base + self._rng.randrange(self.lines)
-        fields = self.fields(line, (0, 0, 0), self._rng.choice((Op.STORE, Op.ADD, Op.READ_CLEAR)))
+        fields = self.fields(self.output.some_burst(), (0, 0, 0), self._rng.choice((Op.STORE, Op.ADD, Op.READ_CLEAR)))
         fields["context"] = (self.context + 1) % 16
         port = self._rng.choice(("compute_write", "comm_write"))
 
@@ -220,9 +207,23 @@ class Job:
 
         return self._sent(port, fields, expect)
 
+    def improper_write(self) -> Sent:
+        """A write of this job that leaves its aligned block, or the output, which must be refused."""
+        leaves_block = self._rng.random() < 0.5
+        burst = self.output.leaving_burst() if leaves_block else self.output.burst_over_the_end()
+        fields = self.fields(burst, (0, 0, 0), self._rng.choice((Op.STORE, Op.ADD, Op.READ_CLEAR)))
+        port = self._rng.choice(("compute_write", "comm_write"))
+
+        def expect(where: str, request: Fields) -> None:
+            if leaves_block or not self.aborted:
+                wanted = {**fields, "stream": int(port == "comm_write")}
+                assert (where, request) == ("refused", wanted), f"{fields} came out at {where} as {request}"
+
+        return self._sent(port, fields, expect)
+
     def stale_update(self) -> Sent:
         """An update of another epoch, which must be refused, whatever becomes of the job."""
-        fields = self.fields(self.base + self._rng.randrange(self.lines), (0, 0, 0), Op.ADD)
+        fields = self.fields(self.output.some_burst(), (0, 0, 0), Op.ADD)
         fields["epoch"] ^= 1 << self._rng.randrange(EPOCH_BITS)
         port = self._rng.choice(("compute_write", "comm_write"))
 
@@ -235,7 +236,7 @@ class Job:
     def read(self) -> Sent:
         """A read, which is never tracked."""
         port = self._rng.choice(("compute_read", "comm_read"))
-        fields = self.fields(self.base + self._rng.randrange(self.lines), (0, 0, 0), Op.READ)
+        fields = self.fields(self.output.some_burst(), (0, 0, 0), Op.READ)
 
         def expect(where: str, request: Fields) -> None:
             wanted = {**fields, "tagged": 0, "stream": int(port == "comm_read")}
@@ -243,14 +244,14 @@ class Job:
 
         return self._sent(port, fields, expect)
 
-    def fields(self, line: int, tile: tuple[int, int, int], op: int) -> Fields:
+    def fields(self, burst: Burst, tile: tuple[int, int, int], op: int) -> Fields:
         """A tagged request for a tile."""
-        row, col, wf = tile
+        (line, length), (row, col, wf) = burst, tile
         return {
             "line": line, "op": int(op), "dtype": 0, "stream": 0, "context": self.context,
             "source": self._rng.getrandbits(8), "tagged": 1, "wf": wf, "right": int(col == self.columns - 1),
             "bottom": int(row == ROWS - 1), "row": row, "col": col, "epoch": self.epoch,
-            "tag": self._rng.getrandbits(32),
+            "tag": self._rng.getrandbits(29), "length": length,
         }  # fmt: skip
 
     def _sent(self, port: str, fields: Fields, expect: Callable[[str, Fields], None]) -> Sent:

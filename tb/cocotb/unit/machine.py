@@ -126,7 +126,7 @@ class Machine:
             return self._judge(self._sources[f"store.{number}"].inside.popleft(), "route", unpack(Route, word))
         request = unpack(MemoryRequest, word)
         self._in_memory[int(number)].append(word)
-        self.tracked += request["tagged"]
+        self.tracked += request["tagged"] * (request["length"] + 1)
         for port in REQUESTS:
             inside = self._sources[f"{port}.{number}"].inside
             if inside and unpack(MemoryRequest, inside[0].word)["tag"] == request["tag"]:

@@ -11,7 +11,7 @@ from t3hdl.config import T3Config, preset
 from t3hdl.core import T3Core
 from t3hdl.export.verilog import write_verilog
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ChunkKind, Dtype, Op, channel_of
+from t3hdl.interface.layouts import BURST_LINES, ChunkKind, Dtype, Op, channel_of
 from t3hdl.interface.signatures import core_signature
 from t3hdl.interface.words import WORD_BYTES, word_map
 from t3sim.hardware.rtl import build
@@ -70,6 +70,16 @@ def access(line: int, tile: tuple[int, int, int], op: Op, **fields: int) -> dict
 
 def accesses(chunk: int, op: Op) -> list[dict[str, int]]:
     return [access(line, tile, op) for tile in tiles_of(chunk) for line in lines_of(*tile)]
+
+
+def bursts(chunk: int, op: Op, lines: int = BURST_LINES) -> list[dict[str, int]]:
+    """The accesses of a chunk in bursts of ``lines`` lines at most: a tile's rows are in one aligned block each."""
+    return [
+        access(part[0], tile, op, length=len(part) - 1)
+        for tile in tiles_of(chunk)
+        for start in range(0, len(lines_of(*tile)), lines)
+        if (part := lines_of(*tile)[start : start + lines])
+    ]
 
 
 def programme(epoch: int = EPOCH) -> list[tuple[int, int]]:

@@ -37,6 +37,30 @@ def test_row_outside_keeps_line_and_op(backend, change):
     assert Matcher(backend).set_up().route(**change, op=Op.MIN) == STAYS | {"line": line, "op": Op.MIN}
 
 
+@pytest.mark.parametrize(("line", "length"), [(BASE, 7), (BASE + 5, 0), (BASE + 5, 2), (LIMIT - 1, 0), (LIMIT - 8, 7)])
+def test_a_burst_goes_by_its_first_line(backend, line, length):
+    assert Matcher(backend).set_up().route(line=line, length=length) == LEAVES | {"line": line - BASE + PEER_BASE}
+
+
+@pytest.mark.parametrize(
+    ("line", "length", "other"),
+    [
+        (BASE + 5, 3, None),  # over the end of its aligned block
+        (BASE + 15, 7, None),
+        (BASE + 1, 2, (0, BASE + 3, BASE + 16, OTHER)),  # into another's range, of a lower number
+        (BASE + 1, 2, (0, BASE + 2, BASE + 16, JOB)),  # over a bound within its own
+        (BASE + 1, 6, (0, BASE + 7, BASE + 16, OTHER)),  # with its last line alone
+    ],
+)
+def test_a_burst_over_a_bound_or_its_block_matches_nothing(backend, line, length, other):
+    matcher = Matcher(backend).set_up()
+    if other:
+        number, base, limit, context = other
+        matcher.set_range(number, base, limit, context=context)
+    assert matcher.route(line=line, length=length) == STAYS | {"line": line}
+    assert matcher.route(line=line, length=0)["matched"]
+
+
 def test_line_at_the_peer_is_cut_to_39_bits(backend):
     matcher = Matcher(backend).set_up()
     matcher.set_range(1, limit=BASE + 0x2000)

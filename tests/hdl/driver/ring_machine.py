@@ -1,17 +1,18 @@
 """Four GPUs in a ring around compiled T3 units and NMC units: memories, links and DMA engines, cycle by cycle.
 
 Everything that T3 does is the RTL's; what is modelled here has no timing to speak of: a memory that serves one line per
-channel and cycle, links with a fixed latency, DMA engines that read and send line by line.
+channel and cycle, links with a fixed latency, DMA engines that read and send one burst after the other.
 """
 
 import random
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import DmaCommand, Dtype, MemoryRequest, NmcRequest, Op, Route, channel_of
+from t3hdl.interface.layouts import BURST_LINES, DmaCommand, Dtype, MemoryRequest, NmcRequest, Op, Route, channel_of
 from t3sim.hardware.abi import Instance
 
 LINK_LATENCY = 40
@@ -45,6 +46,24 @@ class Output:
             yield matrix_row * self.pitch + first, min(self.tile_lines, self.lines - first), name
 
 
+@dataclass
+class _Read:
+    """A burst that the DMA engine reads: where its lines go, how many they are, and those that came."""
+
+    target: dict[str, int]
+    lines: int
+    came: list[int] = field(default_factory=list)
+
+
+def bursts_of(first: int, lines: int) -> Iterator[tuple[int, int]]:
+    """Lines from ``first`` on as bursts, each in an aligned block: offset and lines."""
+    at = 0
+    while at < lines:
+        count = min(lines - at, BURST_LINES - (first + at) % BURST_LINES)
+        yield at, count
+        at += count
+
+
 class Gpu:
     """One GPU: its T3 unit, an NMC unit and a memory per channel, its DMA engine and its end of the link."""
 
@@ -52,7 +71,9 @@ class Gpu:
         self.config, self.unit, self.nmcs, self.output = config, unit, nmcs, output
         self.random = random.Random(seed)
         self.memory: dict[int, int] = {}
-        self.data: dict[int, int] = {}  # write data of a tag, or where a read's line goes
+        self.data: dict[
+            int, Any
+        ] = {}  # of a tag: the lines that are written; or where a read's go, and those that came
         self.queues = {
             (port, channel): deque()
             for port in ("compute_write", "comm_write", "comm_read")
@@ -69,8 +90,14 @@ class Gpu:
         self.now = self.tag = 0
         self.peer: Gpu | None = None
 
-    def offer(self, port: str, fields: dict[str, int], data: int = 0) -> None:
-        """An access to the channel of its line."""
+    def write(self, port: str, fields: dict[str, int], values: list[int]) -> None:
+        """Lines from that of ``fields`` on, in bursts."""
+        for at, count in bursts_of(fields["line"], len(values)):
+            part = {"line": fields["line"] + at, "length": count - 1}
+            self.offer(port, fields | part, values[at : at + count])
+
+    def offer(self, port: str, fields: dict[str, int], data: Any) -> None:
+        """A burst to the channel of its lines."""
         self.tag += 1
         self.data[self.tag] = data
         item = {"context": 1, "dtype": Dtype.FP16, **fields, "tag": self.tag}
@@ -101,9 +128,11 @@ class Gpu:
         """The stores of a tile by the job of this epoch; ``values`` by line offset."""
         for offset, lines, name in self.output.rows_of(row, col):
             name |= {"epoch": epoch}
-            item = {"line": self.output.base + offset, "op": Op.STORE, "context": 1, "tagged": 1, **name}
-            self.stores.append(MemoryRequest.const(item).as_bits())
-            self.routed.append((lines, name, [values[offset + i] for i in range(lines)]))
+            first = self.output.base + offset
+            for at, count in bursts_of(first, lines):
+                item = {"line": first + at, "length": count - 1, "op": Op.STORE, "context": 1, "tagged": 1, **name}
+                self.stores.append(MemoryRequest.const(item).as_bits())
+                self.routed.append((name, [values[offset + at + i] for i in range(count)]))
 
     def _egress(self) -> None:
         self._send("store.0", self.stores, self.unit)
@@ -111,18 +140,17 @@ class Gpu:
         if not self.unit.get("route.0.valid"):
             return
         route = Route.from_bits(self.unit.get("route.0.payload"))
-        lines, name, values = self.routed.popleft()
-        for i in range(lines):
-            fields = {"line": route.line + i, "op": int(route.op), "tagged": 1, **name}
-            if route.remote:
-                self.peer.packets.append((self.now + LINK_LATENCY, fields, values[i]))
-            else:
-                self.offer("compute_write", fields, values[i])
+        name, values = self.routed.popleft()
+        fields = {"line": route.line, "op": int(route.op), "tagged": 1, **name}
+        if route.remote:
+            self.peer.packets.append((self.now + LINK_LATENCY, fields, values))
+        else:
+            self.write("compute_write", fields, values)
 
     def _arrivals(self) -> None:
         while self.packets and self.packets[0][0] <= self.now:
-            _, fields, data = self.packets.popleft()
-            self.offer("comm_write", fields, data)
+            _, fields, values = self.packets.popleft()
+            self.write("comm_write", fields, values)
 
     def _commands(self) -> None:
         """One block at a time: all its lines are read, then its credit goes back."""
@@ -137,14 +165,19 @@ class Gpu:
             for row in range(command.row, command.row + command.rows):
                 for col in range(command.col, command.col + command.cols):
                     for offset, lines, name in self.output.rows_of(row, col):
-                        for i in range(lines):
-                            target = {"line": command.peer_base + offset + i, "op": int(command.op)}
-                            self.offer("comm_read", {"line": command.base + offset + i, "op": Op.READ})
-                            self.data[self.tag] = target | {"tagged": 1, "epoch": int(command.epoch)} | name
+                        for at, count in bursts_of(command.base + offset, lines):
+                            target = {"line": command.peer_base + offset + at, "op": int(command.op), "tagged": 1}
+                            read = {"line": command.base + offset + at, "length": count - 1, "op": Op.READ}
+                            self.offer("comm_read", read, _Read(target | {"epoch": int(command.epoch)} | name, count))
                             self.reads_left += 1
 
     def _read_done(self, tag: int, line: int) -> None:
-        self.peer.packets.append((self.now + LINK_LATENCY, self.data.pop(tag), line))
+        read = self.data[tag]
+        read.came.append(line)
+        if len(read.came) < read.lines:
+            return
+        self.peer.packets.append((self.now + LINK_LATENCY, read.target, read.came))
+        del self.data[tag]
         self.reads_left -= 1
         if self.reads_left == 0:
             self.done.append(self.commands.popleft().context)
@@ -155,21 +188,22 @@ class Gpu:
         for port in ("compute_write", "comm_write", "comm_read"):
             self._send(f"{port}.{channel}", self.queues[port, channel], unit)
         unit.set(f"occupancy.{channel}", min(127, len(waiting)))
-        room = len(waiting) < 16 and self.random.random() < 0.8
+        room = len(waiting) <= 16 - BURST_LINES and self.random.random() < 0.8
         unit.set(f"dram.{channel}.ready", int(room))
         if room and unit.get(f"dram.{channel}.valid"):
             request = MemoryRequest.from_bits(unit.get(f"dram.{channel}.payload"))
-            data = 0 if request.op == Op.READ else self.data.pop(request.tag)
-            fields = {"line": request.line, "op": request.op, "dtype": request.dtype, "mask": FULL_MASK,
-                      "tag": request.tag, "data": data}  # fmt: skip
-            waiting.append(NmcRequest.const(fields).as_bits())
+            lines = request.length + 1
+            for i, data in enumerate([0] * lines if request.op == Op.READ else self.data.pop(request.tag)):
+                fields = {"line": request.line + i, "op": request.op, "dtype": request.dtype, "mask": FULL_MASK,
+                          "tag": request.tag, "data": data}  # fmt: skip
+                waiting.append(NmcRequest.const(fields).as_bits())
         self._send("request", waiting, nmc)
         if self.read_lines[channel] is not None:
             nmc.set("read_data", self.memory.get(self.read_lines[channel], 0))
         self.read_lines[channel] = nmc.get("read_line") if nmc.get("read_valid") else None
         if nmc.get("write_valid") and nmc.get("write_mask"):
             self.memory[nmc.get("write_line")] = nmc.get("write_data")
-        if nmc.get("done_valid") and isinstance(self.data.get(nmc.get("done_tag")), dict):
+        if nmc.get("done_valid") and isinstance(self.data.get(nmc.get("done_tag")), _Read):
             self._read_done(nmc.get("done_tag"), nmc.get("done_data"))
 
 

@@ -11,7 +11,7 @@ import pytest
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import DmaCommand, MemoryRequest, Op, channel_of
 
-from tests.contract.core.scene import CONFIG, CONTEXT, KINDS, access, accesses, lines_of, programme
+from tests.contract.core.scene import CONFIG, CONTEXT, KINDS, access, bursts, lines_of, programme
 from tests.hdl.export.assertion_bench import CheckedLibrary, CheckedPart, Fault, Traffic, checked_library
 
 pytestmark = [
@@ -29,6 +29,8 @@ FAULTS = {
     "slice_alters_nothing": Fault("slice_0", "comm_write__payload", "128'h0"),
     # every epoch is 0
     "slice_refuses_stale_comm_updates": Fault("slice_0", "comm_write__payload", "{right} & ~(128'hff << 88)"),
+    # every burst has one line
+    "slice_refuses_compute_violations": Fault("slice_0", "compute_write__payload", "{right} & ~(128'h7 << 125)"),
     "slices_are_pending": Fault("registers", "pending", "16'h0"),
     "stream_output_held": Fault("slice_0", "dram__ready", "1'h1"),
     "updates_not_lost": Fault("network", "token_in__0__valid", "1'h0"),
@@ -73,7 +75,7 @@ def send(traffic: Traffic, port: str, items: list[dict[str, int]]) -> None:
 def configure(traffic: Traffic, **arbiter: int) -> None:
     while not traffic.part["init_done"]:
         traffic.step()
-    settings = {"mca": 1, "fixed": 1, "threshold": 3, "starvation": 12, "burst": 3} | arbiter
+    settings = {"mca": 1, "fixed": 1, "threshold": 3, "starvation": 12, "quantum": 3} | arbiter
     quota = {"ways": 16, "slots": 64, "credits": 2}
     settings_and_quota = (
         (regs.ARBITER, regs.Arbiter.const(settings).as_bits()),
@@ -93,19 +95,24 @@ def arm(traffic: Traffic) -> None:
     assert traffic.part["armed"]
 
 
+def leaving(chunk: int, op: Op) -> list[dict[str, int]]:
+    """Bursts that leave their aligned block; the unit gives them back."""
+    return [item | {"line": item["line"] | 5, "length": 3} for item in bursts(chunk, op)[::4]]
+
+
 def run_chunks(traffic: Traffic, together: bool) -> None:
     """Every tile's local store and incoming update; incoming ones first overflow the tracker."""
     shuffle = random.Random(f"{together}")
-    reads = [access(line, (0, 0, 0), Op.READ, tagged=0) for line in range(0x900, 0x940)]
+    reads = [access(line, (0, 0, 0), Op.READ, tagged=0, length=7 - line % 8) for line in range(0x900, 0x940)]
     for chunk in (1, 2, 3):
-        incoming = accesses(chunk, Op.ADD)
+        incoming = bursts(chunk, Op.ADD) + leaving(chunk, Op.ADD)
         shuffle.shuffle(incoming)
         send(traffic, "comm_write", incoming)
         if not together:
             traffic.drain()
         send(traffic, "comm_read", reads[::3])
         send(traffic, "compute_read", reads)
-        send(traffic, "compute_write", accesses(chunk, Op.STORE))
+        send(traffic, "compute_write", bursts(chunk, Op.STORE, lines=chunk) + leaving(chunk, Op.STORE))
     send(traffic, "store", [access(lines_of(0, col, 0)[0], (0, col, 0), Op.STORE) for col in range(7)])
     traffic.drain(400)
 
@@ -134,10 +141,10 @@ def test_rough_run(traffic, capfd):
     traffic.gap, traffic.accept = 0.1, 0.6
     configure(traffic, fixed=0)
     arm(traffic)
-    foreign = [{**item, "context": OTHER} for item in accesses(1, Op.ADD)]
+    foreign = [{**item, "context": OTHER} for item in bursts(1, Op.ADD)] + leaving(1, Op.ADD)
     for number in range(3):
-        send(traffic, "comm_write", accesses(1, Op.ADD) + foreign)
-        send(traffic, "compute_write", foreign + accesses(1, Op.STORE))
+        send(traffic, "comm_write", bursts(1, Op.ADD) + foreign)
+        send(traffic, "compute_write", foreign + bursts(1, Op.STORE, lines=1))
         traffic.step(20)
         assert traffic.write(regs.ARBITER, 0, strobe=15) == 2
         assert traffic.write(regs.DESCRIPTOR, 0) == 2
@@ -171,6 +178,14 @@ def test_withdrawn_request(traffic, capfd):
     traffic.send[port].clear()
     traffic.step(2)
     assert failures(capfd) == {"stream_input_held"}
+
+
+def test_read_that_leaves_its_block(traffic, capfd):
+    """Nothing refuses it: some of its lines are another channel's."""
+    configure(traffic)
+    send(traffic, "compute_read", [access(0x903, (0, 0, 0), Op.READ, tagged=0, length=5)])
+    traffic.drain()
+    assert failures(capfd) == {"reads_in_a_block"}
 
 
 def test_changed_bus_address(traffic, capfd):

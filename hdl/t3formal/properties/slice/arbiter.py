@@ -7,10 +7,11 @@ from amaranth.hdl import Cat, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import NEVER, TIME_BITS
+from t3hdl.interface.layouts import BURST_LINES, LENGTH_BITS, NEVER, TIME_BITS, MemoryRequest
 from t3hdl.slice.arbiter import ArbiterSettings, Sources, wait_limit_of
 from t3hdl.slice.slice import MemorySlice
 
+from ...models.queue_places import places
 from ...prover.harness import Harness
 from ...prover.proof import Proof
 
@@ -37,6 +38,15 @@ class _View:
     def granted(self, stream: str) -> Value:
         """A head of the stream goes."""
         return self.grant[f"{stream}_read"] | self.grant[f"{stream}_write"]
+
+    def lines(self, stream: str) -> Signal:
+        """Lines of the stream's head that goes, or 0."""
+        heads = {name: places(self.harness.inside, name)[0][1] for name in (f"{stream}_read", f"{stream}_write")}
+        lines = Signal(LENGTH_BITS + 1, name=f"{stream}_lines_now")
+        for name, head in heads.items():
+            with self.harness.m.If(self.grant[name]):
+                self.harness.m.d.comb += lines.eq(data.View(MemoryRequest, head).length + 1)
+        return lines
 
     def count(self, name: str, step: Any, start_again: Any, width: int = _WAIT_BITS) -> Signal:
         """A counter that is 0 in the cycle after ``start_again`` or a write of the settings."""
@@ -69,12 +79,14 @@ def _since(view: _View) -> Value:
 
 
 def _limits(config: T3Config) -> Harness:
-    """The model is a stopwatch, and an allowance for the lines that may follow when it has run out."""
+    """The model is a stopwatch, and an allowance of lines that may follow when it has run out."""
     view = _observe(config)
     harness, settings, part = view.harness, view.settings, view.harness.dut
     m, inside = harness.m, harness.inside
     compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
     running, waited_enough, last, allowance = Signal(), Signal(), Signal(TIME_BITS), Signal(8)
+    lines, left = view.lines("comm"), Signal(8)
+    m.d.comb += left.eq(Mux(allowance != 0, allowance, Mux(waited_enough, settings.quantum, 0)))
     with m.If(view.restart | ~settings.mca | goes):
         m.d.sync += [running.eq(0), waited_enough.eq(0)]
     with m.Elif(running):
@@ -84,18 +96,23 @@ def _limits(config: T3Config) -> Harness:
         m.d.sync += last.eq(part.now + Mux(settings.starvation == 0, 0, settings.starvation - 1))
     with m.If(~settings.mca | ~comm):
         m.d.sync += allowance.eq(0)
-    with m.Elif(goes & (allowance != 0)):
-        m.d.sync += allowance.eq(allowance - 1)
-    with m.Elif(goes & waited_enough & (settings.burst != 0)):
-        m.d.sync += allowance.eq(settings.burst - 1)
+    with m.Elif(goes):
+        m.d.sync += allowance.eq(Mux(left > lines, left - lines, 0))
 
     limit = Mux(settings.fixed, settings.threshold, part.threshold)
-    below = (limit == NO_LIMIT) | (part.occupancy + part.dram.valid < limit)
+    level = part.occupancy + Mux(part.dram.valid, part.dram.payload.length + 1, 0)
+    below = (limit == NO_LIMIT) | (level < limit)
     due = waited_enough | (allowance != 0)
     harness.claim(
-        "communication passes compute or its limit only after the starvation limit, and by the burst that follows",
+        "communication passes compute or its limit only after the starvation limit, and by the quantum that follows",
         ~(settings.mca & goes) | due | (below & ~compute),
     )
+    over = settings.mca & goes & ~due & (limit != NO_LIMIT)
+    most = limit + BURST_LINES - 1
+    harness.claim(
+        "it goes beyond its threshold by all lines but one of a burst at most", ~over | (level + lines <= most)
+    )
+    harness.cover("it goes beyond its threshold by so many", over & (level + lines == most))
     harness.claim("it does go then", ~(settings.mca & view.free & comm & due) | goes)
     harness.claim("it goes below its limit when compute has nothing", ~(view.free & comm & ~compute & below) | goes)
     harness.claim("compute goes else", ~(settings.mca & view.free & compute & ~(comm & due)) | view.granted("compute"))
@@ -112,10 +129,12 @@ def _limits(config: T3Config) -> Harness:
     harness.claim("the time is the slice's", ~running | (last == inside["arbiter.deadline"]))
     harness.claim("its end is the slice's", waited_enough == inside["arbiter.overdue"])
     harness.claim("only a wait ends", ~waited_enough | running)
-    harness.claim("the allowance is the slice's", allowance == inside["arbiter.burst"])
+    harness.claim("the allowance is the slice's", allowance == inside["arbiter.left"])
     passes = settings.mca & goes & compute
     harness.cover("communication passes compute without a wait to speak of", passes & (settings.starvation == 0))
-    harness.cover("it passes compute for the second time in a burst", passes & harness.past(goes) & (allowance == 1))
+    harness.cover("it passes compute for the second time in a quantum", passes & harness.past(goes) & (allowance == 1))
+    ends_inside = (allowance != 0) & (allowance < lines)
+    harness.cover("a quantum ends inside of its second burst", passes & harness.past(goes) & ends_inside)
     held = settings.mca & view.free & comm & ~compute & ~goes
     harness.cover("a threshold of 1 holds communication back", held & (limit == 1))
     harness.cover("the largest threshold holds nothing back", goes & settings.mca & (part.occupancy == 127) & ~due)
@@ -177,18 +196,20 @@ def _compute_waits(config: T3Config) -> Harness:
     harness.assume("now counts every cycle", harness.first | (now == harness.past(now) + 1))
     longest = (1 << len(settings.starvation)) - 1
     harness.assume("now is far from its end", now <= NEVER - longest)  # else a deadline would be of the past
-    burst = Signal(8, init=regs.RESET[regs.ARBITER]["burst"])  # the largest one that was ever set
-    with harness.m.If(settings.burst > burst):
-        harness.m.d.sync += burst.eq(settings.burst)
-    at_most = Mux(settings.mca, Mux(burst == 0, 1, burst), 1)
+    quantum = Signal(8, init=regs.RESET[regs.ARBITER]["quantum"])  # the largest one that was ever set
+    with harness.m.If(settings.quantum > quantum):
+        harness.m.d.sync += quantum.eq(settings.quantum)
+    at_most = Mux(settings.mca & (quantum != 0), quantum, 1) + BURST_LINES - 1
     patient = ~settings.mca | (settings.starvation >= within)
     goes, comm_goes = view.granted("compute"), view.granted("comm")
-    passed = view.count("comm_passed", comm_goes, goes | ~view.candidate("compute") | ~patient)
-    harness.claim("compute lets the lines of one burst pass at most", passed <= at_most)
-    harness.cover("two lines of a burst pass compute", settings.mca & goes & (passed == 2) & (within == 2))
+    passed = view.count("comm_passed", view.lines("comm"), goes | ~view.candidate("compute") | ~patient)
+    harness.claim("compute lets the lines of one quantum pass at most, rounded up to whole bursts", passed <= at_most)
+    harness.cover("two lines pass compute", settings.mca & goes & (passed == 2) & (within == 2))
+    most = settings.mca & goes & (quantum == 9) & (passed == at_most)
+    harness.cover("as many lines pass compute as there may be", most)
     reverse = view.count("compute_passed", goes, comm_goes | ~view.candidate("comm") | settings.mca, width=2)
-    harness.claim("communication lets one line of compute pass at most in round-robin", reverse <= 1)
-    harness.cover("one line of compute passes communication", ~settings.mca & comm_goes & (reverse == 1))
+    harness.claim("communication lets one burst of compute pass at most in round-robin", reverse <= 1)
+    harness.cover("one burst of compute passes communication", ~settings.mca & comm_goes & (reverse == 1))
     for kind, other in (("read", "write"), ("write", "read")):
         over = view.grant[f"compute_{kind}"] | ~view.offers[f"compute_{kind}"]
         first = view.count(f"compute_{other}_first", view.grant[f"compute_{other}"], over, width=2)
@@ -196,19 +217,20 @@ def _compute_waits(config: T3Config) -> Harness:
         last = inside["arbiter.compute_last_kind"] == (other == "write")
         harness.claim(f"a {kind} that let one {other} pass is next", (first == 0) | last)
     # What makes it inductive.
-    left, running, over = inside["arbiter.burst"], inside["arbiter.waiting"], inside["arbiter.overdue"]
+    left, running, over = inside["arbiter.left"], inside["arbiter.waiting"], inside["arbiter.overdue"]
     deadline, wait_limit = inside["arbiter.deadline"], view.wait_limit  # the wait began at deadline - patience
     begun, mca = passed != 0, settings.mca
-    harness.claim("a burst is no longer than it was set", left <= Mux(burst == 0, 0, burst - 1))
-    harness.claim("what has passed and what may pass are one burst", ~begun | ~mca | (passed + left <= at_most))
+    harness.claim("a quantum is no longer than it was set", left <= Mux(quantum == 0, 0, quantum - 1))
+    one = Mux(left != 0, passed + left <= quantum, passed <= at_most)
+    harness.claim("what has passed and what may pass are one quantum", ~begun | ~mca | one)
     harness.claim("only the memory has held compute back since", ~begun | ~mca | view.harness.dut.dram.valid)
     short = now + wait_limit <= deadline + stalled
     harness.claim("that is too short for the limit", ~(begun & mca & running) | short)
     harness.claim("the stopwatch did not begin in the future", ~running | (deadline < now + wait_limit))
     harness.claim("what is over took S cycles", ~over | (running & (now > deadline)))
     of_comm = inside["arbiter.last_stream"]
-    harness.claim("after a line of communication it is compute's turn", ~begun | mca | of_comm)
-    harness.claim("after a line of compute it is communication's turn", (reverse == 0) | ~of_comm)
+    harness.claim("after a burst of communication it is compute's turn", ~begun | mca | of_comm)
+    harness.claim("after a burst of compute it is communication's turn", (reverse == 0) | ~of_comm)
     return harness
 
 
@@ -222,7 +244,8 @@ PROOFS = (
         name="slice.keeps-to-limit",
         invariants=(6,),
         says="Communication passes compute, or its threshold, only when it has waited for the starvation limit, and by "
-        "the burst that follows; else compute goes first. No turn is left out.",
+        "the quantum of lines that follows, rounded up to whole bursts; else compute goes first. The burst that goes "
+        "when it may fills the memory's queue to 7 lines above the threshold at most. No turn is left out.",
         harness=_limits,
         sizes=_SIZES,
         method="induction",
@@ -243,9 +266,9 @@ PROOFS = (
     Proof(
         name="slice.serves-compute",
         invariants=(6,),
-        says="In round-robin mode each stream lets one line of the other pass at most. In T3-MCA mode compute lets the "
-        "lines of one burst pass at most (at least 1), if the starvation limit is R cycles or longer; with a shorter "
-        "one communication may pass whenever the memory accepts.",
+        says="In round-robin mode each stream lets one burst of the other pass at most. In T3-MCA mode compute lets "
+        "quantum + 7 lines pass at most (quantum: at least 1), if the starvation limit is R cycles or longer; with a "
+        "shorter one communication may pass whenever the memory accepts.",
         harness=_compute_waits,
         sizes=_SIZES,
         method="induction",

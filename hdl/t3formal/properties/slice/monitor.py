@@ -1,15 +1,17 @@
-"""The occupancy monitor chooses, once per arm, the threshold of the use that it measured."""
+"""The occupancy monitor chooses, once per arm, the threshold of the use that it measured; what slices count for it."""
 
 from typing import Any
 
-from amaranth.hdl import Mux, Signal, Value
+from amaranth.hdl import Const, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import TIME_BITS
-from t3hdl.slice.arbiter import MonitorState, OccupancyMonitor
+from t3hdl.interface.layouts import BURST_LINES, TIME_BITS, MemoryRequest
+from t3hdl.slice.arbiter import MonitorState, OccupancyMonitor, Sources
+from t3hdl.slice.slice import MemorySlice
 
+from ...models.queue_places import places
 from ...prover.harness import Harness
 from ...prover.proof import Proof
 
@@ -30,17 +32,17 @@ def _chooses(config: T3Config) -> Harness:
 
     last = _SETTLES + slices + 1
     measuring, after = Signal(), Signal(range(last + 2))  # after: cycles since the first stage, 0 before it is over
-    begin, cycles, grants = Signal(TIME_BITS), Signal(TIME_BITS), Signal(24 + slices.bit_length())
+    begin, cycles, lines = Signal(TIME_BITS), Signal(TIME_BITS), Signal(24 + slices.bit_length())
     over = measuring & (part.tile_done_valid | part.comm_seen)
     turn = (after > _SETTLES) & (after < last)
     with m.If(over):
         m.d.sync += [measuring.eq(0), after.eq(1), cycles.eq(part.now - begin)]
     with m.Elif((after != 0) & (after <= last)):
-        m.d.sync += [after.eq(after + 1), grants.eq(Mux(turn, grants + part.served, grants))]
+        m.d.sync += [after.eq(after + 1), lines.eq(Mux(turn, lines + part.served, lines))]
     with m.If(action & (control.arm | control.disarm)):
-        m.d.sync += [measuring.eq(control.arm & ~control.disarm), after.eq(0), begin.eq(part.now), grants.eq(0)]
+        m.d.sync += [measuring.eq(control.arm & ~control.disarm), after.eq(0), begin.eq(part.now), lines.eq(0)]
 
-    busy, quarter = 2 * grants, cycles * slices  # a grant is two cycles of the data bus; in quarters: 4 * busy
+    busy, quarter = 2 * lines, cycles * slices  # a line is two cycles of the data bus; in quarters: 4 * busy
     choice, chosen = Signal(7), after > last
     expected = Mux(
         4 * busy < quarter,
@@ -58,8 +60,8 @@ def _chooses(config: T3Config) -> Harness:
     harness.claim("it has chosen 6 + slices cycles later, once per arm", part.chosen == chosen)
     harness.claim("it chose by the rule; no limit before", part.threshold == Mux(chosen, choice, NO_LIMIT))
     harness.cover("it chooses for a use under 75 %", chosen & (choice == thresholds.under_75) & (choice == 1))
-    harness.cover("it chooses for a use above", chosen & (grants != 0) & (choice == thresholds.above) & (choice == 126))
-    model = {"measuring": measuring, "after": after, "begin": begin, "cycles": cycles, "grants": grants}
+    harness.cover("it chooses for a use above", chosen & (lines != 0) & (choice == thresholds.above) & (choice == 126))
+    model = {"measuring": measuring, "after": after, "begin": begin, "cycles": cycles, "lines": lines}
     _claim_inside(harness, {**model, "thresholds": thresholds}, slices)
     return harness
 
@@ -82,7 +84,7 @@ def _claim_inside(harness: Harness, model: dict[str, Any], slices: int) -> None:
     harness.claim("it measures before that", ~measuring | (after == 0))
     harness.claim("it settles for 4 cycles", (after == 0) | (after > _SETTLES) | (settle == after - 1))
     harness.claim("it begins with slice 0", (after > _SETTLES) | ((after == 0) & ~measuring) | (select == 0))
-    harness.claim("its sum is the model's", inside["total"] == model["grants"])
+    harness.claim("its sum is the model's", inside["total"] == model["lines"])
     harness.claim("its first stage began then", ~measuring | (inside["start"] == model["begin"]))
     harness.claim("its first stage lasted as long", (after == 0) | (inside["elapsed"] == model["cycles"]))
     full = model["cycles"] * slices
@@ -91,7 +93,43 @@ def _claim_inside(harness: Harness, model: dict[str, Any], slices: int) -> None:
     harness.claim("its limits are those written", inside["thresholds"] == Value.cast(model["thresholds"]))
 
 
+def _measures(config: T3Config) -> Harness:
+    """The model is a sum of the lines of what goes, with as many bits as it needs, cut where it is compared."""
+    part = MemorySlice(config=config)
+    harness = Harness(part)
+    m, grant = harness.m, data.View(Sources, harness.inside["arbiter.grant"])
+    control = data.View(regs.Control, part.config.data[: regs.Control.size])
+    again = control_written(part.config_valid, part.config) & (control.arm | control.disarm)
+    lines: Value = Const(0)
+    for name in Sources.members:
+        head = data.View(MemoryRequest, places(harness.inside, name)[0][1])
+        lines = lines + Mux(grant[name], head.length + 1, 0)
+    most = (1 << len(part.served)) - 1
+    total = Signal(len(part.served) + 1)
+    with m.If(again):
+        m.d.sync += total.eq(0)
+    with m.Elif(part.measure & (total < most)):
+        m.d.sync += total.eq(total + lines)
+    harness.claim(
+        "the lines that went while it measured, as many as it can say", part.served == Mux(total > most, most, total)
+    )
+    harness.claim("the sum ends with the burst that reaches the end", total < most + BURST_LINES)
+    harness.cover("whole blocks were measured", part.served == 2 * BURST_LINES)
+    return harness
+
+
 PROOFS = (
+    Proof(
+        name="slice.measures",
+        invariants=(),
+        says="`served` is the number of lines that left the slice's queues while `measure` was 1, since the last arm "
+        "or disarm; from 2^24 - 1 on it stays.",
+        harness=_measures,
+        sizes={"1 range": preset("small", ranges=1, token_queue=2)},
+        method="induction",
+        depth=1,
+        cover_depth=8,
+    ),
     Proof(
         name="monitor.chooses",
         invariants=(),

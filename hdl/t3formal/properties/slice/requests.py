@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.config import T3Config, preset
-from t3hdl.interface.layouts import MemoryRequest, Op
+from t3hdl.interface.layouts import BURST_LINES, INTERLEAVE_BITS, LINE_BITS, MemoryRequest, Op
 from t3hdl.slice.arbiter import Sources
 from t3hdl.slice.slice import MemorySlice
 
@@ -16,7 +16,7 @@ from ...prover.harness import Harness
 from ...prover.proof import Proof
 
 _PORTS = tuple(Sources.members)
-_PORT_BITS = 2
+_TAG, _PORT_BITS = MemoryRequest["tag"].offset, 2
 """The lowest bits of ``tag`` name the port, so that it is seen on ``dram`` where an access came from."""
 
 
@@ -49,7 +49,7 @@ def _passes(config: T3Config, *, name: str) -> Harness:
     ranges.claim_kept(harness)
     for number, other in enumerate(_PORTS):
         free = harness.free(f"{other}_item", MemoryRequest).as_value()
-        item = data.View(MemoryRequest, Cat(free[:-32], Const(number, _PORT_BITS), free[-32 + _PORT_BITS :]))
+        item = data.View(MemoryRequest, Cat(free[:_TAG], Const(number, _PORT_BITS), free[_TAG + _PORT_BITS :]))
         harness.drive(getattr(part, other).payload, item)
     _come_from_their_ports(harness)
     port = getattr(part, name)
@@ -58,12 +58,13 @@ def _passes(config: T3Config, *, name: str) -> Harness:
         _follow(harness, name, taken, _with(port.payload, stream=stream, tagged=0), None)
         return harness
     judged = ranges.judge(port.payload, config.contexts)
-    _gives_back(harness, name, taken, judged)
+    _gives_back(harness, name, taken, judged, ranges)
+    _keeps_to_its_lines(harness, taken & ~judged.refused, port.payload, ranges)
     _follow(harness, name, taken & ~judged.refused, _taken(port.payload, judged, stream), judged)
     return harness
 
 
-def _gives_back(harness: Harness, name: str, taken: Value, judged: Judgement) -> None:
+def _gives_back(harness: Harness, name: str, taken: Value, judged: Judgement, ranges: NaiveRanges) -> None:
     """What is refused comes back once, in the next cycle, at the pulse that says why, and nothing else does."""
     stream, causes = name.removesuffix("_write"), {"refused": judged.violates, "stale": judged.stale}
     same = harness.past(_with(getattr(harness.dut, name).payload, stream=stream == "comm").as_value())
@@ -75,17 +76,49 @@ def _gives_back(harness: Harness, name: str, taken: Value, judged: Judgement) ->
         )
         harness.claim(f"what is {cause} comes back as it was", ~valid | (back.as_value() == same))
         harness.cover(f"an item comes back that is {cause}", valid)
+    _covers_improper(harness, taken & judged.violates, name, ranges)
     harness.claim("nothing comes back for two reasons", ~(pulses["refused"] & pulses["stale"]))
+
+
+def _covers_improper(harness: Harness, refused: Value, name: str, ranges: NaiveRanges) -> None:
+    """Each way in which a burst of which the first line is nobody else's is refused nevertheless."""
+    burst = getattr(harness.dut, name).payload
+    refused = refused & ~ranges.foreign(burst.line, burst.context)
+    leaves = burst.line[:INTERLEAVE_BITS] + burst.length >= BURST_LINES
+    last = (burst.line + burst.length)[:LINE_BITS]
+    others = ranges.foreign(last, burst.context)
+    harness.cover("a burst leaves its block", refused & leaves)
+    harness.cover("the last line of a burst alone is another's", refused & ~leaves & others & (last == ranges.base[0]))
+    ends = ranges.attributes[0].valid & (last == ranges.limit[0]) & (ranges.base[0] <= burst.line)
+    harness.cover("a range ends before the last line of a burst", refused & ~leaves & ends)
+
+
+def _keeps_to_its_lines(harness: Harness, enters: Value, burst: data.View, ranges: NaiveRanges) -> None:
+    """What the ranges say of a burst's first line they say of all its lines: any one of them is looked at."""
+    number = harness.chosen("line_of_the_burst", INTERLEAVE_BITS)
+    line = (burst.line + number)[:LINE_BITS]
+    writes = enters & (burst.op != Op.READ) & (number <= burst.length)
+    harness.claim(
+        "a write enters with all its lines in one aligned block",
+        ~writes | (line[INTERLEAVE_BITS:] == burst.line[INTERLEAVE_BITS:]),
+    )
+    harness.claim(
+        "a write enters with no line in another context's range", ~writes | ~ranges.foreign(line, burst.context)
+    )
+    (first, _, attributes), (here, _, its) = ranges.first(burst.line), ranges.first(line)
+    same = (first == here) & (attributes.as_value() == its.as_value())
+    harness.claim("a write enters with all its lines in the same range, or all in none", ~writes | same)
+    harness.cover("the last line of a whole block enters in a range", writes & here & (number == BURST_LINES - 1))
 
 
 def _come_from_their_ports(harness: Harness) -> None:
     """What makes it inductive: no queue holds an item of another port."""
-    inside, lowest = harness.inside, MemoryRequest["tag"].offset
+    inside = harness.inside
     for number, name in enumerate(_PORTS):
         queued = places(inside, name)
         harness.claim(f"the second place of {name} is behind the first", queued[0][0] | ~queued[1][0])
         for place, (valid, item) in enumerate(queued):
-            port = item[lowest : lowest + _PORT_BITS]
+            port = item[_TAG : _TAG + _PORT_BITS]
             harness.claim(f"place {place} of {name} came from there", ~valid | (port == number))
 
 
@@ -149,7 +182,9 @@ PROOFS = tuple(
         + (
             ", whatever is disarmed, or is refused and comes back once. An update of no live epoch of its context is "
             "always refused, and never reaches the memory; one that enters is tracked, and changed as its range says. "
-            "Ranges change only when written, aborted or disarmed by force."
+            "A write enters only if all its lines are in one aligned block and in one range, or in none: a burst with "
+            "any line in another context's range never enters. Ranges change only when written, aborted or disarmed by "
+            "force."
             if name.endswith("write")
             else ", unchanged and never tracked."
         ),

@@ -1,4 +1,4 @@
-"""Invariant 3 at a memory slice: every tracked update becomes one count, and tokens hold up nothing else."""
+"""Invariant 3 at a memory slice: every line of a tracked update becomes one count, and tokens hold up nothing else."""
 
 from amaranth.hdl import Cat, Const, Mux, Signal, Value
 from amaranth.lib import data
@@ -14,9 +14,7 @@ from ...models.memory_reports import counted_now, unreported
 from ...models.queue_places import places
 from ...prover.harness import Harness
 from ...prover.proof import Proof
-from .token_queue import claim_counts
-
-_BITS = 4
+from .token_queue import COUNTED_BITS, claim_counts
 
 
 def room_for_tokens(harness: Harness, config: T3Config) -> Value:
@@ -82,7 +80,7 @@ def of_name(request: data.View, name: data.View) -> Value:
 
 
 def _counts(config: T3Config) -> Harness:
-    """One name is chosen (context, epoch and tile); its updates are followed from ``dram`` to ``token``, by number."""
+    """One name is chosen (context, epoch and tile); its updates are followed from ``dram`` to ``token``, in lines."""
     part = MemorySlice(config=config)
     harness = Harness(part)
     name = harness.chosen("name_of_interest", TileKey)
@@ -90,16 +88,16 @@ def _counts(config: T3Config) -> Harness:
     counted, word = counted_now(harness, config)
     mine = of_name(part.dram.payload, name), of_name(part.update_done, name)
     unreported(harness, config, {"tile": mine, "others": (~mine[0], ~mine[1])})
-    held = Signal(_BITS)  # the abstract model: how many updates of the tile are in the token queue
+    held = Signal(COUNTED_BITS)  # the abstract model: how many lines of the tile are in the token queue
     token = part.token.payload
     leaves = part.token.valid & part.token.ready & (token.as_value()[: TileKey.size] == name.as_value())
     comes = counted & of_name(word, name) & ~aborted
-    harness.m.d.sync += held.eq(Mux(disarm, 0, held + comes - Mux(leaves, token.n, 0)))
+    harness.m.d.sync += held.eq(Mux(disarm, 0, held + Mux(comes, word.length + 1, 0) - Mux(leaves, token.n, 0)))
     claim_counts(harness, r"tokens\.", config.token_queue, name, held)
     # What makes it inductive.
     harness.claim("the slice knows of the abort", aborted == (harness.inside["aborted"] >> name.context)[0])
     harness.claim("no more is under way than there is room for", room_for_tokens(harness, config) >= 0)
-    harness.cover("two updates of the tile are one token", leaves & (token.n == 2))
+    harness.cover("two bursts of the tile are one token", leaves & (token.n == 11))
     harness.cover("an update of an aborted context is not counted", counted & of_name(word, name) & aborted)
     return harness
 
@@ -150,8 +148,8 @@ PROOFS = (
     Proof(
         name="slice.counts-updates",
         invariants=(3,),
-        says="Every tracked update that the memory accepts (count_on = performed: reports) gives one count of the "
-        "context, epoch and tile that it names itself, unless its context is aborted; none is lost or doubled, "
+        says="Every line of a tracked update that the memory accepts (count_on = performed: reports) gives one count "
+        "of the context, epoch and tile that it names itself, unless its context is aborted; none is lost or doubled, "
         "whatever the back-pressure.",
         harness=_counts,
         sizes={

@@ -22,7 +22,7 @@ module t3_command_rules
     input wire [3:0] command_done,
     input wire idle,
     input wire unmatched,
-    input wire [47:0] updates  // that the unit has counted
+    input wire [47:0] updates  // that the unit has counted, in lines
 );
   // A context is used anew with each arm and abort: what was counted long before does not count any more.
   typedef struct packed {
@@ -179,8 +179,9 @@ module t3_command_rules
 
   task automatic count_access(memory_request_t access);
     tile_t tile = '{access.context_, access.row, access.col, access.wf};
-    tally[tile] = '{lines_of(tile) + 1, cycle, access.bottom, access.right};
-    accepted += 1;
+    int unsigned lines = 32'(access.length) + 1;
+    tally[tile] = '{lines_of(tile) + lines, cycle, access.bottom, access.right};
+    accepted += 48'(lines);
   endtask
 
   default clocking @(posedge clk);

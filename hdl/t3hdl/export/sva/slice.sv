@@ -1,6 +1,7 @@
 // One memory channel: nothing is lost, doubled or altered, a disarm or not; only updates of a live epoch of their own
-// context are tracked, others are refused (DESIGN 1.4.4); communication passes the threshold by the starvation limit alone, and no compute access
-// passes communication that has waited for it (1.4.6). Judged by what crosses the ports, and by the configuration.
+// context are tracked, others are refused, and so is a write that is no burst of one range and aligned block
+// (invariant 4); communication passes the threshold by the starvation limit alone, and no compute access passes
+// communication that has waited for it (invariant 6). Judged by what crosses the ports, and by the configuration.
 module t3_slice_rules
   import t3_words::*;
 (
@@ -39,7 +40,7 @@ module t3_slice_rules
     input memory_request_t update_done,
     output logic [CONTEXTS-1:0] pending  // tracked accesses of the context have entered, and are not counted
 );
-  // What a write meets at entry: the lowest valid range around its line.
+  // What a write meets at entry: the lowest valid range around its lines.
   typedef enum logic [1:0] {
     UNTRACKED,
     TRACKED,
@@ -47,8 +48,24 @@ module t3_slice_rules
     STALE
   } entry_t;
 
+  // All lines of a burst are in one aligned block.
+  function automatic logic in_block(memory_request_t item);
+    return 32'(item.line[LENGTH_BITS-1:0]) + 32'(item.length) < BURST_LINES;
+  endfunction
+
+  // A burst begins and ends in the same ranges, and each of them holds all lines between.
+  function automatic logic in_ranges(memory_request_t item);
+    logic [LINE_BITS:0] last = {1'b0, item.line} + (LINE_BITS + 1)'(item.length);
+    for (int i = 0; i < RANGES; i++) begin
+      if (ranges[i].valid && item.line < ranges[i].base && {1'b0, ranges[i].base} <= last) return 0;
+      if (ranges[i].valid && item.line < ranges[i].limit && {1'b0, ranges[i].limit} <= last) return 0;
+    end
+    return 1;
+  endfunction
+
   function automatic entry_t entry_of(memory_request_t item);
     logic update = item.tagged_ && item.op inside {OP_STORE, OP_ADD, OP_MIN, OP_MAX};
+    if (!in_block(item) || !in_ranges(item)) return item.op == OP_READ ? UNTRACKED : VIOLATION;
     for (int i = 0; i < RANGES; i++) begin
       if (ranges[i].valid && ranges[i].base <= item.line && item.line < ranges[i].limit) begin
         if (ranges[i].context_ != item.context_) return item.op == OP_READ ? UNTRACKED : VIOLATION;
@@ -63,7 +80,7 @@ module t3_slice_rules
   function automatic logic [63:0] fold(memory_request_t item);
     return {25'b0, item.line} * 64'd3 + {52'b0, item.context_, item.source} * 64'd5
         + {26'b0, item.wf, item.right, item.bottom, item.row, item.col, item.epoch} * 64'd7
-        + {32'b0, item.tag} * 64'd11;
+        + {32'b0, item.tag, item.length} * 64'd11;
   endfunction
 
   // A cycle is judged in the next one, when its grant shows at `dram` and its refusals at their ports.
@@ -82,7 +99,7 @@ module t3_slice_rules
     started <= !rst;
     arbiter_then <= arbiter;
     rewritten <= arbiter_written;
-    level <= {1'b0, occupancy} + (OCCUPANCY_BITS + 1)'(dram_valid);
+    level <= {1'b0, occupancy} + (dram_valid ? (OCCUPANCY_BITS + 1)'(dram.length) + 1 : 0);
     limit <= arbiter.fixed ? arbiter.threshold : threshold;
     then <= now;
     out_free <= !dram_valid || dram_ready;
@@ -146,6 +163,12 @@ module t3_slice_rules
   time_counts_every_cycle :
   assume property (started |-> now == $past(now) + 1 && now != 0);
 
+  // Nothing refuses a read: whoever makes it keeps it in an aligned block, all of which is in this channel.
+  reads_in_a_block :
+  assume property ((compute_read_valid |-> in_block(compute_read)) and (comm_read_valid |-> in_block(comm_read)));
+  slice_bursts_in_a_block :
+  assert property (dram_valid && dram.op != OP_READ |-> in_block(dram));
+
   // The memory reports each tracked update once, with its transfer or after it.
   logic [15:0] unperformed;
   wire sent = dram_valid && dram_ready && dram.tagged_;
@@ -173,9 +196,9 @@ module t3_slice_rules
     end
   end
 
-  slice_refuses_foreign_compute_writes :
+  slice_refuses_compute_violations :
   assert property (started |-> compute_refused_valid == (compute_wrote && compute_entry == VIOLATION));
-  slice_refuses_foreign_comm_writes :
+  slice_refuses_comm_violations :
   assert property (started |-> comm_refused_valid == (comm_wrote && comm_entry == VIOLATION));
   slice_refuses_stale_compute_updates :
   assert property (started |-> compute_stale_valid == (compute_wrote && compute_entry == STALE));
@@ -190,10 +213,10 @@ module t3_slice_rules
   // everything in the queues.
   logic reading, sure, maybe;  // a cycle ago: a read was in the queue; a wait had begun
   logic [TIME_BITS-1:0] sure_since, maybe_since;
-  logic [7:0] burst;
+  logic [7:0] left;  // lines that communication may still send, at most
 
   function automatic logic [7:0] less(logic [7:0] number);
-    return number == 0 ? 0 : number - 1;
+    return number > 8'(dram.length) + 1 ? number - 8'(dram.length) - 1 : 0;
   endfunction
 
   wire comm_granted = granted && dram.stream;
@@ -201,16 +224,16 @@ module t3_slice_rules
   always_ff @(posedge clk) begin
     if (rst || !started) begin
       {reading, sure, maybe} <= '0;
-      burst <= 0;
+      left <= 0;
     end else begin
       reading <= !comm_read_ready || comm_reads || (reading && !comm_granted);
       sure <= (reading || sure) && !comm_granted && arbiter_then.mca && !rewritten;
       if (!sure) sure_since <= then;
       maybe <= (queued[1] > 0 || maybe) && !comm_granted && arbiter_then.mca && !rewritten;
       if (!maybe) maybe_since <= then;
-      if (!arbiter_then.mca) burst <= 0;
-      else if (comm_granted && starving && burst <= arbiter_then.burst) burst <= less(arbiter_then.burst);
-      else if (comm_granted) burst <= less(burst);
+      if (!arbiter_then.mca) left <= 0;
+      else if (comm_granted && starving && left <= arbiter_then.quantum) left <= less(arbiter_then.quantum);
+      else if (comm_granted) left <= less(left);
     end
   end
   slice_starvation_limit :
@@ -220,5 +243,5 @@ module t3_slice_rules
   slice_threshold :
   assert property (
       comm_granted && arbiter_then.mca
-      |-> level < {1'b0, limit} || limit == NO_LIMIT || burst > 0 || starving);
+      |-> level < {1'b0, limit} || limit == NO_LIMIT || left > 0 || starving);
 endmodule
