@@ -13,7 +13,7 @@ BLOCKS = 64
 CAPABILITY = regs.Capability.const(
     {"ranges": 2, "contexts": 4, "descriptors": 64, "chunk_window": 64, "blocks": BLOCKS, "wavefronts": 8}
 )
-TRACKER = regs.CapabilityTracker.const({"tile_count_bits": 16, "chunk_count_bits": 32})
+TRACKER = regs.CapabilityTracker.const({"tile_count_bits": 16, "chunk_count_bits": 32, "tile_marks_log": 14})
 FIRST = 5
 """The first descriptor of the job."""
 
@@ -126,6 +126,7 @@ def test_profile_and_descriptors_are_those_of_the_geometry(library, seed):
         assert unit.dma_map(chunk, *shifts, addends) == (OK if fits else ERANGE)
         if fits:
             mapped += 1
+            assert unit.job.marks_log == chunk.marks_log
             check_descriptor(unit, grid, chunk, blocks, addends)
     assert mapped > 100
 

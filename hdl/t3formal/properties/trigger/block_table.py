@@ -128,8 +128,8 @@ PROOFS = (
     Proof(
         name="block-table.fires-once",
         invariants=(1, 3, 4),
-        says="A block is ready exactly when the last of its tiles without a mark is counted or its chunk is complete, 3 "
-        "cycles after the pulse, once between two clears; tiles of other blocks and slots do nothing to it.",
+        says="A block is ready exactly when the last of its tiles without a mark is counted or its chunk is complete, "
+        "3 cycles after the pulse, once between two clears; tiles of other blocks and slots do nothing to it.",
         harness=_fires,
         sizes={"1 block": replace(_SMALL, blocks=1), "2 blocks": _SMALL, "4 blocks": replace(_SMALL, blocks=4)},
         method="induction",

@@ -146,7 +146,7 @@ PROOFS = (
         invariants=(1, 3),
         says="A block is ready by its tiles only when each of its distinct tiles was complete since its slot was "
         "loaded, in chunks of one and of several blocks, and after the slot was loaded again; a tile that was complete "
-        "before is told, and makes nothing ready. Tiles lie in their chunk, and descriptors give the true number of tiles.",
+        "before is told, and makes nothing ready. Tiles lie in their chunk, and descriptors give their true number.",
         harness=_distinct,
         sizes={
             "2 blocks": preset("small", **_SMALL, blocks=2),
