@@ -103,8 +103,7 @@ class TorchDevice:
         while not end.query():
             due = gb_s * 1e9 * (time.perf_counter() - begin)
             for copies in self._copies:
-                if gb_s:
-                    copies.advance(due)
+                copies.advance(due)
         return [copies.done() for copies in self._copies]
 
 

@@ -5,6 +5,7 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,8 @@ from t3sim.validation import gpu_torch
 from t3sim.validation.gpu_measure import SAMPLE_SECONDS, Sample, measure
 from t3sim.validation.gpu_model import compare
 from t3sim.validation.gpu_record import DeviceFacts, GpuRecord
+
+from tests.sim.validation.fake_torch import COPY_TICKS, GEMM_TICKS, FakeTorch
 
 FACTS = DeviceFacts(
     name="Test GPU", driver="1.2", clock_mhz=1000, memory_clock_mhz=500, multiprocessors=4, l2_bytes=1 << 20,
@@ -201,3 +204,49 @@ def test_without_a_gpu_the_command_says_what_to_do(monkeypatch):
     result = t3()
     assert result.exit_code == 2
     assert "PyTorch 9.9 finds no CUDA GPU: run on a computer with a CUDA GPU" in result.stderr
+
+
+def test_pytorch_multiplies_operands_that_the_cache_does_not_hold():
+    torch = FakeTorch(l2_bytes=1 << 20)
+    device = gpu_torch.TorchDevice(torch)
+    sample = device.sample(256, 128, 64, gemms=60, copies_gb_s=0)
+    assert sample == Sample(us=pytest.approx(GEMM_TICKS))
+    assert not torch.copied
+    sets = {id(a): (a.shape, b.shape, out.shape) for a, b, out in torch.multiplied}
+    assert set(sets.values()) == {((256, 64), (64, 128), (256, 128))}
+    size = 2 * (256 * 64 + 64 * 128 + 256 * 128)
+    assert (len(sets) - 1) * size < 3 << 20 <= len(sets) * size
+    device.sample(4096, 4096, 64, gemms=4, copies_gb_s=0)
+    assert len({id(a) for a, _, _ in torch.multiplied[60:]}) == 2, "at least two"
+
+
+def test_pytorch_copies_both_ways_until_the_last_gemm_is_done(monkeypatch):
+    torch = FakeTorch()
+    monkeypatch.setattr(gpu_torch.time, "perf_counter", lambda: torch.now / 1e6)
+    device = gpu_torch.TorchDevice(torch)
+    slow = device.sample(256, 128, 64, gemms=100, copies_gb_s=5)
+    assert slow.read_gb_s == pytest.approx(5, rel=0.1) and slow.written_gb_s == pytest.approx(5, rel=0.1)
+    to_host, to_gpu = torch.copied.count(("cpu", "cuda")), torch.copied.count(("cuda", "cpu"))
+    assert to_host + to_gpu == len(torch.copied) and abs(to_host - to_gpu) <= 1
+    fast = device.sample(256, 128, 64, gemms=100, copies_gb_s=1e6)
+    assert 5 < fast.read_gb_s < 2**20 / COPY_TICKS / 1e3 * 1.01, "no more than the copies can"
+
+
+def test_facts_are_pytorchs_and_the_drivers(monkeypatch):
+    asked = []
+
+    def run(command, **options):
+        asked.append(command)
+        return SimpleNamespace(stdout="535.1, 1410, 1215\n")
+
+    monkeypatch.setattr(gpu_torch.subprocess, "run", run)
+    facts = gpu_torch.TorchDevice(FakeTorch()).facts()
+    assert (facts.name, facts.driver, facts.clock_mhz, facts.memory_clock_mhz) == ("Fake", "535.1", 1410, 1215)
+    assert asked[0][0] == "nvidia-smi" and asked[0][-1] == "--id=GPU-12-34"
+
+    def absent(command, **options):
+        raise FileNotFoundError(2, "No such file", "nvidia-smi")
+
+    monkeypatch.setattr(gpu_torch.subprocess, "run", absent)
+    with pytest.raises(ValueError, match="nvidia-smi, which knows driver and clocks, failed .*put it on the PATH"):
+        gpu_torch.TorchDevice(FakeTorch()).facts()
