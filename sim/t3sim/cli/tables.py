@@ -1,17 +1,19 @@
 """The tables of single runs: results, speed, and the models held against what is known."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from t3sim.common.fitted_table import FittedTable
-from t3sim.common.units import BYTES, COUNTS, TIMES, Unit, unit_of, with_unit
+from t3sim.common.units import BYTES, COUNTS, TIMES, Unit, digits, unit_of, with_unit
 from t3sim.run.request import CAUSE_TITLES
 from t3sim.run.result import GemmRecord, Result
 
 if TYPE_CHECKING:  # they take seconds to import
     from t3sim.validation.alu import Row as AluRow
     from t3sim.validation.bench import Bench
+    from t3sim.validation.gpu_model import GpuRow
+    from t3sim.validation.gpu_record import GpuRecord, Shape, Timing
     from t3sim.validation.hbm import Row
 
 SECOND = 1e9
@@ -117,3 +119,31 @@ def alu_table(rows: "Sequence[AluRow]") -> FittedTable:
             rate.text(row.cases / row.seconds) if row.seconds else "-",
         )
     return table
+
+
+def gpu_table(record: "GpuRecord", rows: "Sequence[GpuRow]") -> FittedTable:
+    """Times of the GEMMs, and how copies of each rate slow them; beside the model's, if there are ``rows``."""
+    rates = [timing.asked_gb_s for timing in record.shapes[0].timings[1:]]
+    measured = [f"x at {rate:g} GB/s" for rate in rates]
+    model = ["model (us)", "error", *(f"model {title}" for title in measured)] if rows else []
+    table = FittedTable("GEMM", "TP", "M", "N", "K", "time (us)", *measured, *model)
+    for number, shape in enumerate(record.shapes):
+        sizes = (", ".join(shape.names), *map(str, (shape.tp, shape.m, shape.n, shape.k)))
+        cells = [
+            digits(shape.timings[0].us),
+            *_slowdowns({t.asked_gb_s: _slowdown(shape, t) for t in shape.timings}, rates),
+        ]
+        if rows:
+            row = rows[number]
+            slowed = {item.asked_gb_s: item.model for item in row.slowdowns}
+            cells += [digits(row.model_us), f"{row.error:+.1%}", *_slowdowns(slowed, rates)]
+        table.add_row(*sizes, *cells)
+    return table
+
+
+def _slowdown(shape: "Shape", timing: "Timing") -> float:
+    return timing.us / shape.timings[0].us
+
+
+def _slowdowns(found: Mapping[float, float], rates: Sequence[float]) -> list[str]:
+    return [f"{found[rate]:.3f}" if rate in found else "-" for rate in rates]

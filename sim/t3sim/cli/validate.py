@@ -2,6 +2,8 @@
 
 import os
 import sys
+import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
@@ -9,13 +11,20 @@ from rich.console import Console
 from t3hdl.config import PRESETS
 
 from t3sim.common.output import output_folder, write_atomically
-from t3sim.inputs.machine.files import hardware_with
+from t3sim.common.user_input import shortened
+from t3sim.inputs.machine.files import hardware_with, load_machine, parse_settings
+from t3sim.inputs.workload import paper_shapes
+from t3sim.run.records import read_record
+from t3sim.run.request import OnProgress
 from t3sim.run.result import json_text
+from t3sim.validation.gpu_measure import measure
+from t3sim.validation.gpu_record import GpuRecord
+from t3sim.validation.gpu_torch import open_device
 
-from .console import case_progress, plain_console
+from .console import case_progress, plain_console, progress
 from .errors import OUT_FOLDER, Mismatch
 from .reproduce import say_where
-from .tables import alu_table, validation_table
+from .tables import alu_table, gpu_table, validation_table
 
 
 @click.group()
@@ -101,3 +110,62 @@ def validate_alu(
     wrong = sum(row.differences for row in rows)
     if wrong:
         raise Mismatch(f"{wrong} of {sum(row.cases for row in rows)} cases came out wrong")
+
+
+@validate.command("gpu")
+@click.option("--from", "recorded", type=click.Path(path_type=Path), help="What was measured (gpu.json), not this GPU.")
+@click.option("--machine", help="Machine file of that GPU, to compare with. [default: measure only]")
+@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
+@click.option("--rates", default="0,6,12,24", show_default=True, help="Rates of copies each way, in GB/s.")
+@click.option("--samples", type=int, default=5, show_default=True, help="Samples, of which the median counts.")
+@click.option("--tolerance", type=float, help="Largest relative error of a time. [default: none]")
+@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+def validate_gpu(
+    recorded: Path | None, machine: str | None, settings: tuple[str, ...], rates: str, samples: int,
+    tolerance: float | None, out: Path | None,
+) -> None:  # fmt: skip
+    """Time the paper's GEMMs on this CUDA GPU, alone and beside copies, and compare with the model of a machine.
+
+    Needs PyTorch (extra `gpu`), unless --from has what was measured. Exit code 1 if a time is off by more than the
+    tolerance.
+    """
+    from t3sim.validation.gpu_model import compare, comparison
+
+    if recorded is not None and machine is None:
+        raise ValueError("--from needs --machine, the machine to compare with")
+    if machine is None and (tolerance is not None or settings):
+        raise ValueError("--tolerance and --set are of a comparison: give --machine")
+    if tolerance is not None and not 0 < tolerance <= 1:
+        raise ValueError(f"--tolerance must be above 0 and at most 1 (0.05 is 5 %), not {tolerance:g}")
+    changed, name = parse_settings(settings), machine or ""
+    model = load_machine(name, changed) if machine is not None else None  # refused before a long measurement
+    record = read_record(recorded, GpuRecord) if recorded is not None else _measure_gpu(rates, samples)
+    rows = []
+    with output_folder(out) as folder:
+        if folder is not None and recorded is None:
+            write_atomically(folder / "gpu.json", json_text(record.model_dump(mode="json", by_alias=True)))
+        if model is not None:
+            rows = compare(record, lambda more: load_machine(name, changed | more), _watch)
+            if folder is not None:
+                write_atomically(folder / "validate.json", json_text(comparison(record, model, rows)))
+    plain_console().print(gpu_table(record, rows))
+    say_where(out)
+    if off := [row.names[0] for row in rows if tolerance is not None and abs(row.error) > tolerance]:
+        raise Mismatch(f"off by more than {tolerance:g}: {', '.join(off)}")
+
+
+def _watch(label: str) -> AbstractContextManager[OnProgress]:
+    return progress(Console(stderr=True), label)
+
+
+def _measure_gpu(rates: str, samples: int) -> GpuRecord:
+    """What this computer's GPU takes for the paper's shapes."""
+    try:
+        wanted = [float(rate) for rate in rates.split(",")]
+    except ValueError:
+        raise ValueError(
+            f"--rates must be numbers with commas between them, as 0,6,12, not {shortened(rates)}"
+        ) from None
+    shapes, device, begin = paper_shapes(), open_device(), time.perf_counter()
+    with case_progress(Console(stderr=True), "GEMMs", len(shapes)) as show:
+        return measure(device, shapes, wanted, samples, lambda done: show(done, time.perf_counter() - begin))

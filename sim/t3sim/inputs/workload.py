@@ -9,6 +9,8 @@ from .arguments import integer
 
 MAX_TP = 64
 """Most GPUs of one ring: a GPU's output has one chunk per GPU, and the hardware tracks up to 64 chunks."""
+REPORTED_TP = 32
+"""Most GPUs of a model whose sublayers the paper reports; those of more are its outlook."""
 MAX_SIZE = 1 << 22
 """Most elements of a GEMM along each of its three dimensions."""
 CUSTOM = "custom"
@@ -144,6 +146,18 @@ def model_workload(model: str, sublayer: str, tp: int) -> Workload:
 def custom_workload(m: int, n: int, k: int, tp: int) -> Workload:
     """Any GEMM: M x N output, whole inner dimension K split over ``tp`` GPUs."""
     return Workload(model=CUSTOM, sublayer=CUSTOM, tp=tp, m=m, n=n, k=k)
+
+
+def paper_shapes() -> dict[Workload, tuple[str, ...]]:
+    """The GEMMs of the 28 sublayers that the paper reports, each once, and the sublayers ("t-nlg fc2") that have it."""
+    found: dict[Workload, tuple[str, ...]] = {}
+    for model, facts in MODELS.items():
+        for tp in facts.tp:
+            for sublayer in INNER_MULTIPLE if tp <= REPORTED_TP else ():
+                work = model_workload(model, sublayer, tp)
+                shape = custom_workload(work.m, work.n, work.k, tp)
+                found[shape] = (*found.get(shape, ()), f"{model} {sublayer}")
+    return found
 
 
 def is_taken(name: str) -> bool:

@@ -66,7 +66,7 @@ def test_the_arbiter_guarantees_both_ways_of_the_link(name):
     assert 32 * lines * machine.hbm.clock_mhz / 1000 > 2 * machine.link.gb_s
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", [*PUBLISHED, "paper-accelsim"])
 @pytest.mark.parametrize("policy", ["sequential", pytest.param("t3-mca", marks=pytest.mark.long)])
 def test_a_small_run_ends_with_the_right_data(name, policy):
     work = custom_workload(256, 256, 64, 2)

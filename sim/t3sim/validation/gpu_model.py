@@ -1,0 +1,95 @@
+"""A GPU's measured GEMMs beside the model's on a machine file: times, and how copies slow them.
+
+The model has no copies of their own beside a GEMM. What stands for them is T3's traffic on a link of their rate: its
+DMA engine reads and its neighbour's lines arrive while the GEMM runs (policy ``t3``), with lines that cost the memory a
+write, as a product's copies do. That output then passes the cache by, and copies begin with the second chunk.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from t3sim import __version__
+from t3sim.inputs.machine.sections import Machine
+from t3sim.run.policies import Watch, run_policies
+from t3sim.run.provenance import Provenance
+from t3sim.run.request import Policy, RunRequest
+
+from .gpu_record import GpuRecord, Shape
+
+AS_WRITES = {"hbm.nmc_update_cycles": 1}
+"""An update holds its bank group no longer than a write."""
+MachineWith = Callable[[dict[str, Any]], Machine]
+"""From settings ("section.key" -> value) to the machine with them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slowdown:
+    """By how much copies lengthen the GEMM, measured and in the model: they came at ``copies_gb_s`` each way, of the
+    ``asked_gb_s`` that were wanted."""
+
+    asked_gb_s: float
+    copies_gb_s: float
+    measured: float
+    model: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuRow:
+    """One GEMM: times in us, relative error of the model, and slowdowns by the copies' rate."""
+
+    names: tuple[str, ...]
+    tp: int
+    m: int
+    n: int
+    k: int
+    measured_us: float
+    model_us: float
+    slowdowns: tuple[Slowdown, ...]
+
+    @property
+    def error(self) -> float:
+        """Of the time without copies."""
+        return self.model_us / self.measured_us - 1
+
+
+def compare(record: GpuRecord, machine_with: MachineWith, watch: Watch) -> list[GpuRow]:
+    """A row for every shape of the record. Raises ValueError if the machine cannot run it."""
+    return [_row(shape, machine_with, watch) for shape in record.shapes]
+
+
+def comparison(record: GpuRecord, machine: Machine, rows: list[GpuRow]) -> dict[str, Any]:
+    """What ``validate.json`` holds."""
+    return {
+        "schema": 1, "opent3": __version__, "device": record.device.name, "measured": record.measured,
+        "machine": machine.name, "provenance": Provenance.of(machine).model_dump(mode="json"),
+        "shapes": [asdict(row) | {"error": row.error} for row in rows],
+    }  # fmt: skip
+
+
+def _row(shape: Shape, machine_with: MachineWith, watch: Watch) -> GpuRow:
+    alone = shape.timings[0].us
+    model = _gemm_us(shape, machine_with({}), "sequential", watch)
+    slowdowns = []
+    for timing in shape.timings[1:]:
+        if timing.copies_gb_s > 0:
+            beside = machine_with({"link.gb_s": timing.copies_gb_s} | AS_WRITES)
+            slowed = _gemm_us(shape, beside, "t3", watch)
+            slowdowns.append(
+                Slowdown(
+                    asked_gb_s=timing.asked_gb_s, copies_gb_s=timing.copies_gb_s,
+                    measured=timing.us / alone, model=slowed / model,
+                )
+            )  # fmt: skip
+    return GpuRow(
+        names=shape.names, tp=shape.tp, m=shape.m, n=shape.n, k=shape.k,
+        measured_us=alone, model_us=model, slowdowns=tuple(slowdowns),
+    )  # fmt: skip
+
+
+def _gemm_us(shape: Shape, machine: Machine, policy: Policy, watch: Watch) -> float:
+    """Time of the GEMM on one GPU, its traffic mirrored."""
+    request = RunRequest(workload=shape.workload(), machine=machine, policy=policy, hardware="golden", mirror=True)
+    title = f"{shape.names[0]} TP={shape.tp}"
+    result = run_policies(request, (policy,), lambda name: watch(f"{title}, {name}"))[policy].record
+    return result.time_ns.gemm / 1e3
