@@ -8,7 +8,7 @@
 #define T3_ID UINT32_C(0x0000)
 #define T3_ID_VALUE_SHIFT 0
 #define T3_ID_VALUE_MASK UINT64_C(0xffffffff)
-#define T3_ID_VALUE_RESET UINT64_C(0x54330004)
+#define T3_ID_VALUE_RESET UINT64_C(0x54330005)
 
 /* How the slots of the chunk window share the trigger's tile marks. */
 #define T3_TILE_MARKS UINT32_C(0x0008)
@@ -98,7 +98,7 @@
 #define T3_VERSION_MINOR_MASK UINT64_C(0xff00)
 #define T3_VERSION_MAJOR_SHIFT 16
 #define T3_VERSION_MAJOR_MASK UINT64_C(0xff0000)
-#define T3_VERSION_MAJOR_RESET UINT64_C(0x3)
+#define T3_VERSION_MAJOR_RESET UINT64_C(0x4)
 
 /* Configuration of unit and trigger. */
 #define T3_CAPABILITY UINT32_C(0x0048)

@@ -225,7 +225,7 @@ module bench;
         host.read(STATUS);
         while (!host.value[0]) host.read(STATUS);
         host.read(ID);
-        check(host.value == 64'h54330004, "ID");
+        check(host.value == 64'h54330005, "ID");
         for (row = 0; row < 7; row = row + 1)  // +0 before it is armed, in whole blocks
             store(item(row, 0, 8, STORE, 1'b0, 4'd0, 8'd0), 2048'd0);
         configure;

@@ -370,10 +370,10 @@ DESCRIPTOR_LAYOUTS = (Place, Amount, Buffer, Target, Tiles, Last)
 """The words of a descriptor, in their order."""
 
 RESET = {
-    ID: {"value": 1412628484},
+    ID: {"value": 1412628485},
     ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8},
     THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5},
-    VERSION: {"patch": 0, "minor": 0, "major": 3},
+    VERSION: {"patch": 0, "minor": 0, "major": 4},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }
 """What is not 0 after reset (CAPABILITY tells of the configuration)."""

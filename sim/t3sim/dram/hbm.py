@@ -63,7 +63,6 @@ __all__ = [
     "dram_address",
     "enqueue",
     "enqueue_address",
-    "enqueue_lines",
     "is_empty",
     "new_hbm_state",
     "occupancy",
@@ -96,37 +95,36 @@ def accepts(hbm, c, is_write, lines=1):
 
 
 @njit(cache=True, nogil=True)
-def enqueue(hbm, c, now, local_line, kind, tag):
-    """Puts an access to line ``local_line`` of channel ``c`` into its queue in cycle ``now``.
+def enqueue(hbm, c, now, local_line, lines, kind, tag):
+    """Puts an access to ``lines`` lines of channel ``c`` from ``local_line`` on into its queue in cycle ``now``.
 
-    ``kind`` is READ, WRITE or UPDATE; ``tag`` (not negative) comes back from :func:`tick`. Returns the cycle, ``now``
-    or later, at which that is to be called next. RuntimeError if the queue is full (see :func:`accepts`).
+    ``kind`` is READ, WRITE or UPDATE; the lines' tags, from ``tag`` (not negative) on, come back from :func:`tick`.
+    Returns the cycle, ``now`` or later, at which that is to be called next. RuntimeError if the queue is full (see
+    :func:`accepts`).
     """
-    distance = hbm.channel[c].distance
-    bank_group, bank, row, column = dram_address(local_line, distance.line_order, distance.bank_hash)
-    return enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag)
-
-
-@njit(cache=True, nogil=True)
-def enqueue_lines(hbm, c, now, local_line, lines, kind, tag):
-    """:func:`enqueue` for ``lines`` lines from ``local_line`` on, whose tags count from ``tag`` on."""
     channel = hbm.channel[c]
+    order, bank_hash = channel.distance.line_order, channel.distance.bank_hash
     for i in range(lines):
-        bank_group, bank, row, column = dram_address(local_line + i, channel.distance.line_order)
-        slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag + i)
-        _offer(channel, slot, now)
+        bank_group, bank, row, column = dram_address(local_line + i, order, bank_hash)
+        _insert(channel, now, bank_group, bank, row, column, kind, tag + i)
     channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
     return channel.wake
 
 
 @njit(cache=True, nogil=True)
 def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag):
-    """:func:`enqueue` for an address that is already decoded."""
+    """:func:`enqueue` for a line whose address is already decoded."""
     channel = hbm.channel[c]
-    slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag)
-    _offer(channel, slot, now)
+    _insert(channel, now, bank_group, bank, row, column, kind, tag)
     channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
     return channel.wake
+
+
+@njit(cache=True, nogil=True)
+def _insert(channel, now, bank_group, bank, row, column, kind, tag):
+    """Puts a line into the queue, to be served from ``now`` on."""
+    slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag)
+    _offer(channel, slot, now)
 
 
 @njit(cache=True, nogil=True)

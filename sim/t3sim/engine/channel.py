@@ -10,7 +10,7 @@ from t3hdl.config import NO_LIMIT
 from t3hdl.interface.layouts import BURST_LINES, NEVER
 
 from t3sim.common.compiled import compiled_inner
-from t3sim.dram.hbm import accepts, enqueue_lines, is_empty, occupancy, tick
+from t3sim.dram.hbm import accepts, enqueue, is_empty, occupancy, tick
 from t3sim.hardware.abi import address_of
 from t3sim.hardware.words import READ, REQUEST, STORE, get, place, take
 
@@ -47,7 +47,7 @@ def _accept(g, c, n, op, now):
     kind = DRAM_READ if op == READ else (DRAM_WRITE if op == STORE else DRAM_UPDATE)
     # Visible to the scheduler from the next cycle on, like every registered word.
     first = local_line_of(line, p.channels)
-    g.hbm_wake[c] = enqueue_lines(g, c, now + 1, first, burst.lines, kind, n * BURST_LINES)
+    g.hbm_wake[c] = enqueue(g, c, now + 1, first, burst.lines, kind, n * BURST_LINES)
     wait = now - burst.available
     stream = stream_of(burst.queue)
     g.wait[stream, min(wait, WAIT_BINS - 1)] += burst.lines

@@ -174,7 +174,7 @@ def test_idle_latencies():
         (100, 128, WRITE, 100 + 13, 100 + 13 + 5 + 2),  # no read waits, so the write goes at once
         (200, 256, UPDATE, 200 + 13, 200 + 13 + 5 + 2),
     ]:
-        enqueue(hbm, 0, now, line, kind, line)
+        enqueue(hbm, 0, now, line, 1, kind, line)
         wake, tag = now, -1
         while tag < 0:
             now = wake
@@ -225,16 +225,16 @@ def test_queue_modes():
     shared, split = new_hbm_state(QUIET, 1), new_hbm_state(replace(QUIET, queue="split"), 1)
     for line in range(32):
         for hbm in (shared, split):
-            enqueue(hbm, 0, 0, line, WRITE, line)
+            enqueue(hbm, 0, 0, line, 1, WRITE, line)
     assert accepts(shared, 0, True) and accepts(shared, 0, False)
     assert not accepts(split, 0, True) and accepts(split, 0, False)
     for line in range(32, 64):
         assert accepts(shared, 0, False)
-        enqueue(shared, 0, 0, line, READ, line)
+        enqueue(shared, 0, 0, line, 1, READ, line)
     assert occupancy(shared, 0) == 64
     assert not accepts(shared, 0, False) and not accepts(shared, 0, True)
     with pytest.raises(RuntimeError, match="full queue"):
-        enqueue(shared, 0, 0, 64, READ, 64)
+        enqueue(shared, 0, 0, 64, 1, READ, 64)
     tick(shared, 0, 0)
     assert occupancy(shared, 0) == 63, "the activated line has left the queue"
 

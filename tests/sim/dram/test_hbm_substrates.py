@@ -108,7 +108,7 @@ def test_a_read_that_waits_for_an_update_of_its_line_brings_compute_mode():
 def test_an_atomic_is_a_read_and_then_a_write():
     hbm = new_hbm_state(ATOMICS, 1)
     for kind in (UPDATE, READ):
-        enqueue(hbm, 0, 0, 0, kind, kind)
+        enqueue(hbm, 0, 0, 0, 1, kind, kind)
     now, seen = 0, []
     while len(seen) < 2:
         wake, tag, done = tick(hbm, 0, now)
