@@ -8,11 +8,11 @@ from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import READ, REQUEST, STORE, take
 
-from .compute import stored
+from .compute import stored, written_back
 from .llc import cache_burst_read
 from .mover import release_row_segment, row_segment_read
 from .nmc import apply_update, store_line
-from .requests import free_burst
+from .requests import NOBODY, free_burst
 from .row_segments import carried_line, free_row_segment, note_communication
 from .state import AG_READ, DMA, GEMM_READ, GEMM_WRITE, INCOMING_UPDATES, LINE_WORDS, LOCAL_UPDATES, RS_READ, RS_WRITE
 
@@ -107,7 +107,9 @@ def _burst_done(g, n, now, done):
 def _store_performed(g, burst, done):
     """A burst of the GEMM's output is in memory."""
     p, s = g.p[0], g.s[0]
-    if p.hold_store and burst.owner >= 0:
+    if burst.owner == NOBODY:
+        written_back(g, done)
+    elif p.hold_store:
         stored(g, burst.owner, burst.lines, done)
     if not p.cached_output and g.part_chunk[burst.part] == p.gpu:
         s.own_performed = s.own_performed + burst.lines

@@ -188,6 +188,31 @@ def stored(g, wg, lines, now):
 
 
 @compiled_inner
+def _hold_stores(g, c):
+    """Whether workgroup ``c`` keeps its place, as too many lines are on their way from the LLC to DRAM."""
+    p, s = g.p[0], g.s[0]
+    if not p.cached_output or s.write_backs <= p.write_backs:
+        return False
+    c.event = NEVER_CYCLE
+    s.stores_held = s.stores_held + 1
+    return True
+
+
+@compiled_inner
+def written_back(g, now):
+    """A write-back of the LLC is performed: stores go on when few enough are left."""
+    p, s = g.p[0], g.s[0]
+    s.write_backs = s.write_backs - 1
+    if s.stores_held == 0 or s.write_backs > p.write_backs:
+        return
+    s.stores_held = 0
+    for wg in range(p.workgroups):
+        c = g.workgroups[wg]
+        if c.state == RELEASING and c.event == NEVER_CYCLE:
+            _schedule(g, c, RELEASING, now)
+
+
+@compiled_inner
 def _release(g, wg, now):
     p, c, s = g.p[0], g.workgroups[wg], g.s[0]
     s.store_stall_cycles = s.store_stall_cycles + _stalled(g, wg, now)
@@ -225,7 +250,8 @@ def run_cus(g, now):
                         _issue_slab(g, wg, c.slab, now)
                     _await_slab(g, wg, now)
             elif state == RELEASING:
-                _release(g, wg, now)
+                if not _hold_stores(g, c):
+                    _release(g, wg, now)
             else:
                 _compute(g, wg, now)
     for wg in range(g.p[0].workgroups):

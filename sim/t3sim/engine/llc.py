@@ -38,12 +38,14 @@ def _find(g, line):
 @compiled_inner
 def _store(g, line, lines, now):
     """Send output lines to memory, as bursts."""
+    s = g.s[0]
     while lines > 0:
         count = burst_lines(line, lines)
         nbytes = 0
         for i in range(count):  # they may belong to two output rows
             nbytes += line_bytes(g, line + i)
         send(g, make_burst(g, line, count, STORE, GEMM_WRITE, COMPUTE_WRITE, nbytes, NOBODY), now)
+        s.write_backs = s.write_backs + 1
         line += count
         lines -= count
 

@@ -108,7 +108,7 @@ CONSTANTS = _record(
     hold_store="i8", store_bytes_per_clock="i8", a_base="i8", b_base="i8", a_pitch="i8", b_pitch="i8", out_base="i8",
     temp_base="i8", tiles="i8", cached_output="i8", tracked="i8", start="i8", epoch="i8",
     llc_sets="i8", llc_mask="i8", llc_ways="i8", llc_line="i8", llc_latency="i8", llc_random="i8",
-    llc_bytes_per_clock="i8", request="i8", response="i8",
+    llc_bytes_per_clock="i8", write_backs="i8", request="i8", response="i8",
     link_num="i8", link_den="i8", link_latency="i8", header_bytes="i8", egress_lines="i8", mirror="i8",
     retry="i8", retry_timeout="i8",
     token_nodes_per_tree="i8", leaf_inputs="i8", leaf_bits="i8", banks="i8", contexts="i8", ports="i8", mca="i8",
@@ -119,7 +119,7 @@ CONSTANTS = _record(
 SCALARS = _record(
     now="i8", bin="i8", burst_free="i8", row_segment_free="i8", waiter_free="i8", mshr_free="i8", bursts_used="i8",
     wg_next="i8", wg_done="i8", resident="i8", stage_left="i8", cu_next="i8", llc_stamp="i8",
-    gemm_end="i8", gemm_start="i8",
+    write_backs="i8", stores_held="i8", gemm_end="i8", gemm_start="i8",
     egress_free="i8", tx_head="i8", tx_tail="i8", tx_credit="i8", link_left="i8",
     link_end_ps="i8", link_wake="i8", out_head="i8", rx_tail="i8", credit_head="i8", credit_tail="i8", credit_now="i8",
     link_busy_ps="i8",

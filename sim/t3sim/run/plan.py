@@ -157,6 +157,7 @@ def constants(plan: RunPlan, gpu: int) -> dict[str, int]:
         "llc_sets": llc_sets, "llc_mask": llc_sets - 1 if llc_sets & (llc_sets - 1) == 0 else -1,
         "llc_ways": machine.llc.ways, "llc_line": machine.llc.line_bytes // LINE_BYTES,
         "llc_latency": plan.cycles(machine.llc.latency_ns), "llc_random": machine.llc.replacement == "random",
+        "write_backs": config.slices * machine.llc.write_backs_per_channel,
         "llc_bytes_per_clock": machine.llc.bytes_per_clock_per_cu, "request": plan.cycles(machine.fabric.request_ns),
         "response": plan.cycles(machine.fabric.response_ns),
         "link_num": byte_ps.numerator, "link_den": byte_ps.denominator,

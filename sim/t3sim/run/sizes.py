@@ -104,11 +104,13 @@ class Sizes:
         row_bursts = _most_bursts(int(self.p["tile_lines"]))
         reads = self.misses * _most_bursts(int(self.p["llc_line"]))
         stores = int(self.p["workgroups"] * self.p["tile_rows"]) * row_bursts
-        return reads + stores + self.flushed + self.moved + self.in_memory + SLACK
+        written = int(self.p["write_backs"]) + self.flushed
+        return reads + stores + written + self.moved + self.in_memory + SLACK
 
     @property
     def flushed(self) -> int:
-        """Bursts that the cache writes back at once at the end of a kernel: every other sector may be dirty."""
+        """Bursts that the cache writes back at once at the end of a kernel, or to make room for reads, beyond those at
+        which stores wait: every other sector may be dirty."""
         return self.llc_entries * ceil_div(int(self.p["llc_line"]), 2) if self.plan.sequential else 0
 
     @property

@@ -105,6 +105,9 @@ class LlcSection(Section):
     replacement: Literal["lru", "random"] = choice(
         "`lru`: least recently used goes; `random`: a hash of set and use count picks"
     )
+    write_backs_per_channel: int = quantity(
+        "bursts", "write-backs under way, times the channels, beyond which a workgroup's stores wait", ge=1, le=1 << 16
+    )
 
     @model_validator(mode="after")
     def _sets_are_whole(self) -> Self:
