@@ -17,12 +17,12 @@ from t3sim.inputs.workload import paper_shapes
 from t3sim.run.records import read_record
 from t3sim.run.request import OnProgress
 from t3sim.run.result import json_text
-from t3sim.validation.gpu_measure import measure
+from t3sim.validation.gpu_measure import check_rates, measure
 from t3sim.validation.gpu_record import GpuRecord
 from t3sim.validation.gpu_torch import open_device
 
 from .console import case_progress, plain_console, progress
-from .errors import OUT_FOLDER, Mismatch
+from .errors import OUT_FOLDER, Mismatch, refuse_given
 from .reproduce import say_where
 from .tables import alu_table, gpu_table, validation_table
 
@@ -117,7 +117,9 @@ def validate_alu(
 @click.option("--machine", help="Machine file of that GPU, to compare with. [default: measure only]")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 @click.option("--rates", default="0,6,12,24", show_default=True, help="Rates of copies each way, in GB/s.")
-@click.option("--samples", type=int, default=5, show_default=True, help="Samples, of which the median counts.")
+@click.option(
+    "--samples", type=click.IntRange(1, 1000), default=5, show_default=True, help="Samples, of which the median counts."
+)
 @click.option("--tolerance", type=float, help="Largest relative error of a time. [default: none]")
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
 def validate_gpu(
@@ -131,15 +133,17 @@ def validate_gpu(
     """
     from t3sim.validation.gpu_model import compare, comparison
 
-    if recorded is not None and machine is None:
-        raise ValueError("--from needs --machine, the machine to compare with")
+    if recorded is not None:
+        refuse_given(("rates", "samples"), "--from has what was measured")
+        if machine is None:
+            raise ValueError("--from needs --machine, the machine to compare with")
     if machine is None and (tolerance is not None or settings):
         raise ValueError("--tolerance and --set are of a comparison: give --machine")
     if tolerance is not None and not 0 < tolerance <= 1:
         raise ValueError(f"--tolerance must be above 0 and at most 1 (0.05 is 5 %), not {tolerance:g}")
     changed, name = parse_settings(settings), machine or ""
     model = load_machine(name, changed) if machine is not None else None  # refused before a long measurement
-    record = read_record(recorded, GpuRecord) if recorded is not None else _measure_gpu(rates, samples)
+    record = read_record(recorded, GpuRecord) if recorded is not None else _measure_gpu(_rates(rates), samples)
     rows = []
     with output_folder(out) as folder:
         if folder is not None and recorded is None:
@@ -158,14 +162,19 @@ def _watch(label: str) -> AbstractContextManager[OnProgress]:
     return progress(Console(stderr=True), label)
 
 
-def _measure_gpu(rates: str, samples: int) -> GpuRecord:
-    """What this computer's GPU takes for the paper's shapes."""
+def _rates(text: str) -> tuple[float, ...]:
+    """The rates that ``--rates`` names."""
     try:
-        wanted = [float(rate) for rate in rates.split(",")]
+        rates = [float(rate) for rate in text.split(",")]
     except ValueError:
         raise ValueError(
-            f"--rates must be numbers with commas between them, as 0,6,12, not {shortened(rates)}"
+            f"--rates must be numbers with commas between them, as 0,6,12, not {shortened(text)}"
         ) from None
+    return check_rates(rates)
+
+
+def _measure_gpu(rates: tuple[float, ...], samples: int) -> GpuRecord:
+    """What this computer's GPU takes for the paper's shapes."""
     shapes, device, begin = paper_shapes(), open_device(), time.perf_counter()
     with case_progress(Console(stderr=True), "GEMMs", len(shapes)) as show:
-        return measure(device, shapes, wanted, samples, lambda done: show(done, time.perf_counter() - begin))
+        return measure(device, shapes, rates, samples, lambda done: show(done, time.perf_counter() - begin))
