@@ -6,9 +6,9 @@ the LLC and its store path, each in the order in which they ask for it.
 """
 
 from t3sim.common.compiled import compiled_inner
+from t3sim.common.scale import ceil_scaled
 
 from .llc import flush, read_line, write_segment
-from .scale import ceil_scaled
 from .state import BINS, COMPUTING, CU_CLOCKS, IDLE, NEVER_CYCLE, RELEASING, STARTING, STORING, WAITING
 
 

@@ -6,6 +6,7 @@ A row of a tile is one burst if it is aligned, else two.
 from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.common.compiled import compiled_inner
+from t3sim.common.scale import cycles_of
 from t3sim.hardware.abi import address_of
 from t3sim.hardware.words import ROUTE, STORE, take
 
@@ -23,7 +24,6 @@ from .requests import (
     tile_part,
 )
 from .row_segments import allocate_row_segment, carried_line, transmit
-from .scale import cycles_of
 from .state import COMPUTE_WRITE, GEMM_WRITE, LINE_WORDS, NEVER_CYCLE, NO_MOVER, RS_WRITE
 from .words import MATCHER, OF_MATCHER, part_in, part_out
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 from numba import njit
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
-from t3sim.engine.scale import ceil_scaled, cycles_of, floor_scaled
+from t3sim.common.scale import ceil_scaled, cycles_of, floor_scaled
 from t3sim.inputs.limits import LONGEST_CYCLES
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
 from t3sim.inputs.machine.section import CLOCK_RATIO, GB_S, MHZ

@@ -67,7 +67,11 @@ def test_values_of_another_kind_are_refused_by_key(key, field, value):
         ((4_000_000, 4_000_000, 32, 8), {}, r"at most 1048576 workgroup tiles, but .* has 15625000000 of 32 x 32"),
         ((256, 1_048_577, 32, 8), {"gpu.tiles": [[1024, 128]]}, "--n must be at most 524160, not 1048577"),
         ((4_000_000, 32_000, 4_000_000, 2), {"gpu.tiles": [[1024, 128]]}, r"must fit into 8 TiB of addresses"),
-        ((4096, 4096, 32, 2), {}, r"a chunk of this output takes 1048576 updates, .*\.chunk_count_bits to at least 21"),
+        (
+            (4096, 4096, 32, 2),
+            {"hardware.tile_marks": 8192},
+            r"a chunk of this output takes 1048576 updates, .*\.chunk_count_bits to at least 21",
+        ),
     ],
 )
 def test_what_the_hardware_cannot_hold_is_refused_with_the_option_that_helps(size, overrides, message):

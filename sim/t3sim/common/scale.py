@@ -4,7 +4,7 @@ What does fit: a result below 2**62, of a numerator and a denominator of at most
 machine file (machine_section.CLOCK_RATIO) and of a run's length (limits.LONGEST_CYCLES) see to the result.
 """
 
-from t3sim.common.compiled import compiled_inner
+from .compiled import compiled_inner
 
 
 @compiled_inner
