@@ -14,10 +14,11 @@ from tests.formal.seeded_bugs import expect_failure, in_module, substituted
 pytestmark = pytest.mark.long  # seconds for each mistake; `make test` has the proofs themselves
 
 
-def every_epoch_is_live(*arguments, **parameters):
+def every_epoch_is_live(m, ranges, request, **parameters):
     """As ``find_range``, but without a look at the epoch."""
-    found = find_range(*arguments, **parameters)
-    return replace(found, live=found.own)
+    found = find_range(m, ranges, request, **parameters)
+    own = found.attributes.valid & (found.attributes.context == request.context)
+    return replace(found, live=own & ~found.improper)
 
 
 def count_what_is_aborted(text, *, slices=1):

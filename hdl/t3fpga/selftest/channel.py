@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from amaranth.hdl import Const, Module
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import LINE_BYTES, MemoryRequest, local_line
+from t3hdl.interface.layouts import INTERLEAVE_BITS, LINE_BYTES, MemoryRequest, local_line
 from t3hdl.nmc.nmc import NmcUnit
 
 from . import gemm, line_values
@@ -17,7 +17,7 @@ from .update_counts import UPDATE_BITS, UpdateCounts
 
 
 class Channel(wiring.Component):
-    """Takes a slice's ``dram`` stream, with pauses, and performs it.
+    """Takes a slice's ``dram`` stream, with pauses, and performs it, bursts line by line.
 
     Members
     -------
@@ -29,7 +29,7 @@ class Channel(wiring.Component):
     forget, block : In : zeroes the count of a DMA block (or shows it).
     updates : Out(6) : tracked updates of ``block`` that were taken, two cycles later.
 
-    Throughput: one request per cycle.
+    Throughput: one line per cycle.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -41,14 +41,19 @@ class Channel(wiring.Component):
         self._config = config
 
     def elaborate(self, platform: Any) -> Module:
-        """The request passes to the NMC unit with its data; reads are identified by their tags at completion."""
+        """Lines pass to the NMC unit with data; a burst moves with its last one. Reads are known by their tags."""
         m = Module()
         m.submodules.nmc = nmc = NmcUnit(config=self._config)
         request, dram = nmc.request.payload, self.dram.payload
+        line, last = Signal(INTERLEAVE_BITS), Signal()  # of the burst
+        with m.If(nmc.request.valid & nmc.request.ready):
+            m.d.sync += line.eq(Mux(last, 0, line + 1))
         m.d.comb += [
+            last.eq(line == dram.length),
             nmc.request.valid.eq(self.dram.valid & self.open),
-            self.dram.ready.eq(nmc.request.ready & self.open),
-            *(request[name].eq(dram[name]) for name in ("line", "op", "dtype", "tag")),
+            self.dram.ready.eq(nmc.request.ready & self.open & last),
+            request.line.eq(Cat((dram.line + line)[:INTERLEAVE_BITS], dram.line[INTERLEAVE_BITS:])),
+            *(request[name].eq(dram[name]) for name in ("op", "dtype", "tag")),
             request.mask.eq(Const(1).replicate(LINE_BYTES)),
             request.data.eq(line_values.line(self._config, dtype_of(self.seed, self._config), dram.tag[:16])),
             self.read_done.eq(nmc.done_valid & nmc.done_tag[READ_BIT]),

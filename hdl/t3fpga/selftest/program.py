@@ -17,7 +17,7 @@ from .traffic import CONTEXT
 
 STEPS = 64
 """Places for the steps of one GPU's programme."""
-WATCHDOG_CYCLES = 4096
+WATCHDOG_CYCLES = 8192
 """Far above the longest time without progress of a good round."""
 _LOW = (1 << 32) - 1
 

@@ -8,7 +8,7 @@ from amaranth.lib.fifo import SyncFIFO
 from amaranth.lib.wiring import In, Out
 from t3hdl.common.queues import InputQueue
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import LINE_BITS, MemoryRequest, Op, Route, channel_of
+from t3hdl.interface.layouts import LENGTH_BITS, LINE_BITS, MemoryRequest, Op, Route, channel_of
 
 from . import gemm
 from .report.failures import Failure, FailureCode
@@ -21,8 +21,8 @@ READ_TAG = 1 << READ_BIT
 CONTEXT = 0
 _FOREIGN_CONTEXT = 1
 
-Access = data.StructLayout({"address": gemm.ADDRESS_BITS, "op": 3, "tagged": 1, "foreign": 1})
-"""An access to the memory, from which its request follows."""
+Access = data.StructLayout({"address": gemm.ADDRESS_BITS, "length": LENGTH_BITS, "op": 3, "tagged": 1, "foreign": 1})
+"""An access to the memory, from which its request follows; updates and stores have one line."""
 
 _FLYING = 8
 """Stores that may be in the egress at the same time."""
@@ -41,7 +41,7 @@ def request_of(access: Any, *, gpu: Value, tag: Value, dtype: Value, epoch: Valu
         "wf": gemm.wavefront(access.address, config),
         "right": gemm.right(access.address), "bottom": gemm.bottom(access.address),
         "row": gemm.tile_row(access.address), "col": gemm.tile_col(access.address), "epoch": epoch,
-        "tag": tag,
+        "tag": tag, "length": access.length,
     }  # fmt: skip
 
 
@@ -285,7 +285,8 @@ class IncomingTraffic(wiring.Component):
 
 
 class BackgroundReads(wiring.Component):
-    """Reads of the GPU at random lines, whose data are not checked: they compete with the updates.
+    """Reads of the GPU at random lines, mostly of one, of every eighth block to its end. Their data are not checked:
+    they compete with the updates.
 
     Members
     -------
@@ -312,5 +313,11 @@ class BackgroundReads(wiring.Component):
             wiring.connect(m, inner, wiring.flipped(outer))
         m.d.comb += [out.seed.eq(self.seed), out.i.payload.op.eq(Op.READ)]
         with m.If(~out.i.valid | out.i.ready):
-            m.d.sync += [out.i.valid.eq(self.enable & (self.noise[8:] == 0)), out.i.payload.address.eq(self.noise)]
+            address = self.noise[: gemm.ADDRESS_BITS]
+            to_the_end = ~address[:LENGTH_BITS] & address[LENGTH_BITS:][:3].all().replicate(LENGTH_BITS)
+            m.d.sync += [
+                out.i.valid.eq(self.enable & (self.noise[gemm.ADDRESS_BITS :] == 0)),
+                out.i.payload.address.eq(address),
+                out.i.payload.length.eq(to_the_end),
+            ]
         return m
