@@ -29,7 +29,8 @@ QUOTA_RESET = 16 | 64 << regs.Quota["slots"].offset | 255 << regs.Quota["credits
 RARE = dict.fromkeys((
     "disarm", "window full", "slot quota reached", "credit limit", "quiesced with blocks ready",
     "abort with blocks ready", "contexts in turns", "command done beside a command", "abort with a command waiting",
-    "poisoned", "watchdog: a block with tiles", "chunks done at once",
+    "poisoned", "watchdog: a block with tiles", "chunks done at once", "a tile complete twice",
+    "a chunk too large for its share", "shares of marks doubled",
 ), MEDIUM) | {"abort beside a load": LONG, "disarm with a command waiting": LONG}  # fmt: skip
 """Cycles from which these bins are expected (see tb/coverage_bins.py)."""
 
@@ -107,6 +108,11 @@ def stuck(trace: Trace, seen: bool) -> Cycles:
     return rises(trace.is_set("stuck", "valid")) & (trace.is_set("stuck", "seen") == seen)
 
 
+def twice(trace: Trace) -> Cycles:
+    """Whether a tile is told to be complete a second time."""
+    return rises(trace.is_set("tile_twice", "valid"))
+
+
 def bins(config: T3Config) -> CoverageBins:
     """What can happen in the trigger."""
     tile = ("slot", "row", "col")
@@ -131,6 +137,9 @@ def bins(config: T3Config) -> CoverageBins:
         "watchdog: a block with tiles": lambda t: stuck(t, True),
         "watchdog: a block without tiles": lambda t: stuck(t, False),
         "disarm with a command waiting": lambda t: control(t, "disarm") & t.is_set("command.valid"),
+        "a tile complete twice": twice,
+        "a chunk too large for its share": lambda t: rises(t.is_set("too_large")),
+        "shares of marks doubled": lambda t: register(t, regs.TILE_MARKS, 0) != 0,
         "load beside a tile": lambda t: t.is_set("load_valid") & t.is_set("tile_done_valid"),
         "chunks done at once": lambda t: t.is_set("chunk_done_valid") & after(t.is_set("chunk_done_valid")),
     }

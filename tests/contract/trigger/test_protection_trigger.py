@@ -273,3 +273,47 @@ def test_a_watchdog_register_beyond_repair_is_off():
     flip(d, _stored(d, name="watchdog"), 1, 2)
     d.step(60)
     assert (d["uncorrectable"], d["stuck"], d["poisoned"]) == (1, 0, 0)
+
+
+_MARKS = _table(16, 64)
+"""Tile marks: four words for each of four slots."""
+
+
+@pytest.mark.parametrize("wrong", [1, 2])
+def test_a_wrong_bit_of_a_word_of_tile_marks(wrong):
+    """One is corrected: what was complete stays so, and nothing else is. Two poison the chunk of the next tile."""
+    d = Scene("amaranth", protect=True)
+    d.make_live(COLUMN, COLUMN)
+    d.rows(0, 0)
+    d.step(4)
+    flip(d, _stored(d, table=_MARKS, row=0), *range(5, 5 + wrong))
+    d.rows(0, 1)
+    d.settle()
+    assert d.values("corrected", "uncorrectable", "poisoned", "tile_twice") == (wrong == 1, wrong == 2, wrong == 2, 0)
+    d.finish(1, COLUMN)
+    if wrong == 1:
+        d.rows(0, 2, 3)
+        d.settle()
+        assert len(d.blocks(0)) == 4 and not d["tile_twice"]
+        d.tile(0, 0)
+        d.settle()
+        assert d.fields("tile_twice")["valid"]
+    d.settle()
+    assert len(d.blocks(1)) == 4 and d["poisoned"] == 1
+    _works_again(d)
+
+
+def test_shares_of_the_marks_beyond_repair_poison_every_chunk_and_restart_the_load():
+    d = Scene("amaranth", protect=True)
+    d.write(regs.TILE_MARKS, 1)
+    d.make_live(COLUMN)
+    d.describe(OTHER, first=4)
+    d.arm(1, first=4, context=1)
+    d.step(12)
+    flip(d, _stored(d, name="tile_marks"), 0, 2)
+    d.until_true(lambda: d["live"] == 2)
+    assert d.values("uncorrectable", "poisoned") == (1, 0b1)
+    d.finish(4, OTHER)
+    d.settle()
+    assert len(d.blocks(4)) == 4 and d.context(1).complete
+    _works_again(d)

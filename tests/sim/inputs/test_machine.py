@@ -223,9 +223,9 @@ def test_unknown_and_unreadable_machines_name_the_presets(tmp_path: Path):
 
 HARDWARE = {
     "node_inputs": 4, "ranges": 1, "contexts": 4, "tracker_sets": 8, "tracker_ways": 4, "tracker_banks": 1,
-    "row_index_bits": 1, "descriptors": 16, "chunk_window": 3, "blocks": 8, "wavefronts": 4, "tile_count_bits": 9,
-    "chunk_count_bits": 17, "token_queue": 4, "event_queue": 3, "egress_ports": 2, "nmc_lanes": 8, "nmc_latency": 4,
-    "dtypes": ["fp16"], "protect": True, "count_on": "performed", "tile_marks": 256,
+    "row_index_bits": 1, "descriptors": 16, "chunk_window": 3, "blocks": 8, "tile_marks": 512, "wavefronts": 4,
+    "tile_count_bits": 9, "chunk_count_bits": 17, "token_queue": 4, "event_queue": 3, "egress_ports": 2,
+    "nmc_lanes": 8, "nmc_latency": 4, "dtypes": ["fp16"], "protect": True, "count_on": "performed",
 }  # fmt: skip
 """A legal change of each parameter of the toy's hardware but its number of slices, which is that of channels."""
 

@@ -8,7 +8,7 @@ from t3sim.collective.driver import Driver
 from t3sim.inputs.geometry import Blocks, Chunk
 from t3sim.run.identities import identities
 from t3sim.run.policies import failures
-from t3sim.run.request import CAUSES
+from t3sim.run.request import CAUSES, SimulationError
 from t3sim.run.simulate import simulate
 from t3sim.run.system import System
 
@@ -87,7 +87,7 @@ BUGS: dict[str, Seed] = {
     "tiles_counted_are_tiles_mapped": register(regs.TILES, 0, 1, -1, 0),
     "triggers_are_blocks_mapped": register(regs.TRIGGERS, 0, 1, -1, 0),
     "dma_reads_see_all_counted_updates": trigger_early,
-    "no_hardware_error": register(regs.STATUS, 0, 1 << regs.Status["over_count"].offset, 0, 0),
+    "no_hardware_error": register(regs.ERRORS, 0, 1 << regs.Errors["tile_twice"].offset, 0, 0),
 }
 
 

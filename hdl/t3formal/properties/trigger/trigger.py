@@ -135,7 +135,7 @@ def _answers(harness: Harness, dut: Any) -> None:
     lists, age = dut.lists, Signal(3, name="age_model")
     credit = dut.contexts.credit.bit_select(lists.push_context, 1)
     alone = (dut.peak_ready == 0) & dut.issuer.waits & ~dut.command.valid & ~lists.waiting.any()
-    undisturbed = ~dut.config_valid & ~dut.poison_valid & ~dut.quiesced
+    undisturbed = ~dut.config_valid & ~dut.poison_valid & ~dut.quiesced & ~dut.blocks.twice
     with harness.m.If(~undisturbed):
         harness.m.d.sync += age.eq(0)
     with harness.m.Elif(lists.push & alone & credit & (age == 0)):
