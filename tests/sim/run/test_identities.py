@@ -8,7 +8,7 @@ from t3sim.collective.driver import Driver
 from t3sim.inputs.geometry import Blocks, Chunk
 from t3sim.run.identities import identities
 from t3sim.run.policies import failures
-from t3sim.run.request import CAUSES, SimulationError
+from t3sim.run.request import CAUSES
 from t3sim.run.simulate import simulate
 from t3sim.run.system import System
 

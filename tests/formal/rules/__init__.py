@@ -1,0 +1,1 @@
+"""Rules that several parts keep: epochs, bursts, tiles that count once."""
