@@ -28,10 +28,12 @@ from tb.words import Trace
 QUOTA_RESET = 16 | 64 << regs.Quota["slots"].offset | 255 << regs.Quota["credits"].offset
 RARE = dict.fromkeys((
     "disarm", "window full", "slot quota reached", "credit limit", "quiesced with blocks ready",
-    "abort with blocks ready", "contexts in turns", "command done beside a command", "abort with a command waiting",
+    "abort with blocks ready", "contexts in turns", "abort with a command waiting",
     "poisoned", "watchdog: a block with tiles", "chunks done at once", "a tile complete twice",
     "a chunk too large for its share", "shares of marks doubled",
-), MEDIUM) | {"abort beside a load": LONG, "disarm with a command waiting": LONG}  # fmt: skip
+), MEDIUM) | dict.fromkeys((
+    "abort beside a load", "disarm with a command waiting", "command done beside a command",
+), LONG)  # fmt: skip
 """Cycles from which these bins are expected (see tb/coverage_bins.py)."""
 
 

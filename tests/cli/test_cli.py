@@ -117,7 +117,7 @@ def test_options_reach_the_engine(engine):
     (request,) = engine
     assert (request.workload.m, request.workload.n, request.workload.k, request.workload.tp) == (256, 512, 96, 4)
     assert (request.machine.link.gb_s, request.machine.gpu.dispatch) == (33.0, "stage")
-    assert request.machine.hardware.config() == preset("small", tracker_banks=1)
+    assert request.machine.hardware.config() == preset("small", tracker_banks=1, tile_marks=4096)
     assert (request.hardware, request.mirror, request.threads, request.seed) == ("golden", False, 3, 7)
     assert (request.policy, request.data_lines) == ("t3", 50)
 

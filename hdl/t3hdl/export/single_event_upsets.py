@@ -11,7 +11,7 @@ from amaranth.lib.wiring import Component, In, Signature
 
 from ..common.register_inputs import Chunk, RegisterInputs
 
-WORD_BITS, BIT_BITS = 16, 8
+WORD_BITS, BIT_BITS = 16, 9
 """Widths of the ports that name a stored word and a bit of it."""
 
 
@@ -47,7 +47,7 @@ class Upsettable(Component):
     Members
     -------
     upset_word : In(16) : the :attr:`Stored.number` of a word that is hit in this cycle; 0: none.
-    upset_bit : In(8) : the bit that is hit. A bit that the word does not have: nothing happens.
+    upset_bit : In(9) : the bit that is hit. A bit that the word does not have: nothing happens.
 
     A word that is hit at t holds what it would hold at t+1, but for the one bit. The data register of a memory with
     a read latency of 1 is a register of its own; a memory read in the cycle of the hit gives what was stored before.
