@@ -49,7 +49,7 @@ class TileMarks(wiring.Component):
         m = Module()
         bits = self._tile_bits + self._wavefront_bits
         stage = data.StructLayout({"tile": 1, "clear": 1, "row": range(self._depth), "bit": bits})
-        a, b, c = (Signal(stage, name=name) for name in "abc")
+        a, b, c = (Signal(stage, name=f"stage_{name}") for name in "abc")
         m.submodules.words = words = Ram(1 << bits, depth=self._depth, write_through=True, protect=self._protect)
         place = ((self.col << self.rows_log) | self.row)[: self._tile_bits + len(self.word)]
         bit = Cat(place[: self._tile_bits], self.wf[: self._wavefront_bits])
