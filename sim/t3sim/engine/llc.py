@@ -53,7 +53,8 @@ def _store(g, line, lines, now):
 @compiled_inner
 def _write_back(g, entry, now):
     """Send an entry's dirty sectors to memory, those that follow each other together."""
-    first, dirty = g.llc_tag[entry] * g.p[0].llc_line, g.llc_dirty[entry]
+    first = g.llc_tag[entry] * g.p[0].llc_line
+    dirty = g.llc_dirty[entry] & 0xFFFFFFFF  # of 32 sectors the last one is the sign
     while dirty:
         while not dirty & 1:
             first, dirty = first + 1, dirty >> 1

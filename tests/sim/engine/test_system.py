@@ -348,3 +348,8 @@ def test_timeline_adds_up_to_the_record():
     last = max(timeline.intervals, key=lambda interval: interval.end_ns).gpu
     exposed = sum(i.end_ns - i.start_ns for i in timeline.intervals if i.kind == "exposed" and i.gpu == last)
     assert exposed == pytest.approx(record.time_ns.exposed_communication)
+
+
+def test_llc_lines_of_32_sectors_are_written_back():
+    result = run((64, 64, 16, 2), "sequential-nmc", {"llc.line_bytes": 1024, "llc.ways": 1})
+    assert all(holds is not False for holds in result.record.identities.values())
