@@ -50,9 +50,9 @@ struct t3_device {
 };
 
 /* An output matrix of `rows` x `columns_bytes`, row after row at `pitch_bytes`, made of workgroup tiles of `tile_rows`
- * x `tile_bytes`, each stored by wavefronts of `wavefront_rows` rows. Every address is a
- * multiple of 256 bytes, the pitch and the tile width are multiples of 32. The unit has one geometry: outputs of jobs that run at the same time must have tiles and
- * edges of the same shape, and t3_arm refuses a job whose shape is no longer the unit's. */
+ * x `tile_bytes`, each stored by wavefronts of `wavefront_rows` rows. Every address is a multiple of 256 bytes, the
+ * pitch and the tile width are multiples of 32. The unit has one geometry: outputs of jobs that run at the same time
+ * must have tiles and edges of the same shape, and t3_arm refuses a job whose shape is no longer the unit's. */
 struct t3_output {
     uint64_t base;
     uint32_t rows, columns_bytes, pitch_bytes;

@@ -351,5 +351,4 @@ def test_timeline_adds_up_to_the_record():
 
 
 def test_llc_lines_of_32_sectors_are_written_back():
-    result = run((64, 64, 16, 2), "sequential-nmc", {"llc.line_bytes": 1024, "llc.ways": 1})
-    assert all(holds is not False for holds in result.record.identities.values())
+    check(run((64, 64, 16, 2), "sequential-nmc", {"llc.line_bytes": 1024, "llc.ways": 1}))
