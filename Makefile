@@ -33,7 +33,7 @@ define install
 endef
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-long test-slow test-all tb fuzz mutants fpga pages site lint types clean prerequisites
+.PHONY: run test test-long test-slow test-all tb fuzz mutants area fpga pages site lint types clean prerequisites
 
 run: $(RUNNABLE)  ## co-simulate four policies on T-NLG FC-2, TP = 8, print the comparison, and write a report of it
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --preview out/preview --out out/t-nlg-fc2-tp8
@@ -62,6 +62,9 @@ fuzz: $(READY)  ## CASES command lines made from SEED against what must hold for
 mutants: $(READY)  ## docs/results/mutation.md: small mistakes in the netlists, and what notices them (half an hour)
 	$(BIN)/python -m tb.mutation.campaign --out docs/results/mutation/mutation.json
 	$(BIN)/python -m docs.pages mutation
+
+area: $(READY)  ## docs/reference/area.md: gates, memories and depth of every part, against its budget (minutes)
+	$(BIN)/python -m docs.pages area
 
 fpga: $(FPGA)  ## docs/results/boards-results.md: all boards, three seeds each (hours; seeds that are kept stay)
 	$(BIN)/python -m docs.pages.boards

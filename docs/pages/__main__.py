@@ -6,7 +6,19 @@ from importlib import import_module
 import click
 from t3sim.common.output import write_atomically
 
-PAGES = ("registers", "parts", "area", "machine", "constants", "proofs", "mutation", "faults", "boards", "validation")
+PAGES = (
+    "registers",
+    "parts",
+    "area",
+    "machine",
+    "constants",
+    "proofs",
+    "mutation",
+    "faults",
+    "boards",
+    "map",
+    "validation",
+)
 """Modules with ``PAGE`` and ``page()``, and names of pages. area and validation measure, which takes minutes; the
 others read sources, and what is kept in docs/results."""
 

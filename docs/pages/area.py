@@ -1,10 +1,11 @@
-"""How large the hardware is: ``python -m docs.pages area`` writes the page again, after a change of it."""
+"""How large the hardware is, and how deep: ``python -m docs.pages area`` writes the page again, after a change."""
 
 import textwrap
 from functools import cache
 
 from amaranth.hdl import Shape
 from t3hdl.config import PRESETS, T3Config
+from t3hdl.export.depth import BUDGET, budget
 from t3hdl.export.synthesis import Area, area, yosys_version
 from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.parts import TABLE
@@ -15,6 +16,8 @@ from docs.pages import REFERENCE
 PAGE = REFERENCE / "area.md"
 SHOWN = ("paper", "paper-fit", "small", "fpga")
 """Presets on the page; those that are cut to the size of one FPGA are measured there."""
+HELD = ("paper", "paper-fit")
+"""Presets that are held against the budget."""
 PAPER_BYTES = 19_000
 """The paper's tracker: 256 entries of 8 wavefronts."""
 
@@ -26,6 +29,11 @@ with one read and one write port (each is a module of its own in the Verilog). Y
 `abc -g gates`; `python -m docs.pages area` writes this page, and a test compares it with the hardware. The unit is
 the sum of its parts: between them there are only wires. Each bank group of the memory has one `nmc`; `crossing` is
 needed only for a host bus with a clock of its own.
+
+*Depth* is the longest way from a register, a memory or an input to the next one, in gates, of a second netlist: of the
+same logic, mapped for few gates in a row (`abc -g gates -script "+strash;if,-g;st;balance;map"`) as a synthesis for a
+clock would, with as many gates as its own column says. A memory without a clock counts one gate for each bit of its
+address. What depth is held against is [below](#depth-and-budget).
 """
 
 _REASONS = """\
@@ -36,9 +44,15 @@ number of its set. On the other side, context and epoch in the tag and the marks
 paper: they let several jobs and two uses of an output be in flight, and lose nothing on an overflow."""
 
 _COLUMNS = """\
-| part | instances | gates | flip-flops | memories | memory bits |
-|---|---:|---:|---:|---:|---:|
+| part | instances | gates | flip-flops | memories | memory bits | depth | gates at this depth |
+|---|---:|---:|---:|---:|---:|---:|---:|
 """
+
+_BUDGET = """\
+A budget says how many gates may be in a row if a part is to reach 1 GHz: {budget}, 25 ps for each with its share of
+register and wires, for every part (`hdl/t3hdl/export/depth.py`). That is an assumption: no technology was chosen, and
+nothing was placed. A part that is above its budget has no reason yet to run at 1 GHz. The verdict is that of the
+presets for an accelerator, {presets}; `small` is made for proofs and simulation, its ALU of {small} stages included."""
 
 
 def instances(config: T3Config) -> dict[str, int]:
@@ -55,17 +69,38 @@ def page() -> str:
     """The text of :data:`PAGE`; takes minutes. Raises SynthesisError if Yosys is missing."""
     sections = [_HEAD.format(version=yosys_version())]
     sections += [f"## {name}\n\n{table(PRESETS[name])}" for name in SHOWN]
-    return "\n".join([*sections, tracker_section(PRESETS["paper"])])
+    return "\n".join([*sections, depth_section(), tracker_section(PRESETS["paper"])])
+
+
+def depth_section() -> str:
+    """The depth of every part in every preset that is shown, against its budget."""
+    rows = []
+    for name in instances(PRESETS["paper"]):
+        depths = [_size(PRESETS[shown], name).depth for shown in SHOWN]
+        most, deepest = budget(name), max(_size(PRESETS[shown], name).depth for shown in HELD)
+        verdict = "met" if deepest <= most else f"**missed** by {deepest - most}"
+        rows.append(f"| {name} | " + " | ".join(map(str, depths)) + f" | {most} | {verdict} |\n")
+    heads = f"| part | {' | '.join(SHOWN)} | budget | |\n|---|{'---:|' * (len(SHOWN) + 1)}---|\n"
+    presets = " and ".join(f"`{name}`" for name in HELD)
+    text = textwrap.fill(
+        _BUDGET.format(budget=BUDGET, presets=presets, small=PRESETS["small"].nmc_latency), 120, break_on_hyphens=False
+    )
+    return f"## Depth and budget\n\n{text}\n\n{heads}{''.join(rows)}"
 
 
 def table(config: T3Config) -> str:
     """A row per part, one instance each, and the sum of all instances in the unit."""
     rows, total = [], Area()
     for name, number in instances(config).items():
-        one = _area_of(write_verilog(PARTS[name](config), f"t3_{name}"), f"t3_{name}")
+        one = _size(config, name)
         total += one * number
         rows.append(_row(name, str(number or ""), one))
     return _COLUMNS + "".join([*rows, _row("**unit**", "", total)])
+
+
+def _size(config: T3Config, name: str) -> Area:
+    """Of one instance of a part."""
+    return _area_of(write_verilog(PARTS[name](config), f"t3_{name}"), f"t3_{name}")
 
 
 @cache
@@ -75,7 +110,7 @@ def _area_of(verilog: str, top: str) -> Area:
 
 
 def _row(name: str, number: str, size: Area) -> str:
-    values = (size.gates, size.flip_flops, size.memories, size.memory_bits)
+    values = (size.gates, size.flip_flops, size.memories, size.memory_bits, size.depth, size.fast_gates)
     return f"| {name} | {number} | " + " | ".join(f"{value:,}" for value in values) + " |\n"
 
 

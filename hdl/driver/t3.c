@@ -100,9 +100,15 @@ int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long po
     for (entry = 0; entry < T3_PROFILE_COUNT; entry++)
         device->profile[entry] = 0;
     device->profile_known = 0;
+    device->early_room = 0;
     TRY(get(device, T3_CAPABILITY, &device->capability));
     TRY(get(device, T3_CAPABILITY_TRACKER, &device->capability_tracker));
     return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
+}
+
+void t3_set_early_room(struct t3_device *device, uint64_t lines)
+{
+    device->early_room = lines;
 }
 
 /* The line after the output. */
@@ -171,6 +177,7 @@ int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_
     job->first = first;
     job->count = 0;
     job->marks_log = 0;
+    job->tracked = 0;
     return T3_OK;
 }
 
@@ -297,8 +304,11 @@ static int describe(struct t3_job *job, const struct t3_chunk *chunk, const stru
                                                PUT(block_cols - 1, T3_DESCRIPTOR_LAST_LAST_BLOCK_COL) |
                                                tiles_of_chunk(output, chunk)));
     job->count++;
-    if (plan->kind != T3_KIND_REMOTE && marks_log(rows, cols) > job->marks_log)
-        job->marks_log = marks_log(rows, cols);
+    if (plan->kind != T3_KIND_REMOTE) {
+        job->updates[job->tracked++] = expected;
+        if (marks_log(rows, cols) > job->marks_log)
+            job->marks_log = marks_log(rows, cols);
+    }
     return T3_OK;
 }
 
@@ -363,6 +373,15 @@ static int divide_marks(const struct t3_job *job, uint64_t *slots)
     return T3_OK;
 }
 
+/* Lines of updates that may come for chunks that are not among the first `slots` that become live. */
+static uint64_t early_lines(const struct t3_job *job, uint64_t slots)
+{
+    uint64_t lines = 0, chunk;
+    for (chunk = slots; chunk < job->tracked; chunk++)
+        lines += job->updates[chunk];
+    return lines;
+}
+
 int t3_arm(const struct t3_job *job, unsigned long polls)
 {
     uint64_t context, quota, slots, shares;
@@ -375,6 +394,9 @@ int t3_arm(const struct t3_job *job, unsigned long polls)
     slots = least(FIELD(quota, T3_QUOTA_SLOTS), FIELD(job->device->capability, T3_CAPABILITY_CHUNK_WINDOW));
     TRY(divide_marks(job, &shares));
     slots = least(slots, shares);
+    if (early_lines(job, slots) > job->device->early_room)
+        return T3_EWINDOW;
+    slots = least(slots, job->tracked);
     TRY(put(job->device, T3_CONTROL,
             PUT(1, T3_CONTROL_ARM) | PUT(job->count, T3_CONTROL_DESCRIPTORS) | PUT(job->first, T3_CONTROL_FIRST) |
                 PUT(job->output.context, T3_CONTROL_CONTEXT)));
@@ -454,11 +476,12 @@ int t3_set_arbiter(const struct t3_device *device, const struct t3_arbiter *arbi
         if (limits[i] > T3_NO_LIMIT)
             return T3_EINVAL;
     if (arbiter->fixed > T3_NO_LIMIT || !FITS(arbiter->starvation, T3_ARBITER_STARVATION) ||
-        !FITS(arbiter->quantum, T3_ARBITER_QUANTUM))
+        !FITS(arbiter->quantum, T3_ARBITER_QUANTUM) || !FITS(arbiter->backlog, T3_THRESHOLDS_BACKLOG))
         return T3_EINVAL;
     TRY(put(device, T3_THRESHOLDS,
             PUT(limits[0], T3_THRESHOLDS_UNDER_25) | PUT(limits[1], T3_THRESHOLDS_UNDER_50) |
-                PUT(limits[2], T3_THRESHOLDS_UNDER_75) | PUT(limits[3], T3_THRESHOLDS_ABOVE)));
+                PUT(limits[2], T3_THRESHOLDS_UNDER_75) | PUT(limits[3], T3_THRESHOLDS_ABOVE) |
+                PUT(arbiter->backlog, T3_THRESHOLDS_BACKLOG)));
     return put(device, T3_ARBITER,
                PUT(arbiter->compute_first != 0, T3_ARBITER_MCA) | PUT(arbiter->fixed != 0, T3_ARBITER_FIXED) |
                    PUT(arbiter->fixed, T3_ARBITER_THRESHOLD) | PUT(arbiter->starvation, T3_ARBITER_STARVATION) |
@@ -508,6 +531,7 @@ const char *t3_strerror(int error)
     case T3_ERANGE: return "this configuration of the unit has no room for it";
     case T3_ETIMEDOUT: return "it did not happen in time";
     case T3_EFAULT: return "the unit reports wrong counts or a lost bit";
+    case T3_EWINDOW: return "more chunks are counted than can be live at a time, and updates of the others cannot wait";
     default: return "unknown error";
     }
 }

@@ -28,8 +28,10 @@ enum t3_error {
     T3_ERANGE = -4,    /* more than this configuration has: ranges, contexts, descriptors, blocks, counter widths; or
                         * tiles of another shape than those of the output that was mapped last */
     T3_ETIMEDOUT = -5, /* it did not happen within the polls allowed; t3_stuck may say why */
-    T3_EFAULT = -6     /* counts do not fit, a tile was complete twice, or a stored bit is lost, in some job since the
+    T3_EFAULT = -6,    /* counts do not fit, a tile was complete twice, or a stored bit is lost, in some job since the
                         * last t3_disarm */
+    T3_EWINDOW = -7    /* more chunks than can be live at a time, and updates of the others would have no place to wait:
+                        * see t3_set_early_room */
 };
 
 /* How to reach the registers: 64-bit accesses at byte addresses of the unit. Both return 0, or not 0 after an error
@@ -47,6 +49,7 @@ struct t3_device {
     uint64_t capability_tracker;
     uint16_t profile[T3_PROFILE_COUNT]; /* as written; it outlives a disarm */
     int profile_known;
+    uint64_t early_room; /* lines, as t3_set_early_room was told */
 };
 
 /* An output matrix of `rows` x `columns_bytes`, row after row at `pitch_bytes`, made of workgroup tiles of `tile_rows`
@@ -75,6 +78,8 @@ struct t3_job {
     struct t3_output output;
     unsigned first, count;
     unsigned marks_log; /* log2 of the tile marks of its largest chunk */
+    unsigned tracked;   /* chunks that are counted here */
+    uint64_t updates[T3_DESCRIPTOR_PLACE_COUNT]; /* lines that are expected for each of them, in order */
 };
 
 /* Arbitration of the two streams of a memory channel. Thresholds: DRAM queue entries from which communication waits. */
@@ -82,6 +87,7 @@ struct t3_arbiter {
     int compute_first;      /* T3-MCA; 0: round-robin, and nothing below matters */
     unsigned fixed;         /* one threshold for ever; 0: the unit chooses one of those below, once per arm */
     unsigned thresholds[4]; /* for a data-bus use of the first stage under 25 %, 50 %, 75 %, and above */
+    unsigned backlog;       /* DMA blocks, ready or under way, from which the streams take turns; 0: never */
     unsigned starvation;    /* cycles that communication waits at most */
     unsigned quantum;       /* lines that it then may send */
 };
@@ -93,6 +99,11 @@ struct t3_stuck_block {
 
 /* Finds the unit, and waits until its tables are initialised, at most `polls` reads of STATUS. */
 int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long polls);
+
+/* Says that `lines` lines of updates per context have a place to wait, before the slices, for chunks that are not live
+ * yet, where they hold back nothing else: neither reads, nor updates of other chunks, nor the link. 0 after t3_open: then
+ * t3_arm refuses a job that has more tracked chunks than can be live at a time. */
+void t3_set_early_room(struct t3_device *device, uint64_t lines);
 
 /* Describes the output to the unit and begins a job with descriptors from `first` on. */
 int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first);
@@ -108,10 +119,12 @@ int t3_dma_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned peer, 
 /* The chunk ends here: it is done when each of its lines got `addends` updates. */
 int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned addends);
 
-/* Starts to count and to fire. Returns when every chunk that fits the unit's window (and the quota) is live: from then
- * on stores to them are counted, and the peer may be notified that this GPU is armed. T3_ETIMEDOUT, after at most `polls`
- * looks: the job is armed, but waits for chunks that jobs of other contexts hold. The unit's tile marks are divided so
- * that the largest chunk has enough, if no other job runs; T3_ERANGE if one does and they are not. */
+/* Starts to count and to fire. Returns when every tracked chunk that fits the unit's window (and the quota) is live: from
+ * then on stores to them are counted, and the peer may be notified that this GPU is armed. T3_EWINDOW, and nothing is
+ * armed, if not all of them fit, unless there is room for the updates of the others (t3_set_early_room). T3_ETIMEDOUT,
+ * after at most `polls` looks: the job is armed, but waits for chunks that jobs of other contexts hold; the peer must not
+ * be notified. The unit's tile marks are divided so that the largest chunk has enough, if no other job runs; T3_ERANGE if
+ * one does and they are not. */
 int t3_arm(const struct t3_job *job, unsigned long polls);
 
 /* Waits until every tracked chunk is counted and every command done, at most `polls` times. */

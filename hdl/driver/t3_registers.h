@@ -58,7 +58,7 @@
 #define T3_ARBITER_QUANTUM_MASK UINT64_C(0x1fe000000)
 #define T3_ARBITER_QUANTUM_RESET UINT64_C(0x8)
 
-/* Occupancy limits among which the monitor chooses. */
+/* Occupancy limits among which the monitor chooses; when communication is behind. */
 #define T3_THRESHOLDS UINT32_C(0x0020)
 #define T3_THRESHOLDS_UNDER_25_SHIFT 0
 #define T3_THRESHOLDS_UNDER_25_MASK UINT64_C(0xff)
@@ -72,6 +72,8 @@
 #define T3_THRESHOLDS_ABOVE_SHIFT 24
 #define T3_THRESHOLDS_ABOVE_MASK UINT64_C(0xff000000)
 #define T3_THRESHOLDS_ABOVE_RESET UINT64_C(0x5)
+#define T3_THRESHOLDS_BACKLOG_SHIFT 32
+#define T3_THRESHOLDS_BACKLOG_MASK UINT64_C(0xffff00000000)
 
 /* Most tile entries in use at the same time since the last disarm. */
 #define T3_PEAK_ENTRIES UINT32_C(0x0028)
@@ -96,6 +98,7 @@
 #define T3_VERSION_PATCH_MASK UINT64_C(0xff)
 #define T3_VERSION_MINOR_SHIFT 8
 #define T3_VERSION_MINOR_MASK UINT64_C(0xff00)
+#define T3_VERSION_MINOR_RESET UINT64_C(0x1)
 #define T3_VERSION_MAJOR_SHIFT 16
 #define T3_VERSION_MAJOR_MASK UINT64_C(0xff0000)
 #define T3_VERSION_MAJOR_RESET UINT64_C(0x4)

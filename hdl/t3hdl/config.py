@@ -44,7 +44,7 @@ class T3Config:
     )
     tracker_ways: int = count(8, 1, 16, "ways", "tile counters of a set; [P]: 8, for the wavefronts of a workgroup")
     tracker_banks: int = count(
-        4, 1, 8, "banks", "banks of the tracker, each of which counts a token per cycle; at most `tracker_sets`",
+        8, 1, 8, "banks", "banks of the tracker, each of which counts a token per cycle; at most `tracker_sets`",
         power_of_two=True,
     )  # fmt: skip
     row_index_bits: int = count(
@@ -77,7 +77,7 @@ class T3Config:
         16, 2, 16, "lanes", "16-bit lanes of the NMC ALU, which a line passes in 16 / `nmc_lanes` beats",
         power_of_two=True,
     )  # fmt: skip
-    nmc_latency: int = count(4, 2, 8, "cycles", "pipeline stages of the NMC ALU")
+    nmc_latency: int = count(6, 2, 8, "cycles", "pipeline stages of the NMC ALU")
     dtypes: tuple[str, ...] = choice(
         DTYPES, DTYPES, "data types that the NMC ALU adds and compares: a list of one or more, in this order"
     )
@@ -219,7 +219,8 @@ class T3Config:
         The banks take nothing while the abort sweeps their rows. Else a bank takes a token at least every
         ``tracker_banks`` cycles (its event queue gets that share of the one event per cycle); a root input moves every
         ``nodes`` such turns, a leaf input every ``slices`` of them. The token and what is before it:
-        ``token_queue`` + 2 places at the leaf's input, 4 at the root's, 8 behind it.
+        ``token_queue`` + 2 places at the leaf's input, 4 at the root's, 8 behind it. Each step is proven, and the sum
+        of them is made in docs/hardware/tracker.md.
         """
         turns = (self.token_queue + 2) * self.slices + 4 * self.nodes + 8
         return turns * self.tracker_banks + self.sets_per_bank + _SWEEP_ENDS
@@ -238,22 +239,22 @@ PRESETS: dict[str, T3Config] = {
         egress_ports=1, nmc_latency=3,
     ),
     "fpga": T3Config(
-        slices=4, node_inputs=4, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, descriptors=8, chunk_window=8,
-        blocks=16, tile_marks=1024, egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+        slices=4, node_inputs=4, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, tracker_banks=4,
+        descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1, dtypes=("fp16",),
     ),
     "fpga-all": T3Config(
-        slices=1, node_inputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, descriptors=8, chunk_window=8,
-        blocks=16, tile_marks=1024, egress_ports=1, nmc_latency=6,
+        slices=1, node_inputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, tracker_banks=4,
+        descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1,
     ),
     "fpga-hx8k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,
         chunk_window=3, blocks=4, tile_marks=64, wavefronts=1, tile_count_bits=8, chunk_count_bits=12, token_queue=2,
-        event_queue=3, egress_ports=1, nmc_lanes=2, nmc_latency=6, dtypes=("fp16",),
+        event_queue=3, egress_ports=1, nmc_lanes=2, dtypes=("fp16",),
     ),
     "fpga-up5k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=2, tracker_banks=1, descriptors=4,
         chunk_window=4, blocks=4, tile_marks=64, wavefronts=2, tile_count_bits=8, chunk_count_bits=12, token_queue=2,
-        event_queue=3, egress_ports=1, nmc_latency=6, dtypes=("fp16",),
+        event_queue=3, egress_ports=1, dtypes=("fp16",),
     ),
 }  # fmt: skip
 """``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs). For boards: ``fpga``, ``fpga-all``

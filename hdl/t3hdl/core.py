@@ -110,7 +110,8 @@ class T3Core(wiring.Component):
         deadlines = [*(part.wake_at for part in self._slices), tracker.wake_at, trigger.wake_at]
         registers = self._registers
         levels = Cat(
-            self._monitor.threshold, self._monitor.measure, self._monitor.comm_seen, tracker.abort_busy,
+            self._monitor.threshold, self._monitor.measure, self._monitor.behind, self._monitor.comm_seen,
+            trigger.backlog, tracker.abort_busy,
             registers.stuck.valid, registers.corrected, registers.uncorrectable,
             registers.unmatched, registers.over_count, registers.over_total, registers.too_large,
             registers.tile_twice.valid,

@@ -4,7 +4,6 @@
 >>> work = opent3.model_workload("t-nlg", "fc2", tp=8)
 >>> both = opent3.compare(work, policies=("sequential", "t3-mca"), machine="paper", mirror=True, hardware="golden")
 >>> both.speedups["t3-mca"]  # doctest: +SKIP
-1.37
 >>> both.frame()["time_ns.total"]  # doctest: +SKIP
 
 Values that cannot be simulated raise ValueError; the message names the option, its rule and the value.

@@ -62,7 +62,8 @@ class Run(RunResult):
 
     def timeline_frame(self) -> pd.DataFrame:
         """A row for each GPU and bin: ``start_ns``, ``cu_busy`` (0 to 1), ``link_bytes``, ``updates`` and
-        ``local_updates`` (lines of 32 bytes), and DRAM bytes by cause. Raises ValueError for a computed policy."""
+        ``local_updates`` (lines of 32 bytes), DRAM bytes by cause, and what waits when the bin begins
+        (``queues.dram_mean`` and so on, as in ``timeline.json``). Raises ValueError for a computed policy."""
         import numpy as np
         import pandas as pd
 
@@ -74,6 +75,8 @@ class Run(RunResult):
             table[name] = getattr(timeline, name).ravel()
         for cause, values in timeline.bytes.items():
             table[cause] = values.ravel()
+        for queue, values in timeline.queues.items():
+            table[f"queues.{queue}"] = values.ravel()
         return table
 
     def interval_frame(self) -> pd.DataFrame:

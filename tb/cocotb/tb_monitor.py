@@ -36,6 +36,8 @@ def bins(config: T3Config) -> CoverageBins:
         "first stage ends with communication": lambda t: (
             t.is_set("measure") & t.is_set("comm_seen") & ~t.is_set("tile_done_valid")
         ),
+        "communication is behind": lambda t: rises(t.is_set("behind")),
+        "and no more": lambda t: rises(~t.is_set("behind")),
         "arm while measuring": lambda t: t.is_set("measure") & control(t, "arm"),
         "arm after the choice": lambda t: t.is_set("chosen") & control(t, "arm"),
         "disarm while measuring": lambda t: t.is_set("measure") & control(t, "disarm"),

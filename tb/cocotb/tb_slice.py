@@ -51,10 +51,15 @@ def threshold(trace: Trace) -> Cycles:
     return fixed * arbiter(trace, "threshold") + ~fixed * trace.get("threshold")
 
 
+def mca(trace: Trace) -> Cycles:
+    """Whether compute goes first: T3-MCA is on, and communication is not behind."""
+    return (arbiter(trace, "mca") != 0) & ~trace.is_set("behind")
+
+
 def above_threshold(trace: Trace) -> Cycles:
     """Whether the DRAM queue is at or above the limit of communication, in mca mode."""
     limit = threshold(trace)
-    return (arbiter(trace, "mca") != 0) & (limit != NO_LIMIT) & (level(trace) >= limit)
+    return mca(trace) & (limit != NO_LIMIT) & (level(trace) >= limit)
 
 
 def level(trace: Trace) -> Cycles:
@@ -74,7 +79,7 @@ def starving(trace: Trace) -> Cycles:
 
 def beyond_threshold(trace: Trace) -> Cycles:
     """Whether communication was granted below its limit, and with its lines is above it."""
-    below = (arbiter(trace, "mca") != 0) & ~above_threshold(trace) & (threshold(trace) != NO_LIMIT)
+    below = mca(trace) & ~above_threshold(trace) & (threshold(trace) != NO_LIMIT)
     return (
         granted(trace, COMM)
         & after(below)
@@ -126,6 +131,9 @@ def bins(config: T3Config) -> CoverageBins:
             starving(t) & (after(arbiter(t, "quantum")) > 0) & (lines(t, "dram.payload") > after(arbiter(t, "quantum")))
         ),
         "more lines than the threshold": beyond_threshold,
+        "in turns, because communication is behind": lambda t: (
+            granted(t, COMM) & after((arbiter(t, "mca") != 0) & t.is_set("behind"))
+        ),
         "burst of one line": lambda t: tracked_lines(t, 1, 1),
         "burst of 2 to 7 lines": lambda t: tracked_lines(t, 2, BURST_LINES - 1),
         "burst of a whole block": lambda t: tracked_lines(t, BURST_LINES, BURST_LINES),

@@ -22,8 +22,9 @@ from tb.compare import compare
 
 _CYCLES, _MORE_CYCLES = 8000, {"registers": 24000}
 """Cycles of random traffic, after a reset that ends a shorter run: more where one access at a time is all there is."""
-_RUNS = {"tracker": 4}
-"""Runs with successive seeds, one otherwise: tiles, thresholds and floods are those of one plan for most of a run."""
+_RUNS = {"tracker": 4, "trigger": 3}
+"""Runs with successive seeds, one otherwise: tiles, thresholds, limits and floods are those of one plan for most of a
+run."""
 _ALU_CASES = 3000
 """Random pairs for each operation and data type of the ALU."""
 _PATIENCE = 40_000

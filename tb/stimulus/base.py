@@ -252,7 +252,8 @@ class Stimulus:
     def free_write(self) -> tuple[int, int]:
         """A write that is legal at any time."""
         if self.chance(0.5):
-            return regs.THRESHOLDS, self.rng.getrandbits(32)
+            limit = self.rng.choice((0, 1, 2, 5, self.rng.getrandbits(16)))
+            return regs.THRESHOLDS, self.rng.getrandbits(32) | limit << 32
         values = {
             "mca": self.chance(0.7),
             "fixed": self.chance(0.5),

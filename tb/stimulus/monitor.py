@@ -3,6 +3,7 @@
 import random
 
 from t3hdl.config import T3Config
+from t3hdl.interface.layouts import BACKLOG_BITS
 
 from tb.lockstep import Lockstep
 from tb.stimulus.base import Stimulus
@@ -23,6 +24,8 @@ class Monitor(Stimulus):
     def drive_part(self) -> None:
         # Before the first stage has ended a tile ends it; afterwards none matters.
         self.bench.set("tile_done_valid", self.chance(0.02 if self.bench.get("measure") else 0.6))
+        if self.chance(0.1):
+            self.bench.set("backlog", self.rng.choice((0, 1, 2, 3, 5, self.rng.getrandbits(BACKLOG_BITS))))
         if self.chance(0.05):
             self.bench.set("comm_seen", self.chance(0.2))
         if self.bench.get("measure"):

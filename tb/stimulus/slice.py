@@ -50,6 +50,7 @@ class Slice(Ranges):
         if self.chance(0.01):
             self.bench.set("threshold", self.rng.choice((NO_LIMIT, 5, 0)))
             self.bench.set("measure", self.chance(0.5))
+            self.bench.set("behind", self.chance(0.3))
 
 
 class SliceInTurns(Slice):

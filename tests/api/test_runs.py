@@ -42,6 +42,9 @@ def test_a_timeline_adds_up_to_the_traffic(comparison):
     for cause in CAUSES:
         assert frame[cause].sum() / 4 == pytest.approx(getattr(traffic, cause))
     assert frame["cu_busy"].between(0, 1).all()
+    assert (frame["queues.dram_mean"] <= frame["queues.dram_largest"]).all()
+    for queue in ("compute_bursts", "communication_bursts", "tokens", "dma_blocks", "link_bytes"):
+        assert frame[f"queues.{queue}"].max() > 0, queue
 
 
 def test_triggers_and_phases_are_frames(comparison):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from t3formal.prover import netlist
 from t3hdl.config import preset
 from t3sim import __version__
 from t3sim.cli import doctor
@@ -56,6 +58,18 @@ def test_version_and_help():
     for command in ("run", "compare", "bench", "verilog", "validate", "doctor"):
         assert command in t3("--help").stdout
         assert t3(command, "--help").exit_code == 0
+
+
+@pytest.mark.parametrize(("group", "heading"), [((), "First minutes:"), (("machine",), "Commands:"),
+                                                (("validate",), "Commands:")])  # fmt: skip
+def test_the_list_of_commands_cuts_no_sentence(group, heading):
+    commands = t3(*group, "--help").stdout.partition(f"{heading}\n")[2]
+    assert commands and "..." not in commands
+
+
+def test_help_lists_every_command_once():
+    names = [line.split()[0] for line in t3("--help").stdout.splitlines() if re.match(r"  [a-z]+  +[A-Z]", line)]
+    assert sorted(names) == sorted(cli.main.commands) and len(names) > 15
 
 
 def test_run_prints_a_table_and_writes_a_folder(engine, tmp_path: Path):
@@ -303,6 +317,13 @@ def test_validate_hbm_refuses_bad_files(arguments, message):
     fails(t3("validate", "hbm", *arguments), message)
 
 
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch) -> None:
+    """A cache folder that no other process uses or has left something in."""
+    monkeypatch.setenv("OPENT3_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.usefixtures("own_cache")
 def test_doctor_reports_this_machine():
     result = t3("doctor")
     assert result.exit_code == 0, result.output
@@ -310,9 +331,19 @@ def test_doctor_reports_this_machine():
         assert name in result.stdout
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_doctor_names_the_extra_of_the_package(monkeypatch):
-    monkeypatch.setattr(doctor, "FPGA_PACKAGES", ("no-such-package",))
-    assert "pip install 'opent3[fpga]'" in t3("doctor").stdout
+    monkeypatch.setattr(doctor, "EXTRAS", {"fpga": ("FPGA tools", ("no-such-package",))})
+    result = t3("doctor")
+    (line,) = (line for line in result.stdout.splitlines() if "FPGA tools" in line)
+    assert "only `t3 fpga` needs it: pip install 'opent3[fpga]'" in line
+    assert line.split()[0] == "--" and result.exit_code == 0, "neither there nor needed"
+
+
+def test_prove_without_its_tools_is_one_message(monkeypatch):
+    monkeypatch.setattr(netlist.importlib.util, "find_spec", lambda name: None)
+    result = t3("prove", "--quick")
+    assert result.exit_code == 2 and result.stderr.startswith("Error: proofs need Yosys and ABC: pip install")
 
 
 def test_doctor_fails_with_a_remedy(monkeypatch, tmp_path: Path):

@@ -128,3 +128,8 @@ def test_a_file_that_cannot_be_written_whole_is_not_left(folder: Path, monkeypat
     monkeypatch.setattr(cli_machine, "machine_template", lambda base: "base = 1\n" * 10_000 + "\udcff")
     assert t3("new", "mine").exit_code == 2
     assert list(folder.iterdir()) == []
+
+
+def test_a_preset_that_is_misspelt_is_guessed():
+    result = t3("show", "h100-lik")
+    assert result.exit_code == 2 and "did you mean 'h100-like'?" in result.stderr

@@ -67,7 +67,7 @@ def test_names_and_memories_on_request(tmp_path: Path):
         (("--set", "tracker_sets=3"), "tracker_sets must be a power of two, not 3"),
         (("--set", "nmc_lanes=6"), "nmc_lanes must be a power of two, not 6"),
         (("--set", "nmc_lanes=1"), "nmc_lanes must be in 2 to 16, not 1"),
-        (("--set", "tracker_sets"), "section.key=value"),
+        (("--set", "tracker_sets"), "--set must have the form key=value, as tracker_sets=512, not 'tracker_sets'"),
         (("--set", 'dtypes=["fp8"]'), "dtypes must be among fp16, bf16, fp32, int32"),
         (("--part", "tracer"), "--part must be of slice, matcher"),
         (("--prefix", "2nd_"), "a prefix of module names must be at most 64 letters, digits and underscores"),

@@ -104,7 +104,7 @@ def test_without_its_library_there_is_no_fst(tmp_path: Path, monkeypatch):
 
 def test_a_folder_is_needed():
     result = t3("waves", *GOLDEN, *WINDOW)
-    assert result.exit_code == 2 and "--out is missing" in result.stderr
+    assert result.exit_code == 2 and "Missing option '--out'" in result.stderr
 
 
 def test_other_files_are_never_replaced(tmp_path: Path):

@@ -32,6 +32,14 @@ HIDDEN = ("NO_COLOR", "FORCE_COLOR", "TERM", "COLUMNS", "LINES", "LC_ALL", "PYTH
 T3 = [sys.executable, "-m", "t3sim"]
 
 
+@pytest.fixture(autouse=True)
+def _elsewhere(request, tmp_path: Path, monkeypatch):
+    """The demonstration writes into the current folder; the doctor gets a cache that nobody else uses."""
+    monkeypatch.chdir(tmp_path)
+    if "[doctor" in request.node.name:
+        monkeypatch.setenv("OPENT3_CACHE", str(tmp_path / "cache"))
+
+
 def environment(**changes: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in HIDDEN} | changes
 

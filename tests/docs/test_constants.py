@@ -31,12 +31,18 @@ NAMERS = COMMANDS | {
 """Files, or folders with all of theirs (beside study/, report/, pages/), that may know a workload's name: they make
 workloads, or name them for people."""
 OF_THE_SHAPE = {
-    "m", "n", "k", "rows", "cols", "pitch", "slack", "slabs", "last_slab_clocks", "tiles", "gpus", "jobs",
-    "tile_rows", "tile_cols", "wavefront_rows", "tile_lines", "slab_clocks",
-    "a_base", "b_base", "a_pitch", "b_pitch", "out_base", "temp_base", "own_lines", "own_bytes", "bin_cycles",
+    *(f"output.{name}" for name in (
+        "m", "n", "rows", "cols", "tiles", "pitch_lines", "slack_bytes", "tile_rows", "tile_cols", "wavefront_rows",
+        "tile_lines", "line", "receive_line",
+    )),
+    *(f"gemm.{name}" for name in (
+        "k", "slabs", "slab_clocks", "last_slab_clocks", "a_line", "b_line", "a_pitch_lines", "b_pitch_lines",
+    )),
+    "link.gpus", "own.update_lines", "own.output_bytes", "time.bin_cycles", "unit.mca",
 }  # fmt: skip
-"""What the engine's constants take from sizes: the shape, the tile that a rule chooses for it, addresses, counts."""
-OF_THE_RING = {"gpus", "jobs", "own_lines", "bin_cycles"}
+"""What the engine's constants take from sizes: the shape, the tile that a rule chooses for it, addresses, counts,
+whether compute goes first."""
+OF_THE_RING = {"link.gpus", "own.update_lines", "time.bin_cycles"}
 """Those that differ with the number of GPUs alone: the ring's length, this GPU's share, the timeline's resolution."""
 
 
@@ -102,8 +108,9 @@ def test_machines_know_no_workload(name):
 
 def record(workload: Workload, policy: str, machine: str = "paper") -> dict[str, int]:
     """The engine's constants of the GPU with the largest inner dimension."""
-    request = RunRequest(workload=workload, machine=load_machine(machine), policy=policy)
-    return plan.constants(RunPlan(request), 0)
+    of_run = RunPlan(RunRequest(workload=workload, machine=load_machine(machine), policy=policy))
+    models = plan.constants(of_run, 0) | dict(zip(("dma", "kernels"), plan.movers(of_run, 0), strict=True))
+    return {f"{model}.{name}": value for model, values in models.items() for name, value in values.items()}
 
 
 @pytest.mark.parametrize("policy", ["sequential", "t3", "t3-mca"])

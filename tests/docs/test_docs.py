@@ -9,6 +9,8 @@ from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.machine.sections import SECTIONS, unit_of
 from t3sim.inputs.workload import MODELS
 from t3sim.run.result import Result
+from t3sim.study.arbitration.axes import known_axes
+from t3sim.study.arbitration.record import ArbitrationMap, Cell, MappedMachine, PolicyCell, StreamWaits
 from t3sim.study.charts import CHARTS
 from t3sim.study.layer.work import ATTENTIONS
 from t3sim.study.operators import PHASES, layer_operators, model_operators, optimizer_operator
@@ -112,6 +114,7 @@ def test_end_to_end_page_has_every_operator():
     [
         ("reproduce.md", (Reproduction, FigureRecord, RunRecord, ModelRecord)),
         ("sweep.md", (SweepRecord, SweptVariant, SweptRun, Geomeans)),
+        ("map.md", (ArbitrationMap, MappedMachine, Cell, PolicyCell, StreamWaits)),
     ],
 )
 def test_pages_of_reports_have_every_field(page, models):
@@ -119,6 +122,15 @@ def test_pages_of_reports_have_every_field(page, models):
     named = {part for name in names for part in name.split(".")}
     for model in models:
         assert {field.alias or name for name, field in model.model_fields.items()} <= named, model.__name__
+
+
+def test_map_page_has_every_axis_with_its_values():
+    rows = table_of((GUIDES / "map.md").read_text(encoding="utf-8"), "## Axes")
+    keys = {axis.strip("`"): set(re.findall(r"`([^`]+)`", values)) for axis, values in rows}
+    assert list(keys) == list(known_axes().axes)
+    for axis, values in known_axes().axes.items():
+        changed = {key for value in values.values() for key in value.settings}
+        assert keys[axis] == (changed if axis != "threshold" else {"[arbiter]"}), axis
 
 
 def test_reproduce_page_has_every_table_and_chart():

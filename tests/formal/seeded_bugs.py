@@ -37,9 +37,9 @@ def in_module(text, module, change):
     return text[:start] + change(text[start:end]) + text[end:]
 
 
-def expect_failure(name, patch, *claims):
-    """The first size of the proof breaks one of the claims, because of the patch, or without one of what the test
-    changed. Several claims are alternatives: which one a search breaks first may be chance."""
+def expect_failure(name, patch, *claims, size=None):
+    """A size of the proof, the first one unless it is named, breaks one of the claims, because of the patch, or without
+    one of what the test changed. Several claims are alternatives: which one a search breaks first may be chance."""
 
     def changed(text):
         after = patch(text)
@@ -47,7 +47,7 @@ def expect_failure(name, patch, *claims):
         return after
 
     (proof,) = chosen_proofs((name,))
-    task = Task(proof=proof, size=next(iter(proof.sizes)))
+    task = Task(proof=proof, size=size or next(iter(proof.sizes)))
     verdict = check(task, patch=changed if patch else None, covers=False)
     assert verdict.outcome == "violated"
     assert set(claims) & set(verdict.counterexample.claims), verdict.counterexample.claims

@@ -201,7 +201,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 def test_a_run_that_is_ended_leaves_no_program_behind(tmp_path):
     """Whoever ends ``t3 prove`` also ends its workers and their ABC, which may have long to go."""
-    command = [sys.executable, "-m", "t3sim.cli.main", "prove", "tracker.as-naive", "--workers", "2"]
+    command = [sys.executable, "-m", "t3sim.cli.main", "prove", "trigger.as-naive", "--workers", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True) as process:
         wait_until(lambda: any("pyosys" in line for line in session(process.pid)))
         process.terminate()

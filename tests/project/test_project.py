@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from t3sim import __version__
 from t3sim.cli import main as cli
 
 ROOT = Path(__file__).parents[2]
@@ -36,6 +37,19 @@ def test_commands_in_the_readme_have_their_options():
         usage = CliRunner().invoke(cli.main, [command, "--help"]).stdout
         for option in re.findall(r"--[a-z-]+", rest):
             assert option in usage, f"t3 {command} {option}"
+
+
+def test_the_page_of_commands_has_every_command():
+    page = (ROOT / "docs/guides/commands.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `t3 ([a-z]+)", page, re.MULTILINE))
+    assert named == set(cli.main.commands)
+
+
+def test_the_citation_and_the_changelog_have_this_version():
+    released = re.search(r"^## \[(.+?)\] - (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert released is not None and released[1] == __version__
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in citation and f'date-released: "{released[2]}"' in citation
 
 
 def test_readme_says_how_to_get_t3_before_it_uses_it():

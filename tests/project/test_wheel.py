@@ -44,7 +44,10 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == set(PACKAGES)
-    for data in ("t3hdl/interface/t3.rdl", "t3sim/inputs/machine/presets/paper.toml", "t3sim/study/published.toml"):
+    for data in (
+        "t3hdl/interface/t3.rdl", "t3sim/inputs/machine/presets/paper.toml", "t3sim/study/published.toml",
+        "t3sim/report/templates/report.html", "opent3/py.typed", "t3sim/py.typed",
+    ):  # fmt: skip
         assert data in names
 
 
@@ -61,5 +64,6 @@ def test_an_empty_environment_runs_the_wheel(wheel, tmp_path):
     call(t3, "verilog", "--preset", "small", "-o", work / "rtl", cwd=work, **cache)
     assert (work / "rtl" / "t3_unit.v").stat().st_size > 100_000
     assert "t3-mca" in call(t3, "demo", "-o", work / "demo", cwd=work, **cache)
+    assert (work / "demo" / "report.html").exists()
     assert "proven" in call(t3, "prove", "--quick", cwd=work, **cache)
     assert set(work.iterdir()) == {work / "rtl", work / "demo"}, "nothing else is written"

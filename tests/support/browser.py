@@ -1,4 +1,4 @@
-"""A headless Chromium for pages that people look at."""
+"""A headless Chromium, or Chrome, for pages that people look at."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ def headless_chromium() -> Iterator[Any]:
     """The driver of a browser that logs what a page writes to its console and asks the network; skips the test if
     there is none."""
     webdriver = pytest.importorskip("selenium.webdriver", reason=f"Selenium is missing: {INSTALL}")
-    programs = [shutil.which(name) for name in ("chromium", "chromedriver")]
+    programs = [shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")]
     if None in programs:
         pytest.skip(f"Chromium is missing: {INSTALL}")
     options = webdriver.ChromeOptions()

@@ -1,5 +1,6 @@
 """Output folders of every kind that a report shows, from made-up results, without pictures: in no time."""
 
+import json
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +18,13 @@ from t3sim.run.request import Policy, RunRequest, RunResult
 from t3sim.run.result import Result, json_text
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
 
+from tests.support.sample_map import sample_map
 from tests.support.sample_result import T_NLG, sample_result, sample_run
 
 ROOT = Path(__file__).parents[2]
 REPRODUCTION = ROOT / "docs" / "results" / "reproduction"
 """The paper's evaluation, which the repository keeps."""
-KINDS = ("run", "compare", "sweep", "sensitivity", "reproduce")
+KINDS = ("run", "compare", "sweep", "sensitivity", "map", "reproduce")
 ALL: tuple[Policy, ...] = ("sequential", "sequential-nmc", "t3", "t3-mca", "ideal-overlap", "ideal-overlap-nmc")
 
 
@@ -42,6 +44,16 @@ def run_folder(folder: Path, policy: Policy = "t3-mca", machine: str | Path = "p
     """What ``t3 run`` writes."""
     with output_folder(folder) as out, _no_pictures():
         write_run(request_for(machine, policy), sample_run(policy), out)
+    return folder
+
+
+def without_queues(folder: Path) -> Path:
+    """The folder of a run, as versions wrote it whose timelines had no queues (format 1)."""
+    path = folder / "timeline.json"
+    content = json.loads(path.read_text())
+    for gpu in content["gpus"]:
+        del gpu["queues"]
+    path.write_text(json.dumps(content | {"schema": 1}))
     return folder
 
 
@@ -97,9 +109,16 @@ def sweep_folder(folder: Path, *, assumptions: bool = False) -> Path:
     return folder
 
 
+def map_folder(folder: Path) -> Path:
+    """What ``t3 map`` writes, but for its pictures."""
+    with output_folder(folder) as out:
+        write_atomically(out / "map.json", json_text(sample_map().model_dump(by_alias=True)))
+    return folder
+
+
 def folder_of(kind: str, folder: Path) -> Path:
     """A folder of ``kind`` at ``folder``."""
     if kind == "reproduce":
         return Path(shutil.copytree(REPRODUCTION, folder))
-    makers = {"run": run_folder, "compare": compare_folder, "sweep": sweep_folder}
+    makers = {"run": run_folder, "compare": compare_folder, "sweep": sweep_folder, "map": map_folder}
     return sweep_folder(folder, assumptions=True) if kind == "sensitivity" else makers[kind](folder)

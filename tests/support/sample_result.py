@@ -2,6 +2,7 @@
 
 import numpy as np
 from t3sim.inputs.workload import Workload, model_workload
+from t3sim.run.events import Queue
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import CAUSES, Interval, Policy, RunResult, Timeline, TriggerEvent
 from t3sim.run.result import (
@@ -101,6 +102,16 @@ def sample_timeline(policy: Policy, gpus: int = 8, bins: int = 400, chunks: int 
         "ag_read": peak * 0.14 * in_ag,
         "ag_write": peak * 0.14 * in_ag,
     }
+    waiting: dict[Queue, np.ndarray] = {
+        "dram_mean": 20.25 * in_gemm * (1 + (phase > 0.85)),
+        "dram_largest": 30.0 * in_gemm * (1 + (phase > 0.85)),
+        "compute_bursts": 40.0 * in_gemm + 900 * in_gemm * (phase > 0.85),
+        "communication_bursts": 200.0 * in_rs + 60 * in_ag,
+        "held_bursts": 0.0 * time,
+        "tokens": 5.0 * in_gemm * (phase > 0.85) * overlapped,
+        "dma_blocks": np.floor(7 * phase) * in_rs * overlapped,
+        "link_bytes": 1e6 * in_rs * (phase < 0.5),
+    }
     intervals = []
     for gpu in range(gpus):
         intervals.append(Interval(gpu=gpu, kind="gemm", start_ns=0, end_ns=gemm_end))
@@ -124,6 +135,7 @@ def sample_timeline(policy: Policy, gpus: int = 8, bins: int = 400, chunks: int 
         link_bytes=all_gpus(bin_ns * 150 * (in_rs * 0.8 + in_ag * 0.98)),
         updates=all_gpus(bin_ns * 4 * in_rs * overlapped),
         local_updates=all_gpus(by_cause["gemm_write"] / 32 * overlapped),
+        queues={queue: all_gpus(row) for queue, row in waiting.items()},
         intervals=intervals,
         triggers=triggers,
     )

@@ -1,4 +1,5 @@
-"""The tutorials of docs/tutorials: ``python -m docs.pages.played.tutorials`` writes what their commands print anew.
+"""The tutorials of docs/tutorials, and a guide whose commands print figures of a run:
+``python -m docs.pages.played.tutorials`` writes what their commands print anew.
 
 A fence with a title is a file that the reader saves; in one of ``console`` every line that begins with ``$`` is a
 command, and the lines below it are what it prints. Commands run in one folder, one after another.
@@ -19,6 +20,7 @@ from docs.pages import DOCS
 
 FOLDER = DOCS / "tutorials"
 TUTORIALS = tuple(sorted(FOLDER.glob("*.md")))
+PLAYED = (*TUTORIALS, DOCS / "guides" / "waves.md")
 COMMAND_SECONDS = 900
 """Most time for a command; the first simulation compiles for a minute or two."""
 PICTURES = {
@@ -78,10 +80,10 @@ def _run(command: str, folder: Path) -> str:
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice([path.stem for path in TUTORIALS]))
+@click.argument("names", nargs=-1, type=click.Choice([path.stem for path in PLAYED]))
 def main(names: tuple[str, ...]) -> None:
-    """Play the tutorials NAMES, all of them by default, and write them."""
-    for path in TUTORIALS:
+    """Play the pages NAMES, all of them by default, and write them."""
+    for path in PLAYED:
         if not names or path.stem in names:
             with TemporaryDirectory() as folder:
                 write_atomically(path, played(path.read_text(), Path(folder)))

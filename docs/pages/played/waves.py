@@ -1,10 +1,11 @@
 """The picture of waves in docs/guides: ``python -m docs.pages.played.waves`` records them again, and draws them.
 
-A toy run's trigger fires: signals at ports, and within parts, as ``t3 waves`` writes them. The clocks and the signals
-are chosen here; a signal that is gone is a KeyError.
+A toy run's first trigger fires: signals at ports, and within parts, as ``t3 waves`` writes them. The signals are chosen
+here; one that is gone is a KeyError.
 """
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ import matplotlib.pyplot as plt
 import opent3
 from matplotlib.axes import Axes
 from t3sim.waves.hierarchy import waveform
-from t3sim.waves.record import Window, record
+from t3sim.waves.record import Window, record, trigger_cycle
 from t3sim.waves.selection import part_instances
 from t3sim.waves.waveform import Waveform
 
@@ -20,7 +21,8 @@ from docs.pages import DOCS
 
 PICTURE = DOCS / "guides" / "waves.png"
 SIZE = {"m": 256, "n": 64, "k": 64, "tp": 4}
-WINDOW = Window(first=1427, last=1443)
+BEFORE, BEHIND = 11, 5
+"""Clocks that are shown before the trigger, and from it on: the chunk is complete nine clocks before it."""
 SHOWN = (
     ("clk", "clk"),
     ("tracker", None),
@@ -29,7 +31,7 @@ SHOWN = (
     ("chunk_done_valid", "tracker.chunk_done_valid"),
     ("trigger, within", None),
     ("core.flush_take", "trigger.t3_trigger.core.flush_take"),
-    ("core.block", "trigger.t3_trigger.core.block"),
+    ("walker.number", "trigger.t3_trigger.core.walker.number"),
     ("core.push", "trigger.t3_trigger.core.push"),
     ("core.waiting", "trigger.t3_trigger.core.waiting"),
     ("core.issue", "trigger.t3_trigger.core.issue"),
@@ -51,7 +53,9 @@ def recorded() -> Waveform:
     work = opent3.custom_workload(**SIZE)
     (request,) = opent3.requests_of(work, ("t3-mca",), machine="toy", hardware="rtl")
     parts = part_instances("tracker,trigger", request.machine.hardware.config())
-    return waveform(record(request, 0, parts, WINDOW, lambda progress: None, internals=True))
+    fires = trigger_cycle(replace(request, hardware="golden"), 0, 1, lambda progress: None)
+    window = Window(first=fires - BEFORE, last=fires + BEHIND)
+    return waveform(record(request, 0, parts, window, lambda progress: None, internals=True))
 
 
 def spans(of: Waveform, number: int) -> list[tuple[float, float, int | None]]:
@@ -91,8 +95,9 @@ def draw(of: Waveform) -> None:
         axes.text(of.begin / 1000 - 0.2, row + HEIGHT / 2, label, ha="right", va="center", family="monospace")
         draw_signal(axes, row, of.variables[number].bits, spans(of, number))
     axes.set(xlim=(of.begin / 1000, of.end / 1000), ylim=(-0.3, len(SHOWN)), yticks=[], xlabel="ns since GEMM launch")
-    axes.set_xticks(range(WINDOW.first, WINDOW.last + 1, 2), minor=False)
-    axes.set_xticks(range(WINDOW.first, WINDOW.last + 1), minor=True)
+    clocks = range(of.begin // 1000, of.end // 1000 + 1)
+    axes.set_xticks(clocks[::2], minor=False)
+    axes.set_xticks(clocks, minor=True)
     axes.grid(which="both", axis="x", color="#dddddd", linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["left", "right", "top"]].set_visible(False)

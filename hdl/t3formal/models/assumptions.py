@@ -57,6 +57,26 @@ ASSUMPTIONS: dict[str, Obligation] = {
         says="the byte that is looked at is, in read_data in the cycle after read_valid, what writes up to then left",
         integrator="the memory port of NmcUnit: a synchronous memory, written through, at each bank group",
     ),
+    "a line comes when the ALU takes one again": Obligation(
+        says="valid is 0 in the beats - 1 cycles after it was 1",
+        claims=(("nmc.answers", "a line comes when the ALU takes one again"),),
+    ),
+    "a bank takes a token in every frame, or there is none": Obligation(
+        says="frames of tracker_banks cycles, one after the other from when no sweep holds the banks; a token that the "
+        "root offers for all of one is taken in it",
+        claims=(
+            ("tracker-bank.keeps-moving", "in every frame an event leaves, unless there is none"),
+            ("tracker-bank.keeps-moving", "in the cycle after that the pipeline moves"),
+            ("tracker-bank.keeps-moving", "and in the next one a token may come"),
+        ),
+    ),
+    "the root takes a token in every frame, or there is none": Obligation(
+        says="likewise of a leaf; a frame is one of the root's rounds",
+        claims=(
+            ("token-network.root-keeps-moving", "an input's head leaves in every round, unless there is none"),
+            ("token-network.root-keeps-moving", "in the cycle after that the input is ready"),
+        ),
+    ),
     "now is far from its end": Obligation(
         says="now and the time that an abort, or a wait of communication, takes are below 2**48",
         integrator="48 bits are 78 hours at 1 GHz: reset the unit and its time before, or count in a slower unit",

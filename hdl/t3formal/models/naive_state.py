@@ -147,7 +147,9 @@ class Miter:
         for way in range(config.tracker_ways):
             column = inside.table(path + rf"way_{way}\.\w+\.rows")
             stored = [
-                implies(dut.init_done | (row > k), self._entry(column.stored(k), bank.table[k][way], number, k))
+                implies(
+                    dut.init_done | (row > k), self._entry(column.stored(Const(k, 8)), bank.table[k][way], number, k)
+                )
                 for k in range(config.sets_per_bank)
             ]
             yield f"way {way} alike", conjunction(stored)
@@ -162,7 +164,8 @@ class Miter:
             yield f"no tile has two entries in row {k}", ~Cat(twice).any()
         column = inside.table(path + r"mark_bits\.\w+\.rows")
         stored = [
-            implies(dut.init_done | (row > k), column.stored(k) == bank.marks[k]) for k in range(config.sets_per_bank)
+            implies(dut.init_done | (row > k), column.stored(Const(k, 8)) == bank.marks[k])
+            for k in range(config.sets_per_bank)
         ]
         yield "marks alike", conjunction(stored)
         yield "marks of the row that was read", implies(shows, self._in(path + "marks") == Array(bank.marks)[read])

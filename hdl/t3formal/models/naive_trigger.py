@@ -236,7 +236,7 @@ class NaiveTrigger(wiring.Component):
             self.quiet.eq(state.quiesced & still & ~state.command_valid & ~outstanding),
             self.tile_twice.eq(state.tile_twice), self.too_large.eq(state.too_large),
             self.stuck.eq(state.stuck), self.triggers.eq(state.triggers), self.command_stall.eq(state.stall),
-            self.peak_ready.eq(state.peak),
+            self.peak_ready.eq(state.peak), self.backlog.eq(state.backlog),
         ]  # fmt: skip
         for port, context in zip(self.context, state.contexts, strict=True):
             m.d.comb += [port[name].eq(getattr(context, name)) for name in port.shape().members if name != "complete"]

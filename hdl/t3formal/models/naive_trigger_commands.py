@@ -43,6 +43,7 @@ def _lists(m: Module, state: NaiveState, push: Push, pops: list[Value]) -> None:
     total = sum((context.ready for context in state.contexts), start=Value.cast(0))
     with m.If(total > state.peak):
         m.d.sync += state.peak.eq(total)
+    m.d.sync += state.backlog.eq(total + sum(context.outstanding for context in state.contexts))
 
 
 def _build(m: Module, ports: Any, state: NaiveState) -> Signal:

@@ -7,7 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import TIME_BITS, DmaCommand, SlotLoad, Stuck, TileDone, TileTwice
+from t3hdl.interface.layouts import BACKLOG_BITS, TIME_BITS, DmaCommand, SlotLoad, Stuck, TileDone, TileTwice
 
 Chunk = data.StructLayout({
     "place": regs.Place, "amount": regs.Amount, "buffer": regs.Buffer, "target": regs.Target, "tiles": regs.Tiles,
@@ -79,6 +79,7 @@ class NaiveState:
         self.command_valid, self.command = self.new(1, "command_valid"), self.new(DmaCommand, "command")
         self.built, self.stall = self.new(TIME_BITS, "built"), self.new(TIME_BITS, "stall")
         self.triggers, self.peak = self.new(32, "triggers"), self.new(13, "peak")
+        self.backlog = self.new(BACKLOG_BITS, "backlog")
         self.live, self.chunks_done = self.new(7, "live"), self.new(7, "chunks_done")
         self.done_mask, self.poisoned = self.new(64, "done_mask"), self.new(64, "poisoned")
         self.quiesced = self.new(1, "quiesced")

@@ -157,26 +157,36 @@ def _keeps_items(config: T3Config) -> Harness:
         ~ends | Cat(alu.done[name] == item[name] for name in ("op", "dtype", "mask", "data")).all(),
     )
     harness.claim("the tag comes back, whole", ~unit.done_valid | ((unit.done_tag >> 1) == 0))
-    harness.cover(
-        "an update after another request", ends & changes & ~harness.past(ends) & harness.past(unit.done_valid)
-    )
+    other_first = Signal()
+    with harness.m.If(unit.done_valid):
+        harness.m.d.sync += other_first.eq(~ends)
+    harness.cover("an update after another request", ends & changes & other_first)
     return harness
+
+
+def _in_beats(harness: Harness, config: T3Config, valid: Value) -> Value:
+    """Whether ``valid`` is 0 in the beats - 1 cycles after it was 1, as the ALU's contract says."""
+    left = Signal(range(config.nmc_beats))
+    harness.m.d.sync += left.eq(Mux(valid, config.nmc_beats - 1, left - left.any()))
+    return ~valid | (left == 0)
 
 
 def _answers(config: T3Config) -> Harness:
     """How long nothing is done while there are requests."""
-    harness, unit, _, fields = _unit(config, line_bits=3)
+    harness, unit, alu, fields = _unit(config, line_bits=3)
     _drive(harness, unit, fields)
-    m = harness.m
+    m, beats = harness.m, config.nmc_beats
     there, silent, runs = Signal(5), Signal(range(unit.latency + 5)), Signal(3)
     m.d.sync += [
         there.eq(there + (unit.request.valid & unit.request.ready) - unit.done_valid),
         silent.eq(Mux(unit.done_valid | (there == 0), 0, silent + 1)),
-        runs.eq(Mux(unit.done_valid, runs + (runs != 7), 0)),
     ]
+    with m.If(unit.done_valid):
+        m.d.sync += runs.eq(Mux(silent == beats - 1, runs + (runs != 7), 0))
     harness.claim("while there are requests, one is done every latency + 1 cycles", silent <= unit.latency)
+    harness.claim("a line comes when the ALU takes one again", _in_beats(harness, config, alu.valid))
     harness.cover("one waits for its line", silent == unit.latency)
-    harness.cover("five in five cycles", runs == 5)
+    harness.cover("five lines as fast as the ALU takes them", runs == 4)
     return harness
 
 
@@ -226,6 +236,7 @@ def _alu(config: T3Config) -> Harness:
     alu = NmcAlu(config=config)
     harness = Harness(alu)
     valid, old, update = alu.valid, alu.old, updates(config, alu.op, alu.dtype)
+    harness.assume("a line comes when the ALU takes one again", _in_beats(harness, config, valid))
     for _ in range(alu.latency):
         valid, old, update = harness.past(valid), harness.past(old), harness.past(update)
     harness.claim("a result in the cycle that is due, none else", alu.result_valid == valid)
@@ -241,7 +252,10 @@ _SIZES = {
     "latency 2": preset("small", nmc_latency=2),
     "latency 3": preset("small"),
     "INT32 alone": preset("small", nmc_latency=2, dtypes=("int32",)),
+    **{f"{lanes} lanes": preset("small", nmc_latency=2, dtypes=("int32",), nmc_lanes=lanes) for lanes in (8, 4, 2)},
+    "2 lanes, latency 6": preset("small", nmc_latency=6, dtypes=("int32",), nmc_lanes=2),
 }
+_BEATS = {name: size for name, size in _SIZES.items() if name not in ("latency 2", "latency 3")}
 
 PROOFS = (
     Proof(
@@ -251,7 +265,7 @@ PROOFS = (
         "op(old, new), for any op.",
         harness=_atomic,
         sizes=_SIZES,
-        depth=18,
+        depth=64,
     ),
     Proof(
         name="nmc.in-order",
@@ -259,7 +273,7 @@ PROOFS = (
         says="Every request is done once, in order.",
         harness=_in_order,
         sizes=_SIZES,
-        depth=18,
+        depth=64,
     ),
     Proof(
         name="nmc.keeps-items",
@@ -267,24 +281,24 @@ PROOFS = (
         says="The tag of a request comes back with the write to its line, of its operation and operand.",
         harness=_keeps_items,
         sizes=_SIZES,
-        depth=18,
+        depth=64,
     ),
     Proof(
         name="nmc.answers",
         invariants=(7,),
         says="A request waits for an earlier one of its line, at most: while there are requests, one is done every "
-        "latency + 1 cycles; on distinct lines, one in every cycle.",
+        "latency + 1 cycles; on distinct lines, one every beats cycles.",
         harness=_answers,
         sizes=_SIZES,
-        depth=18,
+        depth=64,
     ),
     Proof(
         name="nmc.timing",
         invariants=(7,),
         says="When and where a unit reads and writes does not depend on operations, operands or what the memory holds.",
         harness=_timing,
-        sizes={"INT32 alone": _SIZES["INT32 alone"]},
-        depth=12,
+        sizes=_BEATS,
+        depth=64,
     ),
     Proof(
         name="nmc.alu",
@@ -295,5 +309,15 @@ PROOFS = (
         method="induction",
         depth=3,
         cover_depth=6,
+    ),
+    Proof(
+        name="nmc.alu-in-beats",
+        invariants=(7,),
+        says="So does one that takes a line in two, four or eight beats.",
+        harness=_alu,
+        sizes={name: size for name, size in _BEATS.items() if size.nmc_beats > 1},
+        method="induction",
+        depth=16,
+        cover_depth=16,
     ),
 )

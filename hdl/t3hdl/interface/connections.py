@@ -113,12 +113,13 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
         *_same("core", "trigger", "now", "command_done"),
         *_same("tracker", "core", "entries"),
     ),
-    "measurement of the occupancy": (
+    "measurement of the occupancy, and of communication's backlog": (
         _wire("tracker.tile_done_valid", "monitor.tile_done_valid"),
         Connection(("slice.comm_seen",), ("monitor.comm_seen",), By.ANY),
         Connection(("slice.served",), ("monitor.served",), By.SELECTED, "monitor.select"),
         *_same("core", "monitor", "now"),
-        *_same("monitor", "slice", "threshold", "measure"),
+        *_same("trigger", "monitor", "backlog"),
+        *_same("monitor", "slice", "threshold", "measure", "behind"),
     ),
     "bus": (
         *_same("core", "registers", "bus_valid", "bus_write", "bus_privileged", "bus_address", "bus_data"),

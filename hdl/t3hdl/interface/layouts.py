@@ -28,6 +28,8 @@ TIME_BITS = 48
 """Bits of the timestamp input (cycles of the unit's clock)."""
 OCCUPANCY_BITS = 7
 """Bits of a DRAM queue occupancy; 127 as a threshold means no limit."""
+BACKLOG_BITS = 21
+"""Bits of the number of DMA blocks that are ready or under way: 64 x 64 blocks, and 16 contexts' commands."""
 NEVER = (1 << TIME_BITS) - 1
 """``wake_at`` of a part that does nothing by itself."""
 

@@ -15,7 +15,7 @@ STATUS = 0x0010
 ARBITER = 0x0018
 """Read, write: How the two streams of a memory channel take turns."""
 THRESHOLDS = 0x0020
-"""Read, write: Occupancy limits among which the monitor chooses."""
+"""Read, write: Occupancy limits among which the monitor chooses; when communication is behind."""
 PEAK_ENTRIES = 0x0028
 """Read: Most tile entries in use at the same time since the last disarm."""
 OVERFLOWED = 0x0030
@@ -169,6 +169,7 @@ Thresholds = data.StructLayout({
     "under_50": 8,  # for 25 to 50 %
     "under_75": 8,  # for 50 to 75 %
     "above": 8,  # above
+    "backlog": 16,  # DMA blocks, ready or under way, from which communication is behind and served in turns; 0: never
 })  # fmt: skip
 
 Choice = data.StructLayout({
@@ -372,8 +373,8 @@ DESCRIPTOR_LAYOUTS = (Place, Amount, Buffer, Target, Tiles, Last)
 RESET = {
     ID: {"value": 1412628485},
     ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8},
-    THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5},
-    VERSION: {"patch": 0, "minor": 0, "major": 4},
+    THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5, "backlog": 0},
+    VERSION: {"patch": 0, "minor": 1, "major": 4},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }
 """What is not 0 after reset (CAPABILITY tells of the configuration)."""

@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Member, Out, Signature
 
 from ..config import T3Config
 from .layouts import (
+    BACKLOG_BITS,
     LINE_BITS,
     MAX_CONTEXTS,
     OCCUPANCY_BITS,
@@ -48,6 +49,7 @@ def slice_signature(config: T3Config) -> Signature:
         "occupancy": In(OCCUPANCY_BITS),
         "threshold": In(OCCUPANCY_BITS),
         "measure": In(1),
+        "behind": In(1),
         "now": In(TIME_BITS),
         **_CONFIG,
         "served": Out(24),
@@ -127,7 +129,7 @@ def trigger_signature(config: T3Config) -> Signature:
         "done_mask": Out(64), "poisoned": Out(64),
         "quiesced": Out(1), "quiet": Out(1),
         "stuck": Out(Stuck), "tile_twice": Out(TileTwice), "too_large": Out(1),
-        "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13),
+        "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13), "backlog": Out(BACKLOG_BITS),
         **_FAULTS,
         **_IDLE,
         "context": Out(ContextStatus).array(config.contexts),
@@ -142,11 +144,13 @@ def monitor_signature(config: T3Config) -> Signature:
             "tile_done_valid": In(1),
             "comm_seen": In(1),
             "served": In(24),
+            "backlog": In(BACKLOG_BITS),
             "now": In(TIME_BITS),
             "select": Out(6),
             "measure": Out(1),
             "threshold": Out(OCCUPANCY_BITS),
             "chosen": Out(1),
+            "behind": Out(1),
             **_IDLE,
         }
     )

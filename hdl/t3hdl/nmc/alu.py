@@ -31,6 +31,10 @@ _Action = data.StructLayout(
 )
 """What the 32-bit lanes of a line do: at most one of the first four bits is 1."""
 
+_Integer = data.StructLayout({"acts": 1, "subtract": 1, "larger": 1, "new": _LANE_BITS})
+"""An INT32 operation at its adder: whether there is one, MIN or MAX, MAX, and the new number, inverted if ``subtract``.
+"""
+
 
 def updates(config: T3Config, op: Value, dtype: Value) -> Value:
     """Whether ``op`` computes a new line: STORE, or arithmetic of a data type that ``config`` builds."""
@@ -145,7 +149,7 @@ class _Lane(wiring.Component):
         m = Module()
         whole = self.mask.all()
         low_whole, high_whole = (self.mask.word_select(i, _LANE_BYTES // 2).all() for i in range(2))
-        other, taken = self._other(m, whole), Signal(_Taken)
+        other, taken, integer = self._stored(m), Signal(_Taken), self._integer_operand(whole)
         m.d.comb += [
             taken.single.eq(self.action.single),
             taken.low.eq((self.action.halves & low_whole) | (self.action.single & whole)),
@@ -156,6 +160,11 @@ class _Lane(wiring.Component):
             with m.If(self.advance[stage]):
                 m.d.sync += [held_other.eq(other), held_taken.eq(taken)]
             other, taken = held_other, held_taken
+            if self._has_integer and stage == 0:
+                operand = Signal(_Integer)
+                with m.If(self.advance[stage]):
+                    m.d.sync += operand.eq(integer)
+                other = self._with_integer(m, other, operand)
         if self._formats:
             self._add_float_units(m, other, taken)
         else:
@@ -192,21 +201,26 @@ class _Lane(wiring.Component):
         ]
         return unit
 
-    def _other(self, m: Module, whole: Value) -> Value:
-        """What the lane returns where no float unit acts; INT32 adds and compares with one adder."""
+    def _stored(self, m: Module) -> Value:
+        """The old bytes, with those that a STORE takes from the new line: what the lane returns, but for arithmetic."""
         stored = Signal(_LANE_BITS)
         m.d.comb += stored.eq(bits_of(self.mask) & self.action.store.replicate(_LANE_BITS))
-        other = (self.data & stored) | (self.old & ~stored)
-        if not self._has_integer:
-            return other
+        return (self.data & stored) | (self.old & ~stored)
+
+    def _integer_operand(self, whole: Value) -> Value:
+        """What INT32 needs behind the first register, beside the old number."""
         subtract = self.action.compare
-        old, new = self.old, Mux(subtract, ~self.data, self.data)
+        negated = self.data ^ subtract.replicate(_LANE_BITS)
+        return Cat(self.action.integer & whole, subtract, self.action.larger, negated)
+
+    def _with_integer(self, m: Module, old: Value, operand: Any) -> Value:
+        """Between the first register and the second: INT32 adds and compares with one adder; else ``old`` goes on."""
+        subtract, new = operand.subtract, operand.new
         total = Signal(_LANE_BITS + 2, name="integer_total")  # the lowest bit is where the carry enters
         below = total[-1]  # of a difference: old < new
         m.d.comb += total.eq(Cat(subtract, old, old[-1]) + Cat(subtract, new, new[-1]))
-        chosen = Mux(below == self.action.larger, self.data, self.old)
-        integer = Mux(subtract, chosen, total[1 : _LANE_BITS + 1])
-        return Mux(self.action.integer & whole, integer, other)
+        chosen = Mux(below == operand.larger, new ^ subtract.replicate(_LANE_BITS), old)
+        return Mux(operand.acts, Mux(subtract, chosen, total[1 : _LANE_BITS + 1]), old)
 
 
 def _is_arithmetic(op: Value) -> Value:

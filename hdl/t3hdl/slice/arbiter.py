@@ -33,6 +33,8 @@ def wait_limit_of(starvation: Value) -> Value:
 class StreamArbiter(wiring.Component):
     """Grants one of the two streams: plain round-robin, or T3-MCA (compute first, communication below a threshold).
 
+    T3-MCA is round-robin while communication is behind.
+
     Members
     -------
     settings : In(ArbiterSettings) : what the ARBITER register says.
@@ -42,6 +44,7 @@ class StreamArbiter(wiring.Component):
     out_valid, out_length, out_ready : In : the register behind the arbiter is occupied, with so many lines beyond the
         first, and is being taken.
     occupancy, threshold : In : lines in the DRAM queue, and the monitor's limit for communication.
+    behind : In(1) : communication is behind: round-robin, whatever the settings say.
     now : In : timestamp.
     offer : Out(Sources) : of each stream, the head whose turn it is, if it has one.
     comm : Out(1) : it is communication's turn, else compute's, whether there is room or not;
@@ -58,7 +61,7 @@ class StreamArbiter(wiring.Component):
             "settings": In(ArbiterSettings), "changed": In(1), "eligible": In(Sources),
             "comm_read_length": In(LENGTH_BITS), "comm_write_length": In(LENGTH_BITS),
             "out_valid": In(1), "out_length": In(LENGTH_BITS), "out_ready": In(1),
-            "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "now": In(TIME_BITS),
+            "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "behind": In(1), "now": In(TIME_BITS),
             "offer": Out(Sources), "comm": Out(1),
             "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
         })  # fmt: skip
@@ -66,10 +69,11 @@ class StreamArbiter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Candidates of the two streams, then the choice between them."""
         m = Module()
-        compute_wins, comm_wins = Signal(), self.comm
+        compute_wins, comm_wins, mca = Signal(), self.comm, Signal(name="mca_acts")
+        m.d.comb += mca.eq(self.settings.mca & ~self.behind)
         compute = self._alternate(m, "compute", compute_wins)
         comm = self._alternate(m, "comm", comm_wins)
-        urgent = self._starvation(m, comm, comm_wins & self.free)
+        urgent = self._starvation(m, mca, comm, comm_wins & self.free)
 
         # Below the limit: what the queue and the register hold, whatever the length of the head that would follow.
         limit, out_lines, below = Signal(OCCUPANCY_BITS), Signal(LENGTH_BITS + 1), Signal()
@@ -79,7 +83,7 @@ class StreamArbiter(wiring.Component):
             below.eq((limit == NO_LIMIT) | (self.occupancy + out_lines < limit)),
         ]
         last_stream = Signal(init=1)
-        with m.If(self.settings.mca):
+        with m.If(mca):
             m.d.comb += comm_wins.eq(comm & (urgent | (~compute & below)))
         with m.Else():
             m.d.comb += comm_wins.eq(comm & ~(compute & last_stream))
@@ -88,7 +92,7 @@ class StreamArbiter(wiring.Component):
             compute_wins.eq(compute & ~comm_wins),
             self.free.eq(~self.out_valid | self.out_ready),
             # For either stream: independent of the selection, for timing.
-            self.granted.eq(self.free & (compute | (comm & (~self.settings.mca | urgent | below)))),
+            self.granted.eq(self.free & (compute | (comm & (~mca | urgent | below)))),
         ]
         with m.If(self.granted):
             m.d.sync += last_stream.eq(comm_wins)
@@ -113,7 +117,7 @@ class StreamArbiter(wiring.Component):
             m.d.sync += last_kind.eq(is_write)
         return offered
 
-    def _starvation(self, m: Module, comm: Signal, granted: Value) -> Signal:
+    def _starvation(self, m: Module, mca: Signal, comm: Signal, granted: Value) -> Signal:
         """Starvation timer of communication, and what is left of its quantum; returns whether it has priority.
 
         The time is compared a cycle before it counts: as wide as it is, it would come too late for the choice.
@@ -123,12 +127,12 @@ class StreamArbiter(wiring.Component):
         waits, urgent, lines, allowed = Signal(), Signal(), Signal(LENGTH_BITS + 1, name="comm_lines"), Signal(8)
         settings = self.settings
         m.d.comb += [
-            waits.eq(settings.mca & ~granted & (waiting | comm) & ~self.changed),
+            waits.eq(mca & ~granted & (waiting | comm) & ~self.changed),
             urgent.eq((left != 0) | overdue),
             lines.eq(Mux(self.offer.comm_write, self.comm_write_length, self.comm_read_length) + 1),
             allowed.eq(Mux(left != 0, left, Mux(overdue, settings.quantum, 0))),
         ]
-        with m.If(settings.mca & comm):
+        with m.If(mca & comm):
             with m.If(~granted):
                 m.d.comb += next_left.eq(left)
             with m.Elif(allowed > lines):
@@ -136,7 +140,7 @@ class StreamArbiter(wiring.Component):
 
         over = Mux(waiting, overdue | (self.now >= deadline), settings.wait_limit == 0)
         m.d.sync += [waiting.eq(waits), overdue.eq(waits & over), left.eq(next_left)]
-        with m.If(settings.mca & comm & ~waiting):  # also if it is granted at once: the grant arrives late in the cycle
+        with m.If(mca & comm & ~waiting):  # also if it is granted at once: the grant arrives late in the cycle
             m.d.sync += deadline.eq(self.now + settings.wait_limit)
         # Once it is over, it counts only where it leads to a grant: with a head to send and room behind the arbiter.
         m.d.comb += self.wake_at.eq(Mux(waiting & (~overdue | (comm & ~self.out_valid)), deadline, NEVER))
@@ -155,10 +159,13 @@ class MonitorState(enum.IntEnum):
 
 
 class OccupancyMonitor(wiring.Component):
-    """Measures how busy the memory is in the GEMM's first stage; picks the threshold for communication, once per arm.
+    """Measures how busy the memory is in the GEMM's first stage; picks the threshold for communication, once per arm;
+    and says when communication is behind.
 
     The first stage ends at the GPU's first complete tile or first communication access. Then the grants of all
     slices are summed, one slice per cycle; a line is two cycles of the data bus.
+
+    Communication is behind while THRESHOLDS.backlog DMA blocks or more are ready or under way (0: never).
 
     Parameters
     ----------
@@ -170,13 +177,16 @@ class OccupancyMonitor(wiring.Component):
     tile_done_valid : In : pulse of the tracker.
     comm_seen : In : a slice has granted communication.
     select, served : Out, In : number of a slice, and its count of lines in the same cycle.
+    backlog : In : DMA blocks that are ready, or whose command is not done.
     now : In : timestamp.
     measure : Out : slices count the lines that they grant.
     threshold, chosen : Out : the limit for communication; ``NO_LIMIT`` until it is chosen.
+    behind : Out : communication is behind.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
-    Latency: 6 + slices, from the end of the first stage to ``chosen``. Throughput: one choice per arm.
-    Reset: off, thresholds 127, 30, 10, 5. Disarm turns it off and keeps the thresholds.
+    Latency: 6 + slices, from the end of the first stage to ``chosen``; 1 from ``backlog`` to ``behind``.
+    Throughput: one choice per arm.
+    Reset: off, thresholds 127, 30, 10, 5, backlog 0. Disarm turns it off and keeps the thresholds.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -204,7 +214,10 @@ class OccupancyMonitor(wiring.Component):
         threshold = Signal(OCCUPANCY_BITS, init=NO_LIMIT)
         all_cycles = Signal(TIME_BITS + slices.bit_length(), name="all_cycles")
         three_times = Signal(len(all_cycles) + 2, name="three_times")
-        choice = self._choose(m, busy=2 * total, all_cycles=all_cycles, three_times=three_times)
+        thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
+        with m.If(written(self.config_valid, self.config, regs.THRESHOLDS)):
+            m.d.sync += thresholds.eq(self.config.data)
+        choice = self._choose(m, thresholds, busy=2 * total, all_cycles=all_cycles, three_times=three_times)
         first_stage_over = self.tile_done_valid | self.comm_seen
 
         with m.Switch(state):
@@ -240,14 +253,15 @@ class OccupancyMonitor(wiring.Component):
             self.threshold.eq(threshold),
             self.wake_at.eq(NEVER),
         ]
-        m.d.sync += self.idle.eq(waits & ~self.config_valid)
+        behind = Signal(name="now_behind")
+        m.d.comb += behind.eq((thresholds.backlog != 0) & (self.backlog >= thresholds.backlog))
+        m.d.sync += [self.behind.eq(behind), self.idle.eq(waits & ~self.config_valid)]
         return m
 
-    def _choose(self, m: Module, *, busy: Value, all_cycles: Value, three_times: Value) -> Signal:
+    def _choose(
+        self, m: Module, thresholds: data.View, *, busy: Value, all_cycles: Value, three_times: Value
+    ) -> Signal:
         """The threshold of the class that ``busy`` of ``all_cycles`` data-bus cycles falls into."""
-        thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
-        with m.If(written(self.config_valid, self.config, regs.THRESHOLDS)):
-            m.d.sync += thresholds.eq(self.config.data)
         choice = Signal(OCCUPANCY_BITS)
         with m.If(4 * busy < all_cycles):
             m.d.comb += choice.eq(thresholds.under_25)

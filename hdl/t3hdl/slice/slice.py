@@ -50,6 +50,7 @@ class MemorySlice(wiring.Component):
     comm_stale_valid, comm_stale : Out : likewise, of the communication stream.
     pending : Out : a bit per context; tracked accesses of it are held here or in the memory, and not yet counted.
     occupancy, threshold : In : lines in the DRAM queue, and the monitor's limit for communication.
+    behind : In : communication is behind: round-robin also in T3-MCA mode.
     measure, served : In, Out : lines granted while ``measure`` is 1, saturating.
     comm_seen : Out : communication was granted since arm.
     now : In : timestamp.
@@ -212,6 +213,7 @@ class MemorySlice(wiring.Component):
             arbiter.comm_write_length.eq(heads["comm_write"].payload.length),
             arbiter.occupancy.eq(self.occupancy),
             arbiter.threshold.eq(self.threshold),
+            arbiter.behind.eq(self.behind),
             arbiter.now.eq(self.now),
         ]
         for name, head in heads.items():

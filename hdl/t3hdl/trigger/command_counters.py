@@ -1,4 +1,4 @@
-"""How many commands left, how long they waited, how many blocks were ready at most."""
+"""How many commands left, how long they waited, how many blocks are ready or under way, and were ready at most."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from ..config import T3Config
-from ..interface.layouts import TIME_BITS
+from ..interface.layouts import BACKLOG_BITS, TIME_BITS
 
 
 class CommandCounters(wiring.Component):
@@ -22,10 +22,12 @@ class CommandCounters(wiring.Component):
     now : In : time in cycles.
     issue, transfer : In(1) : pulses; the command register is written; the command leaves.
     ready : In(13).array(contexts) : blocks that wait.
+    outstanding : In(16).array(contexts) : commands given and not done.
     triggers : Out(32) : commands that left, modulo.
     command_stall : Out(48) : cycles that commands waited, modulo.
     peak_ready : Out(13) : most blocks that waited at the same time.
-    busy : Out(1) : ``peak_ready`` will grow.
+    backlog : Out : blocks that wait, and commands that are not done, of all contexts.
+    busy : Out(1) : ``peak_ready`` or ``backlog`` will change.
 
     Latency: 1. Throughput: one command per cycle. Reset: 0.
     """
@@ -33,6 +35,7 @@ class CommandCounters(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "now": In(TIME_BITS), "issue": In(1), "transfer": In(1), "ready": In(13).array(config.contexts),
+            "outstanding": In(16).array(config.contexts), "backlog": Out(BACKLOG_BITS),
             "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13), "busy": Out(1),
         })  # fmt: skip
 
@@ -40,8 +43,13 @@ class CommandCounters(wiring.Component):
         """``first``: the cycle in which the command could leave at the earliest."""
         m = Module()
         first, total = Signal(TIME_BITS), Signal(13)
-        m.d.comb += [total.eq(sum(self.ready)), self.busy.eq(total > self.peak_ready)]
-        with m.If(self.busy):
+        grows, backlog = Signal(name="grows"), Signal(BACKLOG_BITS, name="next_backlog")
+        m.d.comb += [
+            total.eq(sum(self.ready)), grows.eq(total > self.peak_ready), backlog.eq(total + sum(self.outstanding)),
+            self.busy.eq(grows | (backlog != self.backlog)),
+        ]  # fmt: skip
+        m.d.sync += self.backlog.eq(backlog)
+        with m.If(grows):
             m.d.sync += self.peak_ready.eq(total)
         with m.If(self.issue):
             m.d.sync += first.eq(self.now + 1)

@@ -56,6 +56,7 @@ class Trigger(wiring.Component):
     stuck : Out(Stuck) : what the watchdog found.
     tile_twice : Out(TileTwice) : the first tile that was complete twice in an epoch.
     too_large : Out(1) : sticky; a chunk has more tiles than its slot has marks.
+    backlog : Out : blocks that are ready, or whose command is not done, of all contexts, a cycle ago.
     triggers, command_stall, peak_ready : Out : what the registers of these names show.
     corrected, uncorrectable : Out(1) : sticky; a single-bit error was corrected, an error was uncorrectable.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md.
@@ -267,6 +268,10 @@ class Trigger(wiring.Component):
             meter.issue.eq(issuer.issue),
             meter.transfer.eq(issuer.command.valid & issuer.command.ready),
             *(mine.eq(length) for mine, length in zip(meter.ready, lists.length, strict=True)),
+            *(
+                mine.eq(status.outstanding)
+                for mine, status in zip(meter.outstanding, self._contexts.status, strict=True)
+            ),
         ]
 
     def _wire_watchdog(self, m: Module, progress: Value) -> None:
@@ -336,7 +341,7 @@ class Trigger(wiring.Component):
                 getattr(self, name).eq(getattr(part, name))
                 for part, names in (
                     (self._progress, ("chunks_done", "done_mask", "poisoned")),
-                    (self._meter, ("triggers", "command_stall", "peak_ready")),
+                    (self._meter, ("triggers", "command_stall", "peak_ready", "backlog")),
                     (self._watchdog, ("stuck", "wake_at")),
                     (self._errors, ("tile_twice", "too_large")),
                 )

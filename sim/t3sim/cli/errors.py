@@ -38,6 +38,12 @@ OUT_FOLDER = _OutFolder(path_type=Path)
 """Type of the option ``--out``."""
 
 
+def out_option(command: Any) -> Any:
+    """The option ``--out`` of a command that also works without it."""
+    text = "Folder for results; none are written without it."
+    return click.option("--out", "-o", type=OUT_FOLDER, help=text)(command)
+
+
 def is_given(name: str) -> bool:
     """Whether the option of the command was given, and has not its default value."""
     return click.get_current_context().get_parameter_source(name) is not click.core.ParameterSource.DEFAULT

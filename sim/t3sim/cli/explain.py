@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the figures of each sentence.")
 def explain(folder: Path, as_json: bool) -> None:
-    """Say what limited a run, from DIR, the --out folder of `t3 run` or `t3 compare`."""
+    """Explain what limited a run or each policy of a comparison.
+
+    DIR is the --out folder of `t3 run` or `t3 compare`; nothing is simulated.
+    """
     from t3sim.explain import folder as reader
     from t3sim.run.result import json_text
 

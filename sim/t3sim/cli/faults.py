@@ -11,7 +11,7 @@ from t3sim.faults.classes import jobs as jobs_of
 from t3sim.run.result import json_text
 
 from .console import fault_progress
-from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .errors import Failure, Interrupted, Mismatch, out_option, refuse_given
 from .reproduce import say_where, where_options, wide_console
 
 
@@ -37,16 +37,16 @@ def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tu
 @click.option("--repeat", metavar="KIND:NUMBER", help="Only this fault, with what became of it in words.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of all faults.")
 @where_options
-@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+@out_option
 def faults(
     count: int, classes: tuple[str, ...], protect: bool | None, repeat: str | None, seed: int, jobs: int,
     scheduler: str | None, out: Path | None,
 ) -> None:  # fmt: skip
-    """Inject one fault into each of many small runs, and classify it: masked, corrected, detected or silent.
+    """Inject one fault into each of many small runs, and classify it.
 
-    The small runs are a ring of three GPUs on a toy machine, once with SECDED, parity and link retries, once without.
-    Finished runs are kept: the same command goes on where it was interrupted. Exit code 1 if a fault that the
-    protection is for does silent harm.
+    A fault is masked, corrected, detected or silent. The small runs are a ring of three GPUs on a toy machine, once
+    with SECDED, parity and link retries, once without. Finished runs are kept: the same command goes on where it was
+    interrupted. Exit code 1 if a fault that the protection is for does silent harm.
     """
     from t3sim.faults.campaign import CampaignError, run_campaign
     from t3sim.faults.report import draw, fault_table, record_of

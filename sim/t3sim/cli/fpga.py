@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 @click.option("--program", is_flag=True, help="Then load the bitstream into the board, which is connected by USB.")
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder.  [default: out/BOARD-PRESET]")
 def fpga(name: str, preset: str | None, seed: int, number: int, jobs: int, program: bool, out: Path | None) -> None:
-    """Build the hardware with its self-test for a board, by Yosys and nextpnr from PyPI.
+    """Build a bitstream of the hardware that tests itself on a board.
 
-    The folder gets the bitstream of the fastest seed, fpga.json (what it uses and what limits its clock) and the
-    programs' logs. A target that is missed is said and does not change the exit code; exit code 1 if the board's own
-    oscillator is too fast; then nothing is loaded.
+    Yosys and nextpnr come from PyPI (extra `fpga`). The folder gets the bitstream of the fastest seed, fpga.json (what
+    it uses and what limits its clock) and the programs' logs. A target that is missed is said and does not change the
+    exit code; exit code 1 if the board's own oscillator is too fast; then nothing is loaded.
     """
     from t3fpga.build.build import Build
     from t3fpga.build.platforms import BOARDS

@@ -17,15 +17,15 @@ SUFFIX = ".toml"
 
 @click.group()
 def machine() -> None:
-    """List the presets, show a machine, or begin a machine file of your own."""
+    """List the presets, show a machine, or begin one of your own."""
 
 
 @machine.command("list")
 def list_machines() -> None:
     """Show the presets side by side."""
     table = FittedTable(
-        "name", "CUs", "clock (MHz)", "FP16 TFLOP/s", "LLC (MiB)", "memory (GB/s)", "link (GB/s)", "held against",
-        text=["held against"],
+        "name", "CUs", "clock (MHz)", "FP16 TFLOP/s", "LLC (MiB)", "memory (GB/s)", "link (GB/s)", "compared with",
+        text=["compared with"],
     )  # fmt: skip
     for name in preset_names():
         found = load_machine(name)
@@ -41,9 +41,9 @@ def list_machines() -> None:
 @click.argument("name")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 def show(name: str, settings: tuple[str, ...]) -> None:
-    """Show every value of a machine with its unit and source, as a file that --machine takes.
+    """Show every value of a machine with its unit and source.
 
-    NAME is a preset or a TOML file.
+    NAME is a preset or a TOML file. What is shown is a file that --machine takes.
     """
     found = load_machine(name, parse_settings(settings))
     for text in caution(found):
@@ -55,9 +55,9 @@ def show(name: str, settings: tuple[str, ...]) -> None:
 @click.argument("name")
 @click.option("--base", default="paper", help=f"The preset to begin with: {', '.join(preset_names())}.")
 def new(name: str, base: str) -> None:
-    """Write NAME.toml: a machine file with every key as a comment, which you change where yours differs.
+    """Write NAME.toml, a machine file with every key as a comment.
 
-    A file that exists is left as it is.
+    Change a line where your machine differs from its base. A file that exists is left as it is.
     """
     path = _free_path(name)
     content = machine_template(base)

@@ -22,6 +22,7 @@ from .prove import prove
 from .report import report
 from .reproduce import reproduce
 from .simulation.bench import bench
+from .simulation.map import arbitration_map
 from .simulation.run import compare, run
 from .simulation.waves import waves
 from .start.completion import completion
@@ -30,9 +31,25 @@ from .sweep import sweep
 from .validate import validate
 from .verilog import verilog
 
+GROUPS = {
+    "First minutes": (demo, doctor, completion),
+    "Simulation": (run, compare, model, sweep, arbitration_map, reproduce, machine),
+    "Results": (report, explain, waves),
+    "Hardware": (verilog, prove, fpga),
+    "Checks of the simulation": (validate, faults, bench),
+}
+"""All commands, by the heading under which `t3 --help` lists them."""
+
 
 class _Commands(click.Group):
-    """Turns expected errors of any command into one message."""
+    """Turns expected errors of any command into one message, and lists the commands in groups."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list for `t3 --help`."""
+        width = max(len(str(command.name)) for group in GROUPS.values() for command in group)
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{command.name:{width}}", command.get_short_help_str(90)) for command in group])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -61,16 +78,16 @@ def _message(error: Exception) -> str:
 @click.version_option(__version__, prog_name="t3")
 @click.option("--traceback", is_flag=True, help="On an error, show where in the program it came from.")
 def main(traceback: bool) -> None:
-    """T3 as open hardware: co-simulate it, emit it as Verilog, check it."""
+    """OpenT3: the T3 hardware (tracking and triggering in the memory controller), its co-simulation and its checks.
+
+    `t3 demo` is the place to begin; `t3 COMMAND --help` explains a command.
+    """
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: programs that we started end, too
 
 
-COMMANDS = (
-    bench, compare, completion, demo, doctor, explain, faults, fpga, machine, model, prove, report, reproduce, run,
-    sweep, validate, verilog, waves,
-)  # fmt: skip
-for command in COMMANDS:
-    main.add_command(command)
+for commands in GROUPS.values():
+    for command in commands:
+        main.add_command(command)
 
 
 if __name__ == "__main__":

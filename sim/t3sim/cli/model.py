@@ -4,12 +4,12 @@ from typing import Any
 
 import click
 
-from t3sim.inputs.machine.files import parse_settings, preset_names
+from t3sim.inputs.machine.files import parse_settings
 from t3sim.inputs.transformer.notes import size_text
 from t3sim.inputs.transformer.sublayers import sublayer_runs
 from t3sim.inputs.transformer.transformer import Phase
 from t3sim.inputs.workload import MAX_TP, MODELS, named_model
-from t3sim.run.request import BACKENDS, Backend
+from t3sim.run.request import Backend
 from t3sim.study.end_to_end import SUBLAYERS
 from t3sim.study.layer.work import ATTENTIONS, AttentionKernels
 from t3sim.study.operators import PHASES, layer_operators
@@ -17,6 +17,7 @@ from t3sim.study.suite import BASELINE, OVERLAPPED, Point, Suite
 
 from .errors import Mismatch
 from .reproduce import run_all, where_options, wide_console
+from .simulation.machine_options import machine_options
 from .simulation.own_model import model_of, own_model_options, print_assumptions
 
 DEFAULT = "t-nlg"
@@ -30,17 +31,16 @@ DEFAULT = "t-nlg"
 @click.option("--phase", default="training", help=f"What runs: {' or '.join(PHASES)}; with --hf also decode.")
 @click.option("--attention", default="unfused", help=f"Attention: {' or '.join(ATTENTIONS)}.")
 @click.option("--optimizer", is_flag=True, help="Add one Adam step to the training phase.")
-@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
-@click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
-@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
+@machine_options("golden")
 @where_options
 def model(
     model: str | None, tp: int | None, phase: Phase, attention: AttentionKernels, optimizer: bool, hardware: Backend,
     machine: str, settings: tuple[str, ...], jobs: int, scheduler: str | None, **tokens: Any,
 ) -> None:  # fmt: skip
-    """Show where the time of a whole model goes: simulated all-reduced sublayers, everything else by a roofline.
+    """Show where the time of a whole model goes.
 
-    One GPU of the ring is simulated. Finished runs are kept, as with reproduce.
+    The all-reduced sublayers are simulated, everything else is a roofline. One GPU of the ring is simulated. Finished
+    runs are kept, as with reproduce.
     """
     own = model_of({**tokens, "phase": phase}, phase_is_own=False)
     if own is not None and model is not None:

@@ -36,13 +36,14 @@ EVENTS = 40
 )
 @click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results and waveforms.")
 def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: Path | None) -> None:
-    """Prove the properties of the hardware, all or those whose NAME or component is given.
+    """Prove the properties of the hardware, all or by NAME.
 
-    Exit code 1 if one is not proven. A counterexample is printed as what goes through the part's ports, cycle by
-    cycle, and kept as waveforms, without --out in a new temporary folder.
+    NAME is a property or a part of the hardware; --list shows them. Exit code 1 if one is not proven. A counterexample
+    is printed as what goes through the part's ports, cycle by cycle, and kept as waveforms, without --out in a new
+    temporary folder.
     """
     from t3formal.prover.catalogue import chosen_proofs
-    from t3formal.prover.netlist import ToolError
+    from t3formal.prover.netlist import ToolError, package_folder
     from t3formal.prover.run import tasks
 
     from .proof_tables import proof_list, proof_table, record, timing
@@ -56,6 +57,7 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
         return
     started = time.monotonic()
     try:
+        package_folder()  # what is missing is said before anything begins
         if out is None:
             place = Path(tempfile.mkdtemp(prefix="t3-counterexamples-"))
             verdicts = _run(todo, workers, place)

@@ -13,9 +13,10 @@ from .reproduce import say_where
     "--out", "-o", type=click.Path(path_type=Path), help="HTML file.  [default: report.html in the first DIR]"
 )
 def report(folders: tuple[Path, ...], out: Path | None) -> None:
-    """Write one HTML file that shows what run, compare, sweep or reproduce left in DIR, a section for each DIR.
+    """Write the results in DIR as one HTML report.
 
-    The file needs no network. A file that is there already is replaced only if it is a report as t3 wrote it.
+    DIR is the --out folder of run, compare, sweep, map or reproduce; several folders become sections of one report. The
+    file needs no network. An existing file is replaced only if t3 wrote it and nobody has edited it since.
     """
     from t3sim.report.folders import read_folder  # here, because charts take a second to import
     from t3sim.report.output import NAME, target_of, write_report

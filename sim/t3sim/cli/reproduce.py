@@ -12,14 +12,15 @@ from rich.console import Console
 
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import one_line
-from t3sim.inputs.machine.files import parse_settings, preset_names
+from t3sim.inputs.machine.files import parse_settings
 from t3sim.inputs.machine.standing import caution
-from t3sim.run.request import BACKENDS, Backend
+from t3sim.run.request import Backend
 from t3sim.run.result import json_text
 from t3sim.study.suite import QUICK_TABLES, TABLES, Suite
 
 from .console import plain_console, runs_progress
-from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .errors import Failure, Interrupted, Mismatch, out_option, refuse_given
+from .simulation.machine_options import machine_options
 
 if TYPE_CHECKING:
     from t3sim.study.evaluation import Evaluation
@@ -90,19 +91,17 @@ def _checked_where(command: Any) -> Any:
 @click.command()
 @click.option("--only", "only", multiple=True, metavar="TABLE", help=f"Table, repeatable: {', '.join(TABLES)}.")
 @click.option("--quick", is_flag=True, help="TP 8 and 16 only, one GPU of every ring: a fast look.")
-@click.option("--hardware", default="rtl", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
-@click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
-@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
+@machine_options("rtl")
 @where_options
-@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+@out_option
 def reproduce(
     only: tuple[str, ...], quick: bool, hardware: Backend, machine: str, settings: tuple[str, ...], jobs: int,
     scheduler: str | None, out: Path | None,
 ) -> None:  # fmt: skip
-    """Put every published result of the paper beside ours.
+    """Compare every published result of the paper with the simulation.
 
-    Runs what is not in the cache yet; each finished run is kept at once, so that an interrupted command goes on. A
-    figure outside its band does not change the exit code; an identity that does not hold does.
+    Finished runs are kept: the same command goes on where it was interrupted, and repeats none. A figure outside its
+    band does not change the exit code; an accounting identity that does not hold does.
     """
     known = QUICK_TABLES if quick else TABLES
     unknown = [name for name in only if name not in known]

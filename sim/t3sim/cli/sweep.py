@@ -6,13 +6,14 @@ from typing import Any
 import click
 import opent3
 
-from t3sim.inputs.machine.files import load_machine, parse_settings, preset_names
+from t3sim.inputs.machine.files import load_machine, parse_settings
 from t3sim.inputs.workload import MODELS
-from t3sim.run.request import BACKENDS, POLICIES, Backend
+from t3sim.run.request import POLICIES, Backend
 from t3sim.study.suite import own_points, sweep_points
 
-from .errors import OUT_FOLDER, Mismatch, is_given, refuse_given
+from .errors import Mismatch, is_given, out_option, refuse_given
 from .reproduce import kept_runs, say_where, where_options, wide_console
+from .simulation.machine_options import machine_options
 from .simulation.options import names
 from .simulation.own_model import model_of, own_model_options, phase_option, print_assumptions
 
@@ -32,20 +33,21 @@ from .simulation.own_model import model_of, own_model_options, phase_option, pri
 )
 @click.option("--tp", "degrees", default="8,16", callback=names, help="Tensor-parallel degrees.")
 @click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=names, help=f"Some of {', '.join(POLICIES)}.")
-@click.option("--hardware", default="golden", help=f"T3 hardware: {' or '.join(BACKENDS)}.")
-@click.option("--machine", default="paper", help=f"Machine: {', '.join(preset_names())}, or a TOML file.")
-@click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one value for all runs.")
+@machine_options("golden")
 @where_options
-@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+@out_option
 def sweep(
     vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
     sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Backend, machine: str,
     settings: tuple[str, ...], jobs: int, scheduler: str | None, out: Path | None, **tokens: Any,
 ) -> None:  # fmt: skip
-    """Run the same sublayers on many machines, one GPU of every ring mirrored, and compare the speedups.
+    """Compare the speedups of the same sublayers on many machines.
 
-    Either --vary, for every combination of values, or --assumptions, for the named changes of the machine's
-    assumptions. Finished runs are kept, as with reproduce.
+    One GPU of every ring is simulated. Give either --vary, for every combination of values, or --assumptions, for the
+    named changes of the machine's assumptions. Finished runs are kept, as with reproduce.
+
+    \b
+    t3 sweep --models t-nlg --tp 8 --vary link.gb_s=75,150,300 --out out/links
     """
     from t3sim.study.sweep import axes_of, chosen_assumptions, product_of
     from t3sim.study.sweep_output import sweep_table

@@ -22,7 +22,7 @@ from t3sim.validation.gpu_record import GpuRecord
 from t3sim.validation.gpu_torch import open_device
 
 from .console import case_progress, plain_console, progress
-from .errors import OUT_FOLDER, Mismatch, refuse_given
+from .errors import Mismatch, out_option, refuse_given
 from .reproduce import say_where
 from .tables import alu_table, gpu_table, validation_table
 
@@ -38,7 +38,10 @@ def validate() -> None:
 @click.option("--tolerance", type=float, default=0.03, help="Largest relative error.")
 @click.option("--refresh/--no-refresh", default=True, help="With or without refresh.")
 def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, refresh: bool) -> None:
-    """Replay the traces of a cycle-level DRAM simulator (Ramulator 2.1); exit code 1 if one is off."""
+    """Compare the HBM2 model with a cycle-level DRAM simulator.
+
+    Replays traces of Ramulator 2.1; exit code 1 if the time of one is off by more than the tolerance.
+    """
     from t3sim.validation.hbm import validate as replay_all
 
     if (traces is None) != (reference is None):
@@ -72,15 +75,15 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
 @click.option(
     "--threads", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores"
 )
-@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+@out_option
 def validate_alu(
     dtype: str | None, op: str | None, exhaustive: bool, random: int | None, seed: int, alone_every: int | None,
     preset: str, settings: tuple[str, ...], threads: int, out: Path | None,
 ) -> None:  # fmt: skip
-    """Check the compiled NMC ALU; exit code 1 if a case comes out wrong.
+    """Check the results and flags of the compiled NMC ALU.
 
-    Cases come from standard input, as Berkeley TestFloat's testfloat_gen prints them (`a b result flags`), or are made
-    with the golden model's results.
+    Exit code 1 if a case comes out wrong. Cases come from standard input, as Berkeley TestFloat's testfloat_gen prints
+    them (`a b result flags`), or are made with the golden model's results.
     """
     from t3sim.validation import alu as alus
 
@@ -121,15 +124,15 @@ def validate_alu(
     "--samples", type=click.IntRange(1, 1000), default=5, show_default=True, help="Samples, of which the median counts."
 )
 @click.option("--tolerance", type=float, help="Largest relative error of a time. [default: none]")
-@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results; none are written without it.")
+@out_option
 def validate_gpu(
     recorded: Path | None, machine: str | None, settings: tuple[str, ...], rates: str, samples: int,
     tolerance: float | None, out: Path | None,
 ) -> None:  # fmt: skip
-    """Time the paper's GEMMs on this CUDA GPU, alone and beside copies, and compare with the model of a machine.
+    """Compare the paper's GEMMs on this CUDA GPU with the model.
 
-    Needs PyTorch (extra `gpu`), unless --from has what was measured. Exit code 1 if a time is off by more than the
-    tolerance.
+    They are timed alone and beside copies. Needs PyTorch (extra `gpu`), unless --from has what was measured. Exit code
+    1 if a time is off by more than the tolerance.
     """
     from t3sim.validation.gpu_model import compare, comparison
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 from t3hdl.config import PRESETS
+from t3hdl.interface.parts import TABLE
 
 from t3sim.common.output import output_folder
 from t3sim.inputs.machine.files import hardware_with
@@ -16,8 +17,16 @@ from .reproduce import say_where
 
 @click.command()
 @click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
-@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
-@click.option("--part", "parts", multiple=True, help="Part to write, repeatable.  [default: unit, nmc]")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change one hardware parameter, such as tracker_sets=512.",
+)
+@click.option(
+    "--part", "parts", multiple=True, help=f"Part to write, repeatable: {', '.join(TABLE)}.  [default: unit, nmc]"
+)
 @click.option(
     "--prefix", default="", show_default=False, metavar="NAME", help="What the name of every module begins with."
 )
@@ -26,10 +35,11 @@ from .reproduce import say_where
 def verilog(
     preset: str, settings: tuple[str, ...], parts: tuple[str, ...], prefix: str, init_memories: bool, out: Path
 ) -> None:
-    """Write the hardware of one GPU as Verilog: t3_unit.v, and t3_nmc.v for each bank group.
+    """Write the hardware of one GPU as Verilog.
 
-    Beside them: t3.f (file list), t3.json (parameters, ports, latencies, registers), t3_assertions.sv (to be bound),
-    t3.sdc (constraints), t3.core (FuseSoC), t3.rdl and t3_registers.h (registers).
+    t3_unit.v is one per GPU, t3_nmc.v one for each bank group. Beside them: t3.f (file list), t3.json (parameters,
+    ports, latencies, registers), t3_assertions.sv (to be bound), t3.sdc (constraints), t3.core (FuseSoC), t3.rdl and
+    t3_registers.h (registers).
 
     With --prefix left_ modules and files are called left_t3_unit and so on, but for the registers' files, which are the
     same in every configuration: two configurations can then be in one design.

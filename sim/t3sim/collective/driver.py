@@ -9,7 +9,7 @@ from t3hdl.interface.layouts import ChunkKind, Dtype, Op, profile_index
 from t3hdl.interface.words import WORD_BYTES, pack
 
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
-from t3sim.inputs.limits import check_count, check_marks
+from t3sim.inputs.limits import check_count, check_marks, check_window
 from t3sim.inputs.machine.files import Machine
 
 EPOCH = 1
@@ -31,6 +31,8 @@ class Driver:
     mapped: int = 0
     marks_log: int = 0
     """log2 of the tile marks of the largest chunk that is tracked here."""
+    incoming: list[int] = field(default_factory=list)
+    """Lines that other GPUs send for each tracked chunk, in the order of mapping."""
 
     def map_output(self) -> None:
         """Program range 0 (stores into it become FP16 additions) and the geometry profile."""
@@ -74,6 +76,7 @@ class Driver:
         if kind != ChunkKind.REMOTE:
             check_marks(chunk, self.config)
             self.marks_log = max(self.marks_log, chunk.marks_log)
+            self.incoming.append(self.grid.chunk_lines(chunk) * (addends - 1))
         per_tile = self.grid.profile(False, False, 0) * addends
         check_count(per_tile, self.config.tile_count_bits, "wavefront tile", "tile_count_bits")
 
@@ -97,29 +100,34 @@ class Driver:
             self.writes.append((address + WORD_BYTES * i, pack(layout, **values)))
         self.mapped += 1
 
-    def set_arbiter(self, mca: bool) -> None:
-        """Communication-aware arbitration with the machine's limits, or round-robin.
+    def set_arbiter(self, compute_first: bool) -> None:
+        """Communication-aware arbitration by the machine's rule and limits if ``compute_first``, or round-robin.
 
-        Thresholds are given for a queue of 64 lines and scaled with its depth.
+        Thresholds are given for a queue of 64 lines and scaled with its depth. The rule of the backlog has none: they
+        would hold communication back also where compute has nothing, as after the GEMM.
         """
-        arbiter, hbm = self.machine.arbiter, self.machine.hbm
-        depth = hbm.queue_lines if hbm.queue == "shared" else hbm.read_lines + hbm.write_lines
+        arbiter, depth = self.machine.arbiter, self.machine.hbm.parameters().queue_slots
+        follows = arbiter.mca == "backlog"
 
         def scaled(threshold: int) -> int:
-            return threshold if threshold == NO_LIMIT else max(1, threshold * depth // 64)
+            no_limit = follows or threshold == NO_LIMIT
+            return NO_LIMIT if no_limit else max(1, threshold * depth // 64)
 
         self.writes.append((regs.ARBITER, pack(
-            regs.Arbiter, mca=int(mca), fixed=0, threshold=NO_LIMIT, starvation=arbiter.starvation_cycles,
+            regs.Arbiter, mca=int(compute_first), fixed=0, threshold=NO_LIMIT,
             quantum=arbiter.starvation_quantum,
+            starvation=arbiter.backlog_wait_cycles if follows else arbiter.starvation_cycles,
         )))  # fmt: skip
         self.writes.append((regs.THRESHOLDS, pack(
             regs.Thresholds, under_25=scaled(arbiter.threshold_under_25), under_50=scaled(arbiter.threshold_under_50),
             under_75=scaled(arbiter.threshold_under_75), above=scaled(arbiter.threshold_above),
+            backlog=arbiter.backlog_blocks if follows else 0,
         )))  # fmt: skip
 
     def arm(self) -> None:
         """Start tracking: all mapped chunks, in the order in which they were mapped. As many chunks are live at a time
-        as the marks of the largest one allow."""
+        as the marks of the largest one allow. Raises ValueError if what may arrive for the others finds no room."""
+        check_window(self.incoming, self.marks_log, self.machine, self.config)
         self.writes.append((regs.TILE_MARKS, max(0, self.marks_log - self.config.share_bits)))
         self.writes.append((regs.CONTROL, pack(regs.Control, arm=1, descriptors=self.mapped)))
 

@@ -104,9 +104,11 @@ def enqueue(hbm, c, now, local_line, lines, kind, tag):
     """
     channel = hbm.channel[c]
     order, bank_hash = channel.distance.line_order, channel.distance.bank_hash
+    banks = 0
     for i in range(lines):
         bank_group, bank, row, column = dram_address(local_line + i, order, bank_hash)
-        _insert(channel, now, bank_group, bank, row, column, kind, tag + i)
+        banks |= _insert(channel, now, bank_group, bank, row, column, kind, tag + i)
+    widen_plans(channel, banks, now)
     channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
     return channel.wake
 
@@ -115,16 +117,18 @@ def enqueue(hbm, c, now, local_line, lines, kind, tag):
 def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag):
     """:func:`enqueue` for a line whose address is already decoded."""
     channel = hbm.channel[c]
-    _insert(channel, now, bank_group, bank, row, column, kind, tag)
+    banks = _insert(channel, now, bank_group, bank, row, column, kind, tag)
+    widen_plans(channel, banks, now)
     channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
     return channel.wake
 
 
 @njit(cache=True, nogil=True)
 def _insert(channel, now, bank_group, bank, row, column, kind, tag):
-    """Puts a line into the queue, to be served from ``now`` on."""
-    slot = insert(channel, now, bank_group * layouts.BANKS_PER_GROUP + bank, row, column, kind, tag)
-    _offer(channel, slot, now)
+    """Puts a line into the queue: its bank, as a bit, if the line becomes a candidate; else 0."""
+    bank += bank_group * layouts.BANKS_PER_GROUP
+    slot = insert(channel, now, bank, row, column, kind, tag)
+    return 1 << bank if propose(channel, slot) else 0
 
 
 @njit(cache=True, nogil=True)
@@ -165,17 +169,12 @@ def tick(hbm, c, now):
 
 
 @njit(cache=True, nogil=True)
-def _offer(channel, slot, now):
-    """Takes a line that may be served from ``now`` on into account."""
-    if propose(channel, slot):
-        widen_plans(channel, channel.line[slot].bank, now)
-
-
-@njit(cache=True, nogil=True)
 def _begin(channel, now):
     """What happens in cycle ``now`` before commands issue."""
     if now >= channel.next_mature:
-        _offer(channel, take_matured(channel), now)
+        slot = take_matured(channel)
+        if propose(channel, slot):
+            widen_plans(channel, 1 << channel.line[slot].bank, now)
     if now >= channel.next_refresh:
         channel.refreshes_due += 1
         channel.next_refresh += channel.distance.refresh_interval

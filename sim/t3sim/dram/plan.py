@@ -82,15 +82,15 @@ def correct_row(channel, bank, start):
 
 
 @njit(cache=True, nogil=True)
-def widen_plans(channel, bank, start):
-    """Takes a new candidate of ``bank`` into account."""
+def widen_plans(channel, banks, start):
+    """Takes new candidates in ``banks`` (as bits) into account."""
     column, row = channel.column_plan, channel.row_plan
     if column.known:
-        _plan_column(channel, 1 << bank, start)
-    if row.bank == bank and channel.distance.hits_first:
+        _plan_column(channel, banks, start)
+    if channel.distance.hits_first and row.bank != NONE and banks >> row.bank & 1:
         row.known = 0  # the line may be a hit, which keeps the row open
     elif row.known and not is_paused(channel):
-        _plan_row(channel, 1 << bank, start)
+        _plan_row(channel, banks, start)
 
 
 @njit(cache=True, nogil=True)

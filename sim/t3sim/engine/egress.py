@@ -24,49 +24,63 @@ from .requests import (
     tile_part,
 )
 from .row_segments import allocate_row_segment, carried_line, transmit
-from .state import COMPUTE_WRITE, GEMM_WRITE, LINE_WORDS, NEVER_CYCLE, NO_MOVER, RS_WRITE
+from .state import COMPUTE_WRITE, GEMM_WRITE, INT64, LINE_WORDS, NEVER_CYCLE, NO_MOVER, RS_WRITE, integers
 from .words import MATCHER, OF_MATCHER, part_in, part_out
 
 FLIGHT_WG, FLIGHT_ROW, FLIGHT_LINE, FLIGHT_WORDS = range(4)
 """Words of a record of ``flight``: workgroup, row of its tile, and first line of the burst in that row."""
 
+# The egress ports with their buffer. State: its free lines, which :mod:`.mover` gives back when a packet has left;
+# lines of stores that stayed here, as updates of the tracked output.
+EGRESS = integers("ports", "buffer_lines", "free_lines", "updated_lines")
+
+FIELDS = {
+    "egress": (EGRESS, 0),
+    "store_workgroups": (INT64, 2),  # [ports, workgroups] those that store through this port
+    "store_count": (INT64, 1),
+    "store_next": (INT64, 1),
+    "flight": (INT64, 3),  # [ports, 4, FLIGHT_WORDS] the bursts inside the matcher
+    "flight_count": (INT64, 1),
+    "port_wake": (INT64, 1),
+}
+
 
 @compiled_inner
 def _row_lines(g, wg):
     """Lines of a row of the tile that a workgroup stores."""
-    p = g.p[0]
-    return min(p.tile_lines, p.pitch - g.workgroups[wg].col * p.tile_lines)
+    output = g.output
+    return min(output.tile_lines, output.pitch_lines - g.workgroups[wg].col * output.tile_lines)
 
 
 @compiled_inner
 def _tile_burst(g, wg, row, begin):
     """First line, lines, wavefront and edge class of the burst at line ``begin`` of row ``row`` of a workgroup's
     tile."""
-    p, c = g.p[0], g.workgroups[wg]
-    line = p.out_base + (c.row * p.tile_rows + row) * p.pitch + c.col * p.tile_lines + begin
+    output, c = g.output, g.workgroups[wg]
+    line = output.line + (c.row * output.tile_rows + row) * output.pitch_lines + c.col * output.tile_lines + begin
     lines = burst_lines(line, _row_lines(g, wg) - begin)
-    right, bottom = c.col == p.cols - 1, c.row == p.rows - 1
-    return line, lines, row // p.wavefront_rows, int(right), int(bottom)
+    right, bottom = c.col == output.cols - 1, c.row == output.rows - 1
+    return line, lines, row // output.wavefront_rows, int(right), int(bottom)
 
 
 @compiled_inner
 def _store_locally(g, wg, row, begin, descriptor, now):
     """A burst stays here: an update of the compute stream."""
-    p, s, c = g.p[0], g.s[0], g.workgroups[wg]
+    egress, c = g.egress, g.workgroups[wg]
     line, lines, wf, right, bottom = _tile_burst(g, wg, row, begin)
     n = make_burst(g, line, lines, STORE, GEMM_WRITE, COMPUTE_WRITE, bytes_of_lines(g, line, lines), wg)
     burst = g.bursts[n]
     burst.part = g.part_at[c.row, c.col]
-    if p.tracked:
-        set_tile_identity(burst, p.gpu, c.row, c.col, wf, right, bottom)
-    s.updates_local = s.updates_local + lines
+    if g.output.tracked:
+        set_tile_identity(burst, g.link.gpu, c.row, c.col, wf, right, bottom)
+    egress.updated_lines = egress.updated_lines + lines
     deliver(g, n, now, descriptor)
 
 
 @compiled_inner
 def _send_remote(g, wg, row, begin, line, op, now):
     """A burst becomes a packet for the neighbour: ``op`` on ``line`` there. The egress buffer has room for it."""
-    s, c = g.s[0], g.workgroups[wg]
+    comm, egress, c = g.comm, g.egress, g.workgroups[wg]
     here, lines, wf, right, bottom = _tile_burst(g, wg, row, begin)
     r = allocate_row_segment(g)
     out = g.rows[r]
@@ -80,8 +94,8 @@ def _send_remote(g, wg, row, begin, line, op, now):
             out.carried |= 1 << i
             for word in range(LINE_WORDS):
                 g.row_data[r, i, word] = g.partial[carry, word]
-    s.egress_free = s.egress_free - lines
-    s.outgoing = s.outgoing + 1
+    egress.free_lines = egress.free_lines - lines
+    comm.outgoing = comm.outgoing + 1
     transmit(g, r, now)
     stored(g, wg, lines, now)
 
@@ -96,7 +110,7 @@ def _take_route(g, port, now):
     flight = g.flight[port, 0]
     wg, row, begin = flight[FLIGHT_WG], flight[FLIGHT_ROW], flight[FLIGHT_LINE]
     if take(route, ROUTE.remote):
-        if g.s[0].egress_free < g.p[0].tile_lines:
+        if g.egress.free_lines < g.output.tile_lines:
             return False
         _send_remote(g, wg, row, begin, take(route, ROUTE.line), take(route, ROUTE.op), now)
     else:
@@ -114,10 +128,10 @@ def _burst_ready(g, wg):
 
     It is reckoned from the bytes until then, not from the time that has gone by, which may be too long to multiply.
     """
-    p, c = g.p[0], g.workgroups[wg]
+    gemm, c = g.gemm, g.workgroups[wg]
     _, lines, _, _, _ = _tile_burst(g, wg, c.store_row, c.store_line)
     nbytes = (c.store_row * _row_lines(g, wg) + c.store_line + lines) * LINE_BYTES
-    return c.store_start - 1 + cycles_of(nbytes, p.store_bytes_per_clock, p.clock_num, p.clock_den)
+    return c.store_start - 1 + cycles_of(nbytes, gemm.store_bytes_per_clock, gemm.clock_num, gemm.clock_den)
 
 
 @compiled_inner
@@ -145,7 +159,7 @@ def _offer(g, port, base, now):
     if wg >= 0:
         c = g.workgroups[wg]
         line, lines, wf, right, bottom = _tile_burst(g, wg, c.store_row, c.store_line)
-        tagged = g.p[0].tracked
+        tagged = g.output.tracked
         g.words[base + MATCHER_IN.store_payload] = request_word(line, STORE) | tagged * tile_part(wf, right, bottom)
         g.words[base + MATCHER_IN.store_payload + 1] = tagged * tile_name(c.row, c.col) | length_word(lines)
     return wg, ready

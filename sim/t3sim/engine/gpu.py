@@ -1,6 +1,7 @@
 """One GPU in time: all of its models and hardware, from one cycle in which something happens to the next."""
 
 from t3sim.common.compiled import compiled, compiled_inner
+from t3sim.dram.state import lowest_bit
 
 from .channel import run_channel
 from .compute import dispatch_stage, run_cus
@@ -8,64 +9,87 @@ from .egress import run_port
 from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
 from .nmc import run_updates
-from .state import BINS, DMA, KERNEL, MOVERS
+from .observed.queues import observe_queues
+from .state import BINS, DMA, INT64, KERNEL, MOVERS, integers
 from .unit import gather_unit, step_unit, unit_wake
 from .words import OF_MATCHER, OF_NMC, OF_SLICE, TRIGGER, part_out
 
 COMPUTE, EXPOSED, IDLE_STATE = range(3)
+# The GPU's time: the next cycle to simulate (:mod:`.program` counts its own), and its bin of the timeline; since when
+# the GPU is in its ``state`` (COMPUTE, EXPOSED, IDLE_STATE), cycles in each, and how many exposed intervals are noted;
+# ``finish_cycle``: -1 until it is done.
+TIME = integers(
+    "bin_cycles", "now_cycle", "bin", "state", "state_since_cycle", "compute_cycles", "exposed_cycles", "idle_cycles",
+    "exposed_count", "finish_cycle",
+)  # fmt: skip
+
+FIELDS = {
+    "time": (TIME, 0),
+    "bins": (INT64, 2),  # [BIN_ROWS, BINS]: bytes by cause, CU_CLOCKS, LINK_BYTES and so on
+    "exposed": (INT64, 2),  # [.., 2]
+}
 
 
 @compiled_inner
 def _next_cycle(g, rx_limit, grant_limit, now):
     """The earliest later cycle in which something can happen."""
-    p, s = g.p[0], g.s[0]
-    wake = min(s.cu_next, s.link_wake, unit_wake(g, now))
-    if s.gemm_start < 0:
-        wake = min(wake, p.start)
-    wake = min(wake, g.movers[DMA].wake, g.movers[KERNEL].wake, s.kernel_wake)
-    for port in range(p.ports):
+    gemm, link = g.gemm, g.link
+    wake = min(gemm.wake_cycle, link.wake_cycle, unit_wake(g, now))
+    if gemm.start_cycle < 0:
+        wake = min(wake, gemm.launch_cycle)
+    wake = min(wake, g.movers[DMA].wake_cycle, g.movers[KERNEL].wake_cycle, g.kernel.wake_cycle)
+    for port in range(g.egress.ports):
         wake = min(wake, g.port_wake[port])
-    if s.rx_tail < rx_limit:
-        wake = min(wake, g.rx[s.rx_tail % g.rx.shape[0]].arrival)
-    if s.credit_tail < grant_limit:
-        wake = min(wake, g.grants[s.credit_tail % g.grants.shape[0]].arrival)
-    for c in range(p.channels):
+    if link.rx_tail < rx_limit:
+        wake = min(wake, g.rx[link.rx_tail % g.rx.shape[0]].arrival)
+    if link.credit_tail < grant_limit:
+        wake = min(wake, g.grants[link.credit_tail % g.grants.shape[0]].arrival)
+    for c in range(g.fabric.channels):
         wake = min(wake, g.channel_wake[c])
     return max(wake, now + 1)
 
 
 @compiled_inner
+def _awake_channels(g, all_of_them, now):
+    """The channels that must be looked at, as bits."""
+    awake = 0
+    for c in range(g.fabric.channels):
+        awake |= int(all_of_them or g.channel_wake[c] <= now) << c
+    return awake
+
+
+@compiled_inner
 def _account(g, now):
     """Close the interval of the GPU's state (compute, exposed, idle) when the state changes."""
-    s = g.s[0]
-    if s.resident > 0:
+    comm, time = g.comm, g.time
+    if g.gemm.resident > 0:
         state = COMPUTE
-    elif s.outgoing > 0 or s.incoming > 0 or s.kernel_state > 0:
+    elif comm.outgoing > 0 or comm.incoming > 0 or g.kernel.state > 0:
         state = EXPOSED
     else:
         state = IDLE_STATE
-    if state == s.state:
+    if state == time.state:
         return
     close_state(g, now)
-    s.state = state
-    s.state_since = now
+    time.state = state
+    time.state_since_cycle = now
 
 
 @compiled
 def close_state(g, now):
     """Add the running interval to its kind."""
-    s = g.s[0]
-    cycles = now - s.state_since
-    if s.state == COMPUTE:
-        s.compute_cycles = s.compute_cycles + cycles
-    elif s.state == EXPOSED:
-        s.exposed_cycles = s.exposed_cycles + cycles
-        if cycles > 0 and s.exposed_count < g.exposed.shape[0]:
-            g.exposed[s.exposed_count, 0] = s.state_since
-            g.exposed[s.exposed_count, 1] = now
-            s.exposed_count = s.exposed_count + 1
+    time = g.time
+    cycles = now - time.state_since_cycle
+    if time.state == COMPUTE:
+        time.compute_cycles = time.compute_cycles + cycles
+    elif time.state == EXPOSED:
+        time.exposed_cycles = time.exposed_cycles + cycles
+        if cycles > 0 and time.exposed_count < g.exposed.shape[0]:
+            g.exposed[time.exposed_count, 0] = time.state_since_cycle
+            g.exposed[time.exposed_count, 1] = now
+            time.exposed_count = time.exposed_count + 1
     else:
-        s.idle_cycles = s.idle_cycles + cycles
+        time.idle_cycles = time.idle_cycles + cycles
 
 
 @compiled_inner
@@ -74,29 +98,29 @@ def _owned_chunk(g, now):
 
     A neighbour that sends updates gets the room for them only now: before, the cache would write over them.
     """
-    p, s = g.p[0], g.s[0]
-    if p.cached_output:
-        s.own_done = int(s.own_bytes == p.own_bytes)
-        if s.own_done:
-            s.credit_now = s.credit_now + p.posted_lines
+    link, own = g.link, g.own
+    if g.output.cached:
+        own.done = int(own.written_bytes == own.output_bytes)
+        if own.done:
+            link.freed_lines = link.freed_lines + link.posted_lines
             return_credits(g, now)
     else:
-        counted = g.words[part_out(g, TRIGGER, 0) + g.at[0].trigger_done_mask] >> g.descriptor_of[p.gpu] & 1
-        if counted and s.own_counted < p.own_lines:
-            s.premature_chunks = 1
-        s.own_done = int(counted and s.own_performed >= p.own_lines)
+        counted = g.words[part_out(g, TRIGGER, 0) + g.at.trigger_done_mask] >> g.descriptor_of[link.gpu] & 1
+        if counted and own.counted_lines < own.update_lines:
+            own.premature = 1
+        own.done = int(counted and own.performed_lines >= own.update_lines)
 
 
 @compiled_inner
 def _finished(g, now):
     """All rectangles sent and every chunk of the all-gather received."""
-    p, s = g.p[0], g.s[0]
-    if s.finish >= 0 or s.job < p.jobs or s.incoming > 0 or s.outgoing > 0:
+    comm, kernel, time = g.comm, g.kernel, g.time
+    if time.finish_cycle >= 0 or kernel.step < kernel.steps or comm.incoming > 0 or comm.outgoing > 0:
         return
     for part in range(g.part_lines.shape[0]):
-        if g.part_chunk[part] != p.gpu and g.received[1, part] < g.part_lines[part]:
+        if g.part_chunk[part] != g.link.gpu and g.received[1, part] < g.part_lines[part]:
             return
-    s.finish = max(now, s.ag_last)
+    time.finish_cycle = max(now, comm.ag_last_cycle)
 
 
 @compiled
@@ -107,39 +131,43 @@ def advance(g, steps, until, rx_limit, grant_limit):
     before ``until`` must be among them. ``steps``: the hardware's step functions in the order of parts.SIMULATED.
     Returns the next cycle in which something can happen here (NEVER_CYCLE: never, unless the neighbours send).
     """
-    p, s = g.p[0], g.s[0]
-    now = s.now
+    gemm, time = g.gemm, g.time
+    now = time.now_cycle
     while now < until:
-        s.bin = min(now // p.bin_cycles, BINS - 1)
-        if s.gemm_start < 0 and now >= p.start:
-            s.gemm_start = now
+        time.bin = min(now // time.bin_cycles, BINS - 1)
+        if g.queued_bins[0] <= time.bin:
+            observe_queues(g)
+        if gemm.start_cycle < 0 and now >= gemm.launch_cycle:
+            gemm.start_cycle = now
             dispatch_stage(g, now)
-        if s.cu_next <= now:
+        if gemm.wake_cycle <= now:
             run_cus(g, now)
         run_receiver(g, rx_limit, now)
         take_grants(g, grant_limit, now)
         state_changed = gather_unit(g, now)
-        for port in range(p.ports):
+        for port in range(g.egress.ports):
             if g.port_wake[port] <= now:
                 run_port(g, port, steps[OF_MATCHER], now)
         for which in range(MOVERS):
-            if g.movers[which].wake <= now:
+            if g.movers[which].wake_cycle <= now:
                 run_mover(g, which, now)
-        for c in range(p.channels):
-            if state_changed or g.channel_wake[c] <= now:
-                run_channel(g, c, steps[OF_SLICE], state_changed, now)
+        awake = _awake_channels(g, state_changed, now)
+        while awake:
+            c = lowest_bit(awake)
+            awake &= awake - 1
+            run_channel(g, c, steps[OF_SLICE], state_changed, now)
         step_unit(g, steps, now)
-        if s.update_count:
+        if g.nmc.queued:
             run_updates(g, steps[OF_NMC])
-        if s.link_wake <= now:
+        if g.link.wake_cycle <= now:
             run_link(g, now)
         return_credits(g, now)
-        if s.gemm_end >= 0:
-            if s.own_done == 0:
+        if gemm.end_cycle >= 0:
+            if g.own.done == 0:
                 _owned_chunk(g, now)
             run_kernel(g, now)
             _finished(g, now)
         _account(g, now)
         now = _next_cycle(g, rx_limit, grant_limit, now)
-    s.now = until
+    time.now_cycle = until
     return now

@@ -14,13 +14,13 @@ from numba import int64
 from numba.core import event
 from t3hdl.interface.parts import SIMULATED
 
+from t3sim.common.bundle import BundleType
 from t3sim.common.compiled import compile_types, is_kept
 from t3sim.hardware.abi import functions_type
 
 from .gpu import advance
+from .gpu_state import GpuState
 from .program import bus_access, reset_unit, run_cycles, wait_until_ready
-from .reference import BundleType
-from .state import GpuState
 
 _GPU, _STEPS = BundleType(GpuState), functions_type(len(SIMULATED))
 ENTRIES = (

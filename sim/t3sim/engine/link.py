@@ -4,26 +4,63 @@ GPUs meet only here. A GPU writes packets and credits into rings that its neighb
 latency, so GPUs that are simulated apart in windows of that latency see exactly what they would see in lock step.
 """
 
-from t3hdl.interface.layouts import LINE_BYTES
+from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 
 from t3sim.common.compiled import compiled_inner
 
 from .mover import release_row_segment
 from .requests import burst_count, burst_lines, bytes_of_lines
 from .row_segments import note_communication, write_packet
-from .state import LINE_WORDS, LINK_BYTES, NEVER_CYCLE
+from .state import INT64, LINE_WORDS, LINK_BYTES, NEVER_CYCLE, integers, record
+
+PACKET = record(
+    arrival="i8", line="i8", lines="i4", bytes="i4", row="i4", col="i4", wf="i4", chunk="i2", right="i1", bottom="i1",
+    cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (BURST_LINES, LINE_WORDS)),
+)  # fmt: skip
+
+# ``taken``: packets that the receiver has taken, in all; ``missing``: it has met one behind that which it waits for.
+CREDIT = record(arrival="i8", lines="i8", taken="i8", missing="i8")
+
+# The link of GPU ``gpu`` of a ring of ``gpus``. Constants: ``byte_ps_num / byte_ps_den``: picoseconds of a byte;
+# ``posted_lines``: room of the receive buffer that is granted only when the own output is in memory. State: heads and
+# tails count all that ever was in a ring (:mod:`.row_segments` puts what is sent into ``tx``); ``credit_lines``: free
+# room at the receiver; ``end_ps``: when the last byte has left, and ``left_ps_num / byte_ps_den``: what of its last
+# picosecond is unused; ``freed_lines``: room of the receive buffer that :mod:`.channel`, or :mod:`.gpu` for what was
+# posted, has freed in this cycle. Retries: numbers of packets sent, acknowledged and taken; ``resend_cycle``: when the
+# receiver was silent for too long; ``answer_now``, ``missing_now``: what the next credit says.
+LINK = integers(
+    "gpu", "gpus", "memory_mhz", "byte_ps_num", "byte_ps_den", "latency_cycles", "header_bytes", "receive_lines",
+    "posted_lines", "mirror", "retry", "retry_timeout_cycles",
+    "tx_head", "tx_tail", "out_head", "rx_tail", "credit_head", "credit_tail", "credit_lines", "freed_lines",
+    "end_ps", "left_ps_num", "busy_ps", "wake_cycle",
+    "packets_sent", "packets_acknowledged", "packets_resent", "packets_taken", "packets_dropped",
+    "resend_next", "resend_cycle", "answer_now", "missing", "missing_now",
+)  # fmt: skip
+
+FIELDS = {
+    "link": (LINK, 0),
+    "tx": (INT64, 1),  # ring of row indices
+    "out": (PACKET, 1),  # ring of PACKET, written here, read by the neighbour
+    "rx": (PACKET, 1),  # the neighbour's ring
+    "replay": (PACKET, 1),  # with retries: what was sent and may have to be sent again, by its number
+    "credits": (CREDIT, 1),  # ring of CREDIT to the sender
+    "grants": (CREDIT, 1),  # ring of CREDIT from the receiver
+    "reflect_first": (INT64, 2),  # [tile rows, tile columns] number of a tile's first output row within its chunk
+    "reflect_start": (INT64, 1),  # [chunks + 1] first entry of a chunk in reflect_rows
+    "reflect_rows": (INT64, 1),  # (tile number) * tile_rows + row in the tile
+}
 
 
 @compiled_inner
 def _ps(g, cycle):
     """Picoseconds at a memory cycle."""
-    return -(-cycle * 1_000_000 // g.p[0].memory_mhz)
+    return -(-cycle * 1_000_000 // g.link.memory_mhz)
 
 
 @compiled_inner
 def _cycle(g, ps):
     """The first memory cycle at or after a time in picoseconds."""
-    return -(-ps * g.p[0].memory_mhz // 1_000_000)
+    return -(-ps * g.link.memory_mhz // 1_000_000)
 
 
 @compiled_inner
@@ -32,15 +69,15 @@ def _serialise(g, nbytes, start_ps):
 
     Rounded times are not summed: the part of a picosecond that the last packet left unused belongs to this one.
     """
-    p, s = g.p[0], g.s[0]
-    if s.link_end_ps < start_ps:
-        s.link_end_ps, s.link_left = start_ps, 0
-    spent = nbytes * p.link_num - s.link_left
-    took = -(-spent // p.link_den)
-    s.link_left = took * p.link_den - spent
-    s.link_end_ps = s.link_end_ps + took
-    s.link_busy_ps = s.link_busy_ps + took
-    return s.link_end_ps
+    link = g.link
+    if link.end_ps < start_ps:
+        link.end_ps, link.left_ps_num = start_ps, 0
+    spent = nbytes * link.byte_ps_num - link.left_ps_num
+    took = -(-spent // link.byte_ps_den)
+    link.left_ps_num = took * link.byte_ps_den - spent
+    link.end_ps = link.end_ps + took
+    link.busy_ps = link.busy_ps + took
+    return link.end_ps
 
 
 @compiled_inner
@@ -49,18 +86,18 @@ def _free(g):
 
     It follows the last one at once, also in the middle of a cycle: the link has a clock of its own.
     """
-    return g.s[0].link_end_ps * g.p[0].memory_mhz // 1_000_000
+    return g.link.end_ps * g.link.memory_mhz // 1_000_000
 
 
 @compiled_inner
 def _next_packet(g, row, arrival):
     """The next packet of the ring, filled from a row record."""
-    s = g.s[0]
-    packet = g.out[s.out_head % g.out.shape[0]]
-    s.out_head = s.out_head + 1
+    link = g.link
+    packet = g.out[link.out_head % g.out.shape[0]]
+    link.out_head = link.out_head + 1
     packet.arrival = arrival
-    packet.sequence = s.packets_sent
-    s.packets_sent = s.packets_sent + 1
+    packet.sequence = link.packets_sent
+    link.packets_sent = link.packets_sent + 1
     packet.line, packet.lines, packet.bytes = row.line, row.lines, row.bytes
     packet.row, packet.col, packet.wf = row.row, row.col, row.wf
     packet.right, packet.bottom, packet.chunk = row.right, row.bottom, row.chunk
@@ -76,14 +113,14 @@ def _emit_reflected(g, row, arrival):
     n bursts for bursts j b/n to (j + 1) b/n of the b of these; so each row of that chunk arrives exactly once, and
     identically when the two chunks have the same shape. Returns the lines that arrive.
     """
-    p = g.p[0]
-    region = p.temp_base if row.line >= p.temp_base else p.out_base
-    height, place = divmod(row.line - region - row.row * p.tile_rows * p.pitch, p.pitch)
-    first = place - row.col * p.tile_lines
-    bursts = burst_count(row.line - first, min(p.tile_lines, p.pitch - row.col * p.tile_lines))
+    output = g.output
+    region = output.receive_line if row.line >= output.receive_line else output.line
+    height, place = divmod(row.line - region - row.row * output.tile_rows * output.pitch_lines, output.pitch_lines)
+    first = place - row.col * output.tile_lines
+    bursts = burst_count(row.line - first, min(output.tile_lines, output.pitch_lines - row.col * output.tile_lines))
     number = 0 if first == 0 else burst_count(row.line - first, first)
     index = g.reflect_first[row.row, row.col] + height
-    source, target = row.chunk, (row.chunk + 1) % p.gpus
+    source, target = row.chunk, (row.chunk + 1) % g.link.gpus
     start = g.reflect_start[target]
     count, total = g.reflect_start[target + 1] - start, g.reflect_start[source + 1] - g.reflect_start[source]
     rows = g.reflect_rows[start + index * count // total : start + (index + 1) * count // total]
@@ -106,44 +143,46 @@ def _emit_reflected(g, row, arrival):
 @compiled_inner
 def _reflected_row(g, code):
     """First line, from the output's first one, and lines of the tile's row that an entry of ``reflect_rows`` names."""
-    p = g.p[0]
-    tile, height = code // p.tile_rows, code % p.tile_rows
-    row, col = tile // p.cols, tile % p.cols
-    return (row * p.tile_rows + height) * p.pitch + col * p.tile_lines, min(p.tile_lines, p.pitch - col * p.tile_lines)
+    output = g.output
+    tile, height = code // output.tile_rows, code % output.tile_rows
+    row, col = tile // output.cols, tile % output.cols
+    begin = col * output.tile_lines
+    first = (row * output.tile_rows + height) * output.pitch_lines + begin
+    return first, min(output.tile_lines, output.pitch_lines - begin)
 
 
 @compiled_inner
 def _emit_reflected_burst(g, row, arrival, code, region, offset, lines):
     """A packet with ``lines`` lines at ``offset`` in the tile's row that ``code`` names, in return for row ``row``."""
-    p = g.p[0]
+    output = g.output
     packet = _next_packet(g, row, arrival)
-    tile, height = code // p.tile_rows, code % p.tile_rows
-    packet.row, packet.col, packet.wf = tile // p.cols, tile % p.cols, height // p.wavefront_rows
-    packet.right, packet.bottom = int(packet.col == p.cols - 1), int(packet.row == p.rows - 1)
-    packet.chunk = (row.chunk + 1) % p.gpus
+    tile, height = code // output.tile_rows, code % output.tile_rows
+    packet.row, packet.col, packet.wf = tile // output.cols, tile % output.cols, height // output.wavefront_rows
+    packet.right, packet.bottom = int(packet.col == output.cols - 1), int(packet.row == output.rows - 1)
+    packet.chunk = (row.chunk + 1) % g.link.gpus
     packet.line, packet.lines = region + offset, lines
-    packet.bytes = bytes_of_lines(g, p.out_base + offset, lines)
+    packet.bytes = bytes_of_lines(g, output.line + offset, lines)
 
 
 @compiled_inner
 def _emit(g, r, now):
     """Send row ``r``."""
-    p, s, row = g.p[0], g.s[0], g.rows[r]
-    nbytes = row.lines * LINE_BYTES + p.header_bytes
-    arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
-    if p.mirror:
+    link, row = g.link, g.rows[r]
+    nbytes = row.lines * LINE_BYTES + link.header_bytes
+    arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + link.latency_cycles
+    if link.mirror:
         # The receiver is this GPU, and gives back the room of what arrives here.
-        s.tx_credit = s.tx_credit - _emit_reflected(g, row, arrival)
+        link.credit_lines = link.credit_lines - _emit_reflected(g, row, arrival)
     else:
         packet = _next_packet(g, row, arrival)
         if row.carried:
             for i in range(row.lines):
                 for word in range(LINE_WORDS):
                     packet.data[i, word] = g.row_data[r, i, word]
-        s.tx_credit = s.tx_credit - row.lines
-        if p.retry:
+        link.credit_lines = link.credit_lines - row.lines
+        if link.retry:
             _buffer_for_replay(g, packet, now)
-    g.bins[LINK_BYTES, s.bin] += nbytes
+    g.bins[LINK_BYTES, g.time.bin] += nbytes
     note_communication(g, row.cause, now)
     release_row_segment(g, r, now)
 
@@ -151,123 +190,123 @@ def _emit(g, r, now):
 @compiled_inner
 def _buffer_for_replay(g, packet, now):
     """Keep a packet until it is acknowledged, and set the time by which it must be."""
-    p, s = g.p[0], g.s[0]
+    link = g.link
     g.replay[packet.sequence % g.replay.shape[0]] = packet
-    s.resend_next = s.packets_sent
-    if s.resend_at == NEVER_CYCLE:
-        s.resend_at = packet.arrival + p.retry_timeout - p.link_latency
+    link.resend_next = link.packets_sent
+    if link.resend_cycle == NEVER_CYCLE:
+        link.resend_cycle = packet.arrival + link.retry_timeout_cycles - link.latency_cycles
 
 
 @compiled_inner
 def _resend(g, now):
     """Send again from the oldest packet on that is not acknowledged, if the receiver misses it or is silent for too
     long (go-back-N). Whether the link may go on to new packets."""
-    p, s = g.p[0], g.s[0]
-    if now >= s.resend_at:
-        s.resend_next = s.packets_acknowledged
-        s.resend_at = now + p.retry_timeout
-    while s.resend_next < s.packets_sent:
+    link = g.link
+    if now >= link.resend_cycle:
+        link.resend_next = link.packets_acknowledged
+        link.resend_cycle = now + link.retry_timeout_cycles
+    while link.resend_next < link.packets_sent:
         free = _free(g)
         if free > now:
-            s.link_wake = min(s.resend_at, free)
+            link.wake_cycle = min(link.resend_cycle, free)
             return False
-        packet = g.out[s.out_head % g.out.shape[0]]
-        g.out[s.out_head % g.out.shape[0]] = g.replay[s.resend_next % g.replay.shape[0]]
-        nbytes = packet.lines * LINE_BYTES + p.header_bytes
-        packet.arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + p.link_latency
-        g.bins[LINK_BYTES, s.bin] += nbytes
-        s.out_head = s.out_head + 1
-        s.resend_next = s.resend_next + 1
-        s.packets_resent = s.packets_resent + 1
+        packet = g.out[link.out_head % g.out.shape[0]]
+        g.out[link.out_head % g.out.shape[0]] = g.replay[link.resend_next % g.replay.shape[0]]
+        nbytes = packet.lines * LINE_BYTES + link.header_bytes
+        packet.arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + link.latency_cycles
+        g.bins[LINK_BYTES, g.time.bin] += nbytes
+        link.out_head = link.out_head + 1
+        link.resend_next = link.resend_next + 1
+        link.packets_resent = link.packets_resent + 1
     return True
 
 
 @compiled_inner
 def _acknowledged(g, credit, now):
     """Acknowledgement: packets taken by the receiver, and whether the next one is missing."""
-    p, s = g.p[0], g.s[0]
-    if credit.taken > s.packets_acknowledged:
-        s.packets_acknowledged = credit.taken
-        s.resend_next = max(s.resend_next, credit.taken)
-        s.resend_at = now + p.retry_timeout if credit.taken < s.packets_sent else NEVER_CYCLE
-    if credit.missing and credit.taken == s.packets_acknowledged:
-        s.resend_next = credit.taken
-        s.resend_at = now + p.retry_timeout
+    link = g.link
+    if credit.taken > link.packets_acknowledged:
+        link.packets_acknowledged = credit.taken
+        link.resend_next = max(link.resend_next, credit.taken)
+        link.resend_cycle = now + link.retry_timeout_cycles if credit.taken < link.packets_sent else NEVER_CYCLE
+    if credit.missing and credit.taken == link.packets_acknowledged:
+        link.resend_next = credit.taken
+        link.resend_cycle = now + link.retry_timeout_cycles
 
 
 @compiled_inner
 def run_link(g, now):
     """Send what waits, as far as the link is free in this cycle and the receiver has room."""
-    p, s = g.p[0], g.s[0]
-    s.link_wake = NEVER_CYCLE
-    if p.retry and not _resend(g, now):
+    link = g.link
+    link.wake_cycle = NEVER_CYCLE
+    if link.retry and not _resend(g, now):
         return
-    while s.tx_head < s.tx_tail:
-        r = g.tx[s.tx_head % g.tx.shape[0]]
+    while link.tx_head < link.tx_tail:
+        r = g.tx[link.tx_head % g.tx.shape[0]]
         row = g.rows[r]
         free = _free(g)
         if row.available > now or free > now:
-            s.link_wake = min(s.resend_at, max(row.available, free))
+            link.wake_cycle = min(link.resend_cycle, max(row.available, free))
             return
-        if s.tx_credit < row.lines:
+        if link.credit_lines < row.lines:
             break
-        s.tx_head = s.tx_head + 1
+        link.tx_head = link.tx_head + 1
         _emit(g, r, now)
-    s.link_wake = s.resend_at
+    link.wake_cycle = link.resend_cycle
 
 
 @compiled_inner
 def take_grants(g, limit, now):
     """Credits that have come back from the receiver."""
-    s = g.s[0]
-    while s.credit_tail < limit and g.grants[s.credit_tail % g.grants.shape[0]].arrival <= now:
-        credit = g.grants[s.credit_tail % g.grants.shape[0]]
-        s.tx_credit = s.tx_credit + credit.lines
-        if g.p[0].retry:
+    link = g.link
+    while link.credit_tail < limit and g.grants[link.credit_tail % g.grants.shape[0]].arrival <= now:
+        credit = g.grants[link.credit_tail % g.grants.shape[0]]
+        link.credit_lines = link.credit_lines + credit.lines
+        if link.retry:
             _acknowledged(g, credit, now)
-        s.credit_tail = s.credit_tail + 1
-        s.link_wake = min(s.link_wake, now)
+        link.credit_tail = link.credit_tail + 1
+        link.wake_cycle = min(link.wake_cycle, now)
 
 
 @compiled_inner
 def return_credits(g, now):
     """Send back the room that this cycle freed in the receive buffer, and with retries what became of packets."""
-    p, s = g.p[0], g.s[0]
-    if s.credit_now == 0 and s.answer_now == 0:
+    link = g.link
+    if link.freed_lines == 0 and link.answer_now == 0:
         return
-    credit = g.credits[s.credit_head % g.credits.shape[0]]
-    credit.arrival = now + p.link_latency
-    credit.lines = s.credit_now
-    credit.taken = s.packets_taken
-    credit.missing = s.missing_now
-    s.credit_head = s.credit_head + 1
-    s.credit_now = 0
-    s.answer_now = 0
-    s.missing_now = 0
+    credit = g.credits[link.credit_head % g.credits.shape[0]]
+    credit.arrival = now + link.latency_cycles
+    credit.lines = link.freed_lines
+    credit.taken = link.packets_taken
+    credit.missing = link.missing_now
+    link.credit_head = link.credit_head + 1
+    link.freed_lines = 0
+    link.answer_now = 0
+    link.missing_now = 0
 
 
 @compiled_inner
 def _in_order(g, sequence):
     """Whether a packet is the next one. Others are dropped: repeats, and what comes after a gap, named once a gap."""
-    s = g.s[0]
-    s.answer_now = 1
-    if sequence == s.packets_taken:
-        s.packets_taken = s.packets_taken + 1
-        s.missing = 0
+    link = g.link
+    link.answer_now = 1
+    if sequence == link.packets_taken:
+        link.packets_taken = link.packets_taken + 1
+        link.missing = 0
         return True
-    s.packets_dropped = s.packets_dropped + 1
-    if sequence > s.packets_taken and s.missing == 0:
-        s.missing, s.missing_now = 1, 1
+    link.packets_dropped = link.packets_dropped + 1
+    if sequence > link.packets_taken and link.missing == 0:
+        link.missing, link.missing_now = 1, 1
     return False
 
 
 @compiled_inner
 def run_receiver(g, limit, now):
     """Take the packets that have arrived; ``limit`` packets of the ring are complete."""
-    s = g.s[0]
-    while s.rx_tail < limit and g.rx[s.rx_tail % g.rx.shape[0]].arrival <= now:
-        packet = g.rx[s.rx_tail % g.rx.shape[0]]
-        s.rx_tail = s.rx_tail + 1
-        if g.p[0].retry and not _in_order(g, packet.sequence):
+    link = g.link
+    while link.rx_tail < limit and g.rx[link.rx_tail % g.rx.shape[0]].arrival <= now:
+        packet = g.rx[link.rx_tail % g.rx.shape[0]]
+        link.rx_tail = link.rx_tail + 1
+        if link.retry and not _in_order(g, packet.sequence):
             continue
-        write_packet(g, packet, (g.p[0].gpu + 1) % g.p[0].gpus, now)
+        write_packet(g, packet, (link.gpu + 1) % link.gpus, now)

@@ -8,44 +8,52 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import STORE
 
 from .requests import NOBODY, burst_lines, line_bytes, make_burst, request_llc_line, send
-from .state import COMPUTE_WRITE, GEMM_WRITE, WAITING
+from .state import COMPUTE_WRITE, GEMM_WRITE, INT32, WAITING, integers, record
 
 EMPTY = -1
-WAITER_WG, WAITER_SLOT, WAITER_NEXT = range(3)
-"""Words of a record of ``waiters``: workgroup, the slot of its slab, the next waiter."""
-WAITER_WORDS = WAITER_NEXT + 1
+
+# One way of a set of the LLC, or a spare entry for a miss that found every way waiting. ``left``: bursts that it waits
+# for, and ``waiter`` the first of those who wait for them (-1: none); ``fill``: cycle at which it is filled; ``dirty``:
+# a bit per sector; ``used``: how often the cache had been used when it was last used, or the next free spare entry.
+LLC_ENTRY = record(used="i8", fill="i8", tag="i4", waiter="i4", left="i4", dirty="i4")
+
+# The cache. Constants: ``set_mask``: -1 unless ``sets`` is a power of two; ``entry_lines``: 32-byte lines of an LLC
+# line; ``bytes_per_clock``: of a CU's path from it. State: how often it was used; the first spare entry that is free;
+# bursts on their way from it to DRAM, which :mod:`.compute` counts down, and of which stores go on while there are at
+# most ``most_write_backs``.
+LLC = integers(
+    "sets", "set_mask", "ways", "entry_lines", "latency_cycles", "random", "bytes_per_clock", "most_write_backs",
+    "uses", "spare_free", "write_backs",
+)  # fmt: skip
+
+FIELDS = {
+    "llc": (LLC, 0),
+    "llc_entries": (LLC_ENTRY, 1),  # [sets * ways + spare entries]
+    "llc_place": (INT32, 1),  # [LLC lines of all buffers] the entry that holds a line, plus 1; 0: none
+    "waiters": (INT32, 2),  # [workgroups * slots, lines of a slab] the next who waits for the same line
+}
 
 
 @compiled_inner
 def _set_of(g, line):
     """First entry of the set of an LLC line; upper address bits are folded in, so strides spread."""
-    p = g.p[0]
+    llc = g.llc
     folded = line ^ (line >> 7) ^ (line >> 13) ^ (line >> 21)
-    index = folded & p.llc_mask if p.llc_mask >= 0 else folded % p.llc_sets
-    return index * p.llc_ways
-
-
-@compiled_inner
-def _find(g, line):
-    """The entry that holds ``line``, or -1."""
-    first = _set_of(g, line)
-    for entry in range(first, first + g.p[0].llc_ways):
-        if g.llc_tag[entry] == line:
-            return entry
-    return -1
+    index = folded & llc.set_mask if llc.set_mask >= 0 else folded % llc.sets
+    return index * llc.ways
 
 
 @compiled_inner
 def _store(g, line, lines, now):
     """Send output lines to memory, as bursts."""
-    s = g.s[0]
+    llc = g.llc
     while lines > 0:
         count = burst_lines(line, lines)
         nbytes = 0
         for i in range(count):  # they may belong to two output rows
             nbytes += line_bytes(g, line + i)
         send(g, make_burst(g, line, count, STORE, GEMM_WRITE, COMPUTE_WRITE, nbytes, NOBODY), now)
-        s.write_backs = s.write_backs + 1
+        llc.write_backs = llc.write_backs + 1
         line += count
         lines -= count
 
@@ -53,8 +61,8 @@ def _store(g, line, lines, now):
 @compiled_inner
 def _write_back(g, entry, now):
     """Send an entry's dirty sectors to memory, those that follow each other together."""
-    first = g.llc_tag[entry] * g.p[0].llc_line
-    dirty = g.llc_dirty[entry] & 0xFFFFFFFF  # of 32 sectors the last one is the sign
+    first = entry.tag * g.llc.entry_lines
+    dirty = entry.dirty & 0xFFFFFFFF  # of 32 sectors the last one is the sign
     while dirty:
         while not dirty & 1:
             first, dirty = first + 1, dirty >> 1
@@ -63,7 +71,7 @@ def _write_back(g, entry, now):
             lines, dirty = lines + 1, dirty >> 1
         _store(g, first, lines, now)
         first += lines
-    g.llc_dirty[entry] = 0
+    entry.dirty = 0
 
 
 @compiled_inner
@@ -71,10 +79,10 @@ def _lru_victim(g, first):
     """The entry of a set that is empty or least recently used; -1 if all wait for memory."""
     victim = -1
     oldest = 1 << 62
-    for entry in range(first, first + g.p[0].llc_ways):
-        if g.llc_left[entry] == 0 and g.llc_used[entry] < oldest:
-            oldest = g.llc_used[entry]
-            victim = entry
+    for n in range(first, first + g.llc.ways):
+        if g.llc_entries[n].left == 0 and g.llc_entries[n].used < oldest:
+            oldest = g.llc_entries[n].used
+            victim = n
     return victim
 
 
@@ -85,18 +93,18 @@ def _random_victim(g, first):
     Chance is a hash of the set and of how often the cache was used (the multipliers are those of MurmurHash3's
     finalizer), so that a run can be repeated. A way that waits passes its turn to the next one.
     """
-    ways = g.p[0].llc_ways
-    for entry in range(first, first + ways):
-        if g.llc_tag[entry] == EMPTY and g.llc_left[entry] == 0:
-            return entry
-    mixed = (first * 0x9E3779B1 + g.s[0].llc_stamp) & 0xFFFFFFFF
+    ways = g.llc.ways
+    for n in range(first, first + ways):
+        if g.llc_entries[n].tag == EMPTY and g.llc_entries[n].left == 0:
+            return n
+    mixed = (first * 0x9E3779B1 + g.llc.uses) & 0xFFFFFFFF
     mixed = ((mixed ^ (mixed >> 16)) * 0x85EBCA6B) & 0xFFFFFFFF
     mixed = ((mixed ^ (mixed >> 13)) * 0xC2B2AE35) & 0xFFFFFFFF
     turn = (mixed ^ (mixed >> 16)) % ways
     for i in range(ways):
-        entry = first + (turn + i) % ways
-        if g.llc_left[entry] == 0:
-            return entry
+        n = first + (turn + i) % ways
+        if g.llc_entries[n].left == 0:
+            return n
     return -1
 
 
@@ -104,105 +112,117 @@ def _random_victim(g, first):
 def _allocate(g, line, now):
     """An entry for ``line`` in its set, which is given up by another line; -1 if all wait for memory."""
     first = _set_of(g, line)
-    victim = _random_victim(g, first) if g.p[0].llc_random else _lru_victim(g, first)
+    victim = _random_victim(g, first) if g.llc.random else _lru_victim(g, first)
     if victim >= 0:
-        if g.llc_dirty[victim]:
-            _write_back(g, victim, now)
-        g.llc_tag[victim] = line
+        entry = g.llc_entries[victim]
+        if entry.dirty:
+            _write_back(g, entry, now)
+        if entry.tag != EMPTY:
+            g.llc_place[entry.tag] = 0
+        entry.tag = line
+        g.llc_place[line] = victim + 1
     return victim
 
 
 @compiled_inner
 def _touch(g, entry):
-    s = g.s[0]
-    s.llc_stamp = s.llc_stamp + 1
-    g.llc_used[entry] = s.llc_stamp
+    llc = g.llc
+    llc.uses = llc.uses + 1
+    entry.used = llc.uses
 
 
 @compiled_inner
-def _wait_for(g, entry, wg, slot):
-    """Let a workgroup's slab wait for an entry's fill."""
-    s = g.s[0]
-    w = s.waiter_free
-    if w < 0:
-        raise RuntimeError("the pool of LLC waiters is exhausted")
-    s.waiter_free = g.waiters[w, WAITER_NEXT]
-    g.waiters[w, WAITER_WG] = wg
-    g.waiters[w, WAITER_SLOT] = slot
-    g.waiters[w, WAITER_NEXT] = g.llc_waiter[entry]
-    g.llc_waiter[entry] = w
-    g.slab_left[wg, slot] += 1
+def _wait_for(g, entry, n):
+    """Let slab ``n`` wait for an entry's fill. A slab asks for all its lines before the first is answered."""
+    slab = g.slabs[n]
+    g.waiters[n, slab.left] = entry.waiter
+    entry.waiter = n * g.waiters.shape[1] + slab.left
+    slab.left = slab.left + 1
 
 
 @compiled_inner
-def read_line(g, line, wg, slot, now):
-    """One LLC line of a slab: ready after the LLC's latency, or when DRAM has answered."""
-    entry = _find(g, line)
-    if entry < 0:
-        entry = _allocate(g, line, now)
-        if entry < 0:
-            # Every way waits for memory: fetch without allocating, through a spare entry.
-            s = g.s[0]
-            entry = s.mshr_free
-            if entry < 0:
-                raise RuntimeError("the LLC's spare miss entries are exhausted")
-            s.mshr_free = g.llc_used[entry]
-            g.llc_tag[entry] = EMPTY
-        g.llc_fill[entry] = 0
-        g.llc_waiter[entry] = -1
-        g.llc_left[entry] = request_llc_line(g, entry, line, now + g.p[0].llc_latency)
-    if entry < g.p[0].llc_sets * g.p[0].llc_ways:
+def _miss(g, line, now):
+    """Fetch a line that the LLC does not hold: the entry that waits for it."""
+    n = _allocate(g, line, now)
+    if n < 0:
+        # Every way waits for memory: fetch without allocating, through a spare entry.
+        n = g.llc.spare_free
+        if n < 0:
+            raise RuntimeError("the LLC's spare miss entries are exhausted")
+        g.llc.spare_free = g.llc_entries[n].used
+        g.llc_entries[n].tag = EMPTY
+    entry = g.llc_entries[n]
+    entry.fill, entry.waiter = 0, -1
+    entry.left = request_llc_line(g, n, line, now + g.llc.latency_cycles)
+    return n
+
+
+@compiled_inner
+def read_line(g, line, n, now):
+    """One LLC line of slab ``n``: ready after the LLC's latency, or when DRAM has answered."""
+    place = g.llc_place[line] - 1
+    if place < 0:
+        place = _miss(g, line, now)
+    entry = g.llc_entries[place]
+    if entry.tag != EMPTY:
         _touch(g, entry)
-    if g.llc_left[entry] > 0:
-        _wait_for(g, entry, wg, slot)
+    if entry.left > 0:
+        _wait_for(g, entry, n)
         return
-    ready = max(now, g.llc_fill[entry]) + g.p[0].llc_latency
-    g.slab_ready[wg, slot] = max(g.slab_ready[wg, slot], ready)
+    slab = g.slabs[n]
+    slab.ready = max(slab.ready, max(now, entry.fill) + g.llc.latency_cycles)
 
 
 @compiled_inner
-def cache_burst_read(g, entry, done):
-    """One burst of an entry is read at cycle ``done``: the last one wakes the slabs that wait for the LLC line."""
-    p, s = g.p[0], g.s[0]
-    g.llc_fill[entry] = max(g.llc_fill[entry], done)
-    g.llc_left[entry] -= 1
-    if g.llc_left[entry] > 0:
+def cache_burst_read(g, n, done):
+    """One burst of entry ``n`` is read at cycle ``done``: the last one wakes the slabs that wait for the LLC line."""
+    llc, entry = g.llc, g.llc_entries[n]
+    entry.fill = max(entry.fill, done)
+    entry.left = entry.left - 1
+    if entry.left > 0:
         return
-    ready = g.llc_fill[entry] + p.response
-    g.llc_fill[entry] = ready
-    w = g.llc_waiter[entry]
+    entry.fill = entry.fill + g.fabric.response_cycles
+    w = entry.waiter
     while w >= 0:
-        wg, slot, following = g.waiters[w, WAITER_WG], g.waiters[w, WAITER_SLOT], g.waiters[w, WAITER_NEXT]
-        g.slab_ready[wg, slot] = max(g.slab_ready[wg, slot], ready)
-        g.slab_left[wg, slot] -= 1
-        c = g.workgroups[wg]
-        if c.state == WAITING and g.slab_left[wg, slot] == 0 and c.slab % g.slab_left.shape[1] == slot:
-            c.event = g.slab_ready[wg, slot]
-            s.cu_next = min(s.cu_next, c.event)
-        g.waiters[w, WAITER_NEXT] = s.waiter_free
-        s.waiter_free = w
-        w = following
-    g.llc_waiter[entry] = -1
-    if entry >= p.llc_sets * p.llc_ways:
-        g.llc_used[entry] = s.mshr_free
-        s.mshr_free = entry
+        slab = w // g.waiters.shape[1]
+        _slab_answered(g, slab, entry.fill)
+        w = g.waiters[slab, w % g.waiters.shape[1]]
+    entry.waiter = -1
+    if entry.tag == EMPTY:
+        entry.used = llc.spare_free
+        llc.spare_free = n
+
+
+@compiled_inner
+def _slab_answered(g, n, ready):
+    """A line that slab ``n`` waits for is there at cycle ``ready``; after the last one its workgroup can go on."""
+    gemm, slab = g.gemm, g.slabs[n]
+    slab.ready = max(slab.ready, ready)
+    slab.left = slab.left - 1
+    if slab.left > 0:
+        return
+    c = g.workgroups[n // gemm.slots]
+    if c.state == WAITING and c.slab % gemm.slots == n % gemm.slots:
+        c.event = slab.ready
+        gemm.wake_cycle = min(gemm.wake_cycle, c.event)
 
 
 @compiled_inner
 def write_segment(g, line, lines, now):
     """Write ``lines`` output lines from ``line`` on into the LLC (no fetch: sectors)."""
-    per_line = g.p[0].llc_line
+    per_line = g.llc.entry_lines
     end = line + lines
     while line < end:
         tag = line // per_line
         count = min(end, (tag + 1) * per_line) - line
-        entry = _find(g, tag)
-        if entry < 0:
-            entry = _allocate(g, tag, now)
-            if entry >= 0:
-                g.llc_fill[entry] = now
-        if entry >= 0:
-            g.llc_dirty[entry] |= ((1 << count) - 1) << line % per_line
+        n = g.llc_place[tag] - 1
+        if n < 0:
+            n = _allocate(g, tag, now)
+            if n >= 0:
+                g.llc_entries[n].fill = now
+        if n >= 0:
+            entry = g.llc_entries[n]
+            entry.dirty = entry.dirty | ((1 << count) - 1) << line % per_line
             _touch(g, entry)
         else:
             _store(g, line, count, now)
@@ -212,8 +232,11 @@ def write_segment(g, line, lines, now):
 @compiled_inner
 def flush(g, now):
     """Kernel boundary: write back what is dirty, forget the rest."""
-    for entry in range(g.p[0].llc_sets * g.p[0].llc_ways):
-        if g.llc_dirty[entry]:
+    for n in range(g.llc.sets * g.llc.ways):
+        entry = g.llc_entries[n]
+        if entry.dirty:
             _write_back(g, entry, now)
-        g.llc_tag[entry] = EMPTY
-        g.llc_used[entry] = 0
+        if entry.tag != EMPTY:
+            g.llc_place[entry.tag] = 0
+        entry.tag = EMPTY
+        entry.used = 0

@@ -11,27 +11,66 @@ from t3sim.hardware.words import COMMAND, READ, get
 
 from .requests import burst_lines, bytes_of_lines, make_burst, send
 from .row_segments import allocate_row_segment, free_row_segment, transmit, write_row_segment
-from .state import COMM_READ, DMA, KERNEL, NEVER_CYCLE, NO_MOVER, NO_SOURCE, RS_READ, RS_WRITE
+from .state import COMM_READ, DMA, INT64, KERNEL, NEVER_CYCLE, NO_MOVER, NO_SOURCE, RS_READ, RS_WRITE, integers, record
 from .words import TRIGGER, part_in, part_out
 
 # States of the collective kernels' sequence.
 WAITING_INPUT, LAUNCHING, MOVING = range(3)
 
+# A rectangle of tiles that a mover reads and sends on; ``source2`` is NO_SOURCE if it does not add two. The fields of
+# its tiles are those of a DmaCommand, which says all that the DMA engine knows of them.
+TRANSFER = record(
+    source="i8", source2="i8", target="i8", pitch="i8", row0="i4", row1="i4", col0="i4", col1="i4", chunk="i2",
+    link="i1", tagged="i1", op="i1", read_cause="i1", write_cause="i1", drain="i1", need="i1", need_part="i4",
+    tile_rows="i4", tile_lines="i4", wavefront_rows="i4", last_rows="i4", last_lines="i4", bottom="i1", right="i1",
+)  # fmt: skip
+
+# It is at row ``height`` of tile (``row``, ``col``), at ``line`` of that row. Each memory clock pays ``rate`` into its
+# budget; a line that is read costs ``line_cost`` of it. Of the ``buffer_lines`` some are taken by lines in flight.
+MOVER = integers(
+    "buffer_lines", "rate", "line_cost",
+    "active", "row", "col", "height", "line", "inflight_lines", "budget", "paid_cycle", "rows_out", "wake_cycle",
+)  # fmt: skip
+
+# The DMA engine's commands: heads and tails count all; ``commands_done``: those whose credit the trigger has yet to get
+# (:mod:`.unit` gives it); ``triggers``: all that came, ``by_tile`` or ``by_chunk``; ``bad_commands``: not carried out;
+# ``premature_reads``: lines that were read before all their updates were performed, as :mod:`.completion` sees it.
+DMA_ENGINE = integers(
+    "command_head", "command_tail", "commands_done", "triggers", "by_tile", "by_chunk", "bad_commands",
+    "premature_reads",
+)  # fmt: skip
+
+# The collective kernels: ``step`` of ``steps`` rectangles; ``state``: WAITING_INPUT, LAUNCHING, MOVING.
+KERNELS = integers("steps", "overhead_cycles", "step", "state", "start_cycle", "wake_cycle")
+
+FIELDS = {
+    "dma": (DMA_ENGINE, 0),
+    "kernel": (KERNELS, 0),
+    "movers": (MOVER, 1),
+    "current": (TRANSFER, 1),  # [movers] the TRANSFER that each walks
+    "commands": (TRANSFER, 1),  # ring of TRANSFER
+    # Per command in the order of their start: rows not yet gone, 1 more while it is walked.
+    "command_rows": (INT64, 1),
+    "fired": (INT64, 2),  # [.., 2] chunk, cycle of each command
+    "transfers": (TRANSFER, 1),  # the kernels' rectangles, in order
+    "received": (INT64, 2),  # [2, parts] lines performed of incoming parts of RS and AG
+}
+
 
 @compiled_inner
 def _is_legal(g, move):
     """Whether a command reads and writes the output buffer alone: an address beyond it is no memory of this engine."""
-    p = g.p[0]
-    if not (move.row0 < move.row1 <= p.rows and move.col0 < move.col1 <= p.cols):
+    output = g.output
+    if not (move.row0 < move.row1 <= output.rows and move.col0 < move.col1 <= output.cols):
         return False
     if not (0 < move.last_rows <= move.tile_rows and 0 < move.last_lines <= move.tile_lines and move.wavefront_rows):
         return False
     first = move.row0 * move.tile_rows * move.pitch + move.col0 * move.tile_lines
     last_row = (move.row1 - 1) * move.tile_rows + move.last_rows - 1
     last = last_row * move.pitch + (move.col1 - 1) * move.tile_lines + move.last_lines - 1
-    end = p.out_base + p.m * p.pitch
+    end = output.line + output.m * output.pitch_lines
     lowest, highest = min(move.source, move.target), max(move.source, move.target)
-    return lowest + first >= p.out_base and highest + last < end and g.s[0].command_tail <= g.command_rows.shape[0]
+    return lowest + first >= output.line and highest + last < end and g.dma.command_tail <= g.command_rows.shape[0]
 
 
 @compiled_inner
@@ -40,9 +79,9 @@ def take_command(g, payload, now):
 
     The engine does not carry out one that leaves the output buffer, as a memory management unit sees to it.
     """
-    s, words = g.s[0], g.words
-    move = g.commands[s.command_tail % g.commands.shape[0]]
-    s.command_tail = s.command_tail + 1
+    comm, dma, words = g.comm, g.dma, g.words
+    move = g.commands[dma.command_tail % g.commands.shape[0]]
+    dma.command_tail = dma.command_tail + 1
     move.row0, move.col0 = get(words, payload, COMMAND.row), get(words, payload, COMMAND.col)
     move.row1 = move.row0 + get(words, payload, COMMAND.rows)
     move.col1 = move.col0 + get(words, payload, COMMAND.cols)
@@ -56,20 +95,20 @@ def take_command(g, payload, now):
     move.wavefront_rows = get(words, payload, COMMAND.wavefront_rows)
     move.link, move.tagged = 1, 1
     move.read_cause, move.write_cause = RS_READ, RS_WRITE
-    s.triggers = s.triggers + 1
+    dma.triggers = dma.triggers + 1
     if not _is_legal(g, move):
-        s.bad_commands = s.bad_commands + 1
-        s.command_tail = s.command_tail - 1
+        dma.bad_commands = dma.bad_commands + 1
+        dma.command_tail = dma.command_tail - 1
         return
     move.chunk = g.chunk_at[move.row0, move.col0]
     by_chunk = get(words, payload, COMMAND.by_chunk)
-    s.by_chunk = s.by_chunk + by_chunk
-    s.by_tile = s.by_tile + 1 - by_chunk
-    if s.triggers <= g.fired.shape[0]:
-        g.fired[s.triggers - 1, 0] = move.chunk
-        g.fired[s.triggers - 1, 1] = now
-    s.outgoing = s.outgoing + 1
-    g.movers[DMA].wake = now
+    dma.by_chunk = dma.by_chunk + by_chunk
+    dma.by_tile = dma.by_tile + 1 - by_chunk
+    if dma.triggers <= g.fired.shape[0]:
+        g.fired[dma.triggers - 1, 0] = move.chunk
+        g.fired[dma.triggers - 1, 1] = now
+    comm.outgoing = comm.outgoing + 1
+    g.movers[DMA].wake_cycle = now
 
 
 @compiled_inner
@@ -89,7 +128,7 @@ def _command_done(g, command):
     rows = g.command_rows[command] - 1
     g.command_rows[command] = rows
     if rows == 0:
-        g.s[0].commands_done = g.s[0].commands_done + 1
+        g.dma.commands_done = g.dma.commands_done + 1
 
 
 @compiled_inner
@@ -127,13 +166,13 @@ def _advance(g, which):
     if ended:
         mover.active = 0
         if which == DMA:
-            _command_done(g, g.s[0].command_head - 1)
+            _command_done(g, g.dma.command_head - 1)
 
 
 @compiled_inner
 def _issue_burst(g, which, now):
     """Read the next burst of the rectangle: make its record and its requests. Returns the lines that are read."""
-    p, s, mover = g.p[0], g.s[0], g.movers[which]
+    comm, mover = g.comm, g.movers[which]
     move = g.current[which]
     offset = (mover.row * move.tile_rows + mover.height) * move.pitch + mover.col * move.tile_lines + mover.line
     last_row, last_col = mover.row == move.row1 - 1, mover.col == move.col1 - 1
@@ -146,18 +185,18 @@ def _issue_burst(g, which, now):
     row.row, row.col, row.wf = mover.row, mover.col, mover.height // move.wavefront_rows
     row.right, row.bottom = int(move.right and last_col), int(move.bottom and last_row)
     row.line, row.lines = move.target + offset, lines
-    row.bytes = bytes_of_lines(g, p.out_base + offset, lines)
+    row.bytes = bytes_of_lines(g, g.output.line + offset, lines)
     sources = 1 if move.source2 == NO_SOURCE else 2
     row.left = sources
     if which == DMA:
-        row.command = s.command_head - 1
+        row.command = g.dma.command_head - 1
         g.command_rows[row.command] = g.command_rows[row.command] + 1
     for source in range(sources):
         base = move.source if source == 0 else move.source2
         send(g, make_burst(g, base + offset, lines, READ, move.read_cause, COMM_READ, row.bytes, r), now)
-    mover.inflight = mover.inflight + lines
+    mover.inflight_lines = mover.inflight_lines + lines
     mover.rows_out = mover.rows_out + 1
-    s.outgoing = s.outgoing + 1
+    comm.outgoing = comm.outgoing + 1
     mover.line = mover.line + lines
     if mover.line == in_row:
         mover.line = 0
@@ -168,66 +207,66 @@ def _issue_burst(g, which, now):
 @compiled_inner
 def run_mover(g, which, now):
     """One cycle of a mover: issue bursts as far as its rate and its buffer allow."""
-    s, mover = g.s[0], g.movers[which]
+    comm, dma, mover = g.comm, g.dma, g.movers[which]
     # A burst may cost more than one cycle's rate; what it overdraws, the following cycles pay.
     budget = mover.rate
-    if now - mover.paid < -((mover.budget - mover.rate) // mover.rate):  # else it is full: nothing to multiply
-        budget = mover.budget + (now - mover.paid) * mover.rate
-    mover.paid = now
+    if now - mover.paid_cycle < -((mover.budget - mover.rate) // mover.rate):  # else it is full: nothing to multiply
+        budget = mover.budget + (now - mover.paid_cycle) * mover.rate
+    mover.paid_cycle = now
     while budget > 0:
         if not mover.active:
-            if which == KERNEL or s.command_head == s.command_tail:
+            if which == KERNEL or dma.command_head == dma.command_tail:
                 break
-            _start(g, which, g.commands[s.command_head % g.commands.shape[0]])
-            g.command_rows[s.command_head] = 1
-            s.command_head = s.command_head + 1
-            s.outgoing = s.outgoing - 1
-        if mover.inflight + g.p[0].tile_lines > mover.limit:
+            _start(g, which, g.commands[dma.command_head % g.commands.shape[0]])
+            g.command_rows[dma.command_head] = 1
+            dma.command_head = dma.command_head + 1
+            comm.outgoing = comm.outgoing - 1
+        if mover.inflight_lines + g.output.tile_lines > mover.buffer_lines:
             break
         budget -= mover.line_cost * _issue_burst(g, which, now)
     mover.budget = budget
-    mover.wake = now + -((budget - 1) // mover.rate) if budget <= 0 else NEVER_CYCLE
+    mover.wake_cycle = now + -((budget - 1) // mover.rate) if budget <= 0 else NEVER_CYCLE
 
 
 @compiled_inner
 def row_segment_read(g, r, done):
     """A burst of row segment ``r`` has been read (cycle ``done``): after the last one it is sent."""
-    p, row = g.p[0], g.rows[r]
+    fabric, row = g.fabric, g.rows[r]
     row.left = row.left - 1
     if row.left == 0:
         if row.link:
-            transmit(g, r, done + p.response)
+            transmit(g, r, done + fabric.response_cycles)
         else:
-            write_row_segment(g, r, done + p.response)
+            write_row_segment(g, r, done + fabric.response_cycles)
 
 
 @compiled_inner
 def release_row_segment(g, r, now):
     """A row segment has left its mover (sent, or written): its room is free."""
-    row, s = g.rows[r], g.s[0]
-    s.outgoing = s.outgoing - 1
+    row, comm, dma, egress = g.rows[r], g.comm, g.dma, g.egress
+    comm.outgoing = comm.outgoing - 1
     if row.mover == NO_MOVER:
-        s.egress_free = s.egress_free + row.lines
-        for port in range(g.p[0].ports):
+        egress.free_lines = egress.free_lines + row.lines
+        for port in range(egress.ports):
             if g.flight_count[port] > 0:
                 g.port_wake[port] = min(g.port_wake[port], now + 1)
     else:
         mover = g.movers[row.mover]
-        mover.inflight = mover.inflight - row.lines
+        mover.inflight_lines = mover.inflight_lines - row.lines
         mover.rows_out = mover.rows_out - 1
         if row.mover == DMA:
             _command_done(g, row.command)
-        if mover.active or (row.mover == DMA and s.command_head < s.command_tail):
-            mover.wake = min(mover.wake, now + 1)
+        if mover.active or (row.mover == DMA and dma.command_head < dma.command_tail):
+            mover.wake_cycle = min(mover.wake_cycle, now + 1)
     free_row_segment(g, r)
 
 
 @compiled_inner
 def offer_command(g, now):
     """Tell the trigger whether the DMA engine's queue has room, and take the command that it offers: True if taken."""
-    s = g.s[0]
-    room = s.command_tail - s.command_head < g.commands.shape[0]
-    at, out = g.at[0], part_out(g, TRIGGER, 0)
+    dma = g.dma
+    room = dma.command_tail - dma.command_head < g.commands.shape[0]
+    at, out = g.at, part_out(g, TRIGGER, 0)
     g.words[part_in(g, TRIGGER, 0) + at.trigger_command_ready] = room
     if not room or not g.words[out + at.trigger_command_valid]:
         return False
@@ -239,32 +278,32 @@ def offer_command(g, now):
 def run_kernel(g, now):
     """The collective kernels in sequence: a rectangle starts when its input is here and the last one is sent, or at
     least read if it does not ask for more."""
-    p, s, mover = g.p[0], g.s[0], g.movers[KERNEL]
-    s.kernel_wake = NEVER_CYCLE
-    follows = s.job + 1 < p.jobs and g.transfers[s.job + 1].drain == 0
-    if s.kernel_state == MOVING and not mover.active and (mover.rows_out == 0 or follows):
-        s.job = s.job + 1
-        s.kernel_state = WAITING_INPUT
-    if s.kernel_state == WAITING_INPUT and s.job < p.jobs and _may_start(g):
+    kernel, mover = g.kernel, g.movers[KERNEL]
+    kernel.wake_cycle = NEVER_CYCLE
+    follows = kernel.step + 1 < kernel.steps and g.transfers[kernel.step + 1].drain == 0
+    if kernel.state == MOVING and not mover.active and (mover.rows_out == 0 or follows):
+        kernel.step = kernel.step + 1
+        kernel.state = WAITING_INPUT
+    if kernel.state == WAITING_INPUT and kernel.step < kernel.steps and _may_start(g):
         # The CUs learn of performed stores when the fabric's response is back.
-        s.kernel_start = now + p.response + p.kernel_overhead
-        s.kernel_state = LAUNCHING
-    if s.kernel_state == LAUNCHING:
-        s.kernel_wake = s.kernel_start
-        if now >= s.kernel_start:
-            _start(g, KERNEL, g.transfers[s.job])
-            s.kernel_state = MOVING
-            s.kernel_wake = NEVER_CYCLE
-            mover.wake = now + 1
+        kernel.start_cycle = now + g.fabric.response_cycles + kernel.overhead_cycles
+        kernel.state = LAUNCHING
+    if kernel.state == LAUNCHING:
+        kernel.wake_cycle = kernel.start_cycle
+        if now >= kernel.start_cycle:
+            _start(g, KERNEL, g.transfers[kernel.step])
+            kernel.state = MOVING
+            kernel.wake_cycle = NEVER_CYCLE
+            mover.wake_cycle = now + 1
 
 
 @compiled_inner
 def _may_start(g):
     """Whether the next rectangle may start: its input has arrived, and before the first one the GEMM's part is done."""
-    s = g.s[0]
-    if s.job == 0 and (s.gemm_end < 0 or s.own_done == 0):
+    kernel = g.kernel
+    if kernel.step == 0 and (g.gemm.end_cycle < 0 or g.own.done == 0):
         return False
-    move = g.transfers[s.job]
+    move = g.transfers[kernel.step]
     if move.need == 0:
         return True
     return g.received[move.need - 1, move.need_part] >= g.part_lines[move.need_part]

@@ -14,6 +14,7 @@ from t3hdl.interface.words import WORD_BITS, ports_of, word_count, word_map
 
 from t3sim.hardware.abi import LoadedHardware, PartType
 
+from .state import INT64
 from .words import FIRST, REGISTERS, instance_counts
 
 _LEAST = T3Config(slices=1, node_inputs=1, tracker_banks=1, contexts=1)
@@ -45,6 +46,12 @@ AT = np.dtype([(field, np.int64) for field in _FIELDS])
 ``tracker_load_valid`` is the tracker's ``load_valid``; of an array it is the first member's: ``root_token_in_payload``.
 """
 
+FIELDS = {
+    "at": (AT, 0),
+    "shown": (INT64, 2),  # [.., 2] word of the registers' inputs, word of a part's outputs that it shows
+    "fault_words": (INT64, 2),  # [2, ..] outputs of parts: a stored bit was corrected, was uncorrectable
+}
+
 TOKEN_STRIDE = word_count(Token.size) + 1
 """Words from one member of an array of token streams to the next on the sending side: payload, valid."""
 LOAD_PULSE, TILE_DONE_PULSE, CHUNK_DONE_PULSE, CONFIG_PULSE = (
@@ -60,14 +67,14 @@ def _first_word(part: PartType, port: str) -> int:
 
 
 def places(hardware: LoadedHardware) -> np.ndarray:
-    """The ``AT`` record of a configuration's parts, as an array of one.
+    """The ``AT`` record of a configuration's parts.
 
     Raises ValueError if the ports of a part that should be the same in every configuration are not.
     """
     for name, signature in _SAME.items():
         if hardware.parts[name].words != word_map(signature):
             raise ValueError(f"the engine is compiled for other ports of a {name} than this configuration has")
-    array = np.zeros(1, AT)
+    array = np.zeros((), AT)
     for field, (part, port) in _FIELDS.items():
         array[field] = _first_word(hardware.parts[part], port)
     return array

@@ -37,13 +37,13 @@ NO_ANSWER = 2
 @compiled_inner
 def _broadcast(g):
     """Copy the registers' configuration pulse to every part."""
-    p, at, words = g.p[0], g.at[0], g.words
+    at, words = g.at, g.words
     source = part_out(g, REGISTERS, 0) + at.registers_config_valid
     for i in range(CONFIG_PULSE):
         value = words[source + i]
-        for c in range(p.channels):
+        for c in range(g.fabric.channels):
             words[part_in(g, SLICE, c) + SLICE_IN.config_valid + i] = value
-        for port in range(p.ports):
+        for port in range(g.egress.ports):
             words[part_in(g, MATCHER, port) + MATCHER_IN.config_valid + i] = value
         words[part_in(g, TRACKER, 0) + at.tracker_config_valid + i] = value
         words[part_in(g, TRIGGER, 0) + at.trigger_config_valid + i] = value
@@ -53,7 +53,7 @@ def _broadcast(g):
 @compiled_inner
 def _is_ready(g):
     """Whether tracker and trigger have initialised their tables."""
-    at, words = g.at[0], g.words
+    at, words = g.at, g.words
     tracker = words[part_out(g, TRACKER, 0) + at.tracker_init_done]
     return tracker & words[part_out(g, TRIGGER, 0) + at.trigger_init_done]
 
@@ -61,7 +61,7 @@ def _is_ready(g):
 @compiled_inner
 def _show_status(g):
     """Wire status outputs to the registers. Refused writes are the engine's to note."""
-    at, words = g.at[0], g.words
+    at, words = g.at, g.words
     base = part_in(g, REGISTERS, 0)
     words[base + at.registers_init_done] = _is_ready(g)
     for i in range(g.shown.shape[0]):
@@ -77,12 +77,11 @@ def _show_status(g):
 @compiled_inner
 def _step_unit(g, functions):
     """Call the function of every part of the unit; ``functions`` are in the order of parts.SIMULATED."""
-    p = g.p[0]
-    for c in range(p.channels):
+    for c in range(g.fabric.channels):
         _call(g, functions[OF_SLICE], SLICE, c)
-    for port in range(p.ports):
+    for port in range(g.egress.ports):
         _call(g, functions[OF_MATCHER], MATCHER, port)
-    for leaf in range(p.token_nodes_per_tree):
+    for leaf in range(g.unit.leaves):
         _call(g, functions[OF_LEAF], LEAF, leaf)
     _call(g, functions[OF_ROOT], ROOT, 0)
     _call(g, functions[OF_TRACKER], TRACKER, 0)
@@ -108,18 +107,18 @@ def _call(g, function, part, index):
 @compiled_inner
 def _cycle(g, steps):
     """One cycle of the whole unit, nothing skipped. ``steps``: functions in the order of parts.SIMULATED."""
-    p, s = g.p[0], g.s[0]
+    fabric, time, unit = g.fabric, g.time, g.unit
     _broadcast(g)
     _show_status(g)
-    gather_unit(g, s.now)
-    for c in range(p.channels):
-        g.words[part_in(g, SLICE, c) + SLICE_IN.now] = s.now + p.epoch
+    gather_unit(g, time.now_cycle)
+    for c in range(fabric.channels):
+        g.words[part_in(g, SLICE, c) + SLICE_IN.now] = time.now_cycle + unit.epoch_cycles
     _step_unit(g, steps)
-    for c in range(p.channels):
+    for c in range(fabric.channels):
         if g.words[part_out(g, SLICE, c) + SLICE_OUT.comm_seen]:
-            s.comm_seen = 1
-    s.live = g.words[part_out(g, TRIGGER, 0) + g.at[0].trigger_live]
-    s.now = s.now + 1
+            unit.comm_seen = 1
+    fabric.live_chunks = g.words[part_out(g, TRIGGER, 0) + g.at.trigger_live]
+    time.now_cycle = time.now_cycle + 1
 
 
 @compiled
@@ -142,7 +141,7 @@ def wait_until_ready(g, steps):
 @compiled
 def bus_access(g, steps, write, address, data):
     """One bus access: (error, data). Error NO_ANSWER: none came."""
-    at, words = g.at[0], g.words
+    at, words = g.at, g.words
     base, out = part_in(g, REGISTERS, 0), part_out(g, REGISTERS, 0)
     words[base + at.registers_bus_valid] = 1
     words[base + at.registers_bus_write] = write

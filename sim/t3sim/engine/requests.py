@@ -7,11 +7,32 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.dram.state import lowest_bit
 from t3sim.hardware.words import READ, REQUEST, place
 
-from .state import COMM_READ, COMPUTE_READ, GEMM_READ
+from .state import COMM_READ, COMPUTE_READ, GEMM_READ, INT64, integers, record
 
 NOBODY, ARRIVED = -1, -2
 """Owners of a request that is neither a workgroup's nor a row's: none; a packet, whose room in the receive buffer goes
 back to the sender as a credit."""
+
+# A burst, from its source until all its lines are performed: ``left`` of ``lines`` are not yet. Its index is its tag.
+BURST = record(
+    next="i4", owner="i4", row="i4", part="i4", bytes="i2", lines="i1", left="i1", cause="i1", queue="i1", channel="i1",
+    available="i8", word0="i8", word1="i8",
+)  # fmt: skip
+
+# The fabric between the models and the channels. State: the first free burst, and how many are in use; chunks that are
+# live (:mod:`.program` sets it while the unit is programmed); stores that are ``held`` as theirs is not, since when,
+# and for how long there were any.
+FABRIC = integers(
+    "channels", "request_cycles", "response_cycles",
+    "burst_free", "bursts_used", "live_chunks", "held", "held_since_cycle", "held_cycles",
+)  # fmt: skip
+
+FIELDS = {
+    "fabric": (FABRIC, 0),
+    "bursts": (BURST, 1),
+    "held_head": (INT64, 1),  # [64] by descriptor
+    "held_tail": (INT64, 1),
+}
 
 
 @compiled_inner
@@ -55,22 +76,22 @@ def burst_count(line, lines):
 @compiled_inner
 def _allocate_burst(g):
     """A free burst record."""
-    s = g.s[0]
-    n = s.burst_free
+    fabric = g.fabric
+    n = fabric.burst_free
     if n < 0:
         raise RuntimeError("the pool of bursts is exhausted: a model issues more than its limits allow")
-    s.burst_free = g.bursts[n].next
-    s.bursts_used = s.bursts_used + 1
+    fabric.burst_free = g.bursts[n].next
+    fabric.bursts_used = fabric.bursts_used + 1
     return n
 
 
 @compiled_inner
 def free_burst(g, n):
     """Give a burst record back."""
-    s = g.s[0]
-    g.bursts[n].next = s.burst_free
-    s.burst_free = n
-    s.bursts_used = s.bursts_used - 1
+    fabric = g.fabric
+    g.bursts[n].next = fabric.burst_free
+    fabric.burst_free = n
+    fabric.bursts_used = fabric.bursts_used - 1
 
 
 @compiled_inner
@@ -79,13 +100,15 @@ def append(g, n, queue, channel, available):
     burst = g.bursts[n]
     burst.next = -1
     burst.available = available
-    tail = g.tail[queue, channel]
-    if tail < 0:
-        g.head[queue, channel] = n
+    front = g.fronts[channel]
+    if front.tail[queue] < 0:
+        front.head[queue] = n
+        front.usable[queue] = available
+        front.due = min(front.due, available)
         g.channel_wake[channel] = min(g.channel_wake[channel], available)
     else:
-        g.bursts[tail].next = n
-    g.tail[queue, channel] = n
+        g.bursts[front.tail[queue]].next = n
+    front.tail[queue] = n
 
 
 @compiled_inner
@@ -133,7 +156,7 @@ def make_burst(g, line, lines, op, cause, queue, nbytes, owner):
     burst.owner = owner
     burst.row = -1
     burst.part = 0
-    burst.channel = channel_of_line(line, g.p[0].channels)
+    burst.channel = channel_of_line(line, g.fabric.channels)
     burst.word0 = request_word(line, op) | place(REQUEST.stream, stream_of(queue))
     burst.word1 = place(REQUEST.tag, n) | length_word(lines)
     return n
@@ -150,14 +173,14 @@ def set_tile_identity(burst, source, row, col, wf, right, bottom):
 def send(g, n, now):
     """Send burst ``n`` over the fabric to its slice."""
     burst = g.bursts[n]
-    append(g, n, burst.queue, burst.channel, now + g.p[0].request)
+    append(g, n, burst.queue, burst.channel, now + g.fabric.request_cycles)
 
 
 @compiled_inner
 def deliver(g, n, now, descriptor):
     """Send a tracked store; one whose chunk is not live yet is held back, before the slices, chunk by chunk."""
-    s = g.s[0]
-    if descriptor < s.live:
+    fabric = g.fabric
+    if descriptor < fabric.live_chunks:
         send(g, n, now)
         return
     g.bursts[n].next = -1
@@ -166,32 +189,32 @@ def deliver(g, n, now, descriptor):
     else:
         g.bursts[g.held_tail[descriptor]].next = n
     g.held_tail[descriptor] = n
-    if s.held == 0:
-        s.held_since = now
-    s.held = s.held + 1
+    if fabric.held == 0:
+        fabric.held_since_cycle = now
+    fabric.held = fabric.held + 1
 
 
 @compiled_inner
 def release_held(g, live, now):
     """Send what was held for the descriptors that became live."""
-    s = g.s[0]
-    for descriptor in range(s.live, min(live, g.held_head.shape[0])):
+    fabric = g.fabric
+    for descriptor in range(fabric.live_chunks, min(live, g.held_head.shape[0])):
         n = g.held_head[descriptor]
         g.held_head[descriptor] = -1
         while n >= 0:
             following = g.bursts[n].next
             send(g, n, now)
-            s.held = s.held - 1
-            if s.held == 0:
-                s.held_cycles = s.held_cycles + now - s.held_since
+            fabric.held = fabric.held - 1
+            if fabric.held == 0:
+                fabric.held_cycles = fabric.held_cycles + now - fabric.held_since_cycle
             n = following
-    s.live = live
+    fabric.live_chunks = live
 
 
 @compiled_inner
 def request_llc_line(g, entry, line, now):
     """Read one LLC line, number ``line``, from DRAM for LLC entry ``entry``; returns the bursts that it takes."""
-    first, end, count = line * g.p[0].llc_line, (line + 1) * g.p[0].llc_line, 0
+    first, end, count = line * g.llc.entry_lines, (line + 1) * g.llc.entry_lines, 0
     while first < end:
         lines = burst_lines(first, end - first)
         send(g, make_burst(g, first, lines, READ, GEMM_READ, COMPUTE_READ, LINE_BYTES * lines, entry), now)
@@ -203,8 +226,12 @@ def request_llc_line(g, entry, line, now):
 @compiled_inner
 def line_bytes(g, line):
     """Enabled bytes of an output line: the last line of each output row is partly padding."""
-    p = g.p[0]
-    return LINE_BYTES - p.slack if (line - p.out_base) % p.pitch == p.pitch - 1 else LINE_BYTES
+    output = g.output
+    return (
+        LINE_BYTES - output.slack_bytes
+        if (line - output.line) % output.pitch_lines == output.pitch_lines - 1
+        else LINE_BYTES
+    )
 
 
 @compiled_inner

@@ -3,17 +3,39 @@
 from t3sim.common.compiled import compiled_inner
 
 from .requests import ARRIVED, append, deliver, make_burst, send, set_tile_identity
-from .state import AG_READ, COMM_WRITE, LINE_WORDS, RS_READ
+from .state import AG_READ, COMM_WRITE, INT64, LINE_WORDS, RS_READ, integers, record
+
+# A row segment, which is stored or sent as one burst: lines of one output row of one wavefront tile. ``left``: reads
+# that it waits for; ``carried``: bit i: line i carries data.
+ROW = record(
+    next="i4", left="i4", lines="i4", bytes="i4", command="i4", mover="i1", cause="i1", op="i1", tagged="i1",
+    carried="i2", chunk="i2", row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1",
+    line="i8", available="i8",
+)  # fmt: skip
+
+# Communication as a whole: the first free row segment; ``outgoing``: commands and row segments that are not gone yet,
+# from :mod:`.egress` and :mod:`.mover`; ``incoming``: bursts that have arrived, until they are performed
+# (:mod:`.completion`) or refused (:mod:`.channel`); first and last cycles of reduce-scatter and all-gather.
+COMM = integers(
+    "row_segment_free", "outgoing", "incoming",
+    "rs_first_cycle", "rs_last_cycle", "ag_first_cycle", "ag_last_cycle",
+)  # fmt: skip
+
+FIELDS = {
+    "comm": (COMM, 0),
+    "rows": (ROW, 1),
+    "row_data": (INT64, 3),  # [rows, BURST_LINES, LINE_WORDS]
+}
 
 
 @compiled_inner
 def allocate_row_segment(g):
     """A free row record."""
-    s = g.s[0]
-    r = s.row_segment_free
+    comm = g.comm
+    r = comm.row_segment_free
     if r < 0:
         raise RuntimeError("the pool of rows is exhausted: a mover issues more than its buffer allows")
-    s.row_segment_free = g.rows[r].next
+    comm.row_segment_free = g.rows[r].next
     g.rows[r].carried = 0
     return r
 
@@ -21,25 +43,25 @@ def allocate_row_segment(g):
 @compiled_inner
 def free_row_segment(g, r):
     """Give a row record back."""
-    g.rows[r].next = g.s[0].row_segment_free
-    g.s[0].row_segment_free = r
+    g.rows[r].next = g.comm.row_segment_free
+    g.comm.row_segment_free = r
 
 
 @compiled_inner
 def transmit(g, r, available):
     """Queue a row for the link, usable from cycle ``available``."""
-    s = g.s[0]
+    link = g.link
     g.rows[r].available = available
-    g.tx[s.tx_tail % g.tx.shape[0]] = r
-    if s.tx_head == s.tx_tail:
-        s.link_wake = min(s.link_wake, available)
-    s.tx_tail = s.tx_tail + 1
+    g.tx[link.tx_tail % g.tx.shape[0]] = r
+    if link.tx_head == link.tx_tail:
+        link.wake_cycle = min(link.wake_cycle, available)
+    link.tx_tail = link.tx_tail + 1
 
 
 @compiled_inner
 def carried_line(g, line):
     """The number of an output line among those that carry data, or -1."""
-    offset = line - g.p[0].out_base
+    offset = line - g.output.line
     if 0 <= offset < g.carry_of.shape[0]:
         return g.carry_of[offset]
     return -1
@@ -48,14 +70,14 @@ def carried_line(g, line):
 @compiled_inner
 def write_packet(g, packet, source, now):
     """Write an arrived packet to memory: a request of the communication stream."""
-    s = g.s[0]
+    comm = g.comm
     n = make_burst(g, packet.line, packet.lines, packet.op, packet.cause, COMM_WRITE, packet.bytes, ARRIVED)
     burst = g.bursts[n]
     burst.part = g.part_at[packet.row, packet.col]
     for i in range(packet.lines):
         if carried_line(g, packet.line + i) >= 0:
             keep_data(g, burst, i, packet.data[i])
-    s.incoming = s.incoming + 1
+    comm.incoming = comm.incoming + 1
     if packet.tagged:
         set_tile_identity(burst, source, packet.row, packet.col, packet.wf, packet.right, packet.bottom)
         deliver(g, n, now, g.descriptor_of[packet.chunk])
@@ -77,16 +99,16 @@ def write_row_segment(g, r, now):
     """A kernel's reduced row goes to this GPU's own memory; the record lives until its burst is performed."""
     row = g.rows[r]
     n = make_burst(g, row.line, row.lines, row.op, row.cause, COMM_WRITE, row.bytes, r)
-    append(g, n, COMM_WRITE, g.bursts[n].channel, now + g.p[0].request)
+    append(g, n, COMM_WRITE, g.bursts[n].channel, now + g.fabric.request_cycles)
 
 
 @compiled_inner
 def note_communication(g, cause, now):
     """Note when communication of a kind was first and last active."""
-    s = g.s[0]
+    comm = g.comm
     if cause >= AG_READ:
-        s.ag_first = min(s.ag_first, now)
-        s.ag_last = max(s.ag_last, now)
+        comm.ag_first_cycle = min(comm.ag_first_cycle, now)
+        comm.ag_last_cycle = max(comm.ag_last_cycle, now)
     elif cause >= RS_READ:
-        s.rs_first = min(s.rs_first, now)
-        s.rs_last = max(s.rs_last, now)
+        comm.rs_first_cycle = min(comm.rs_first_cycle, now)
+        comm.rs_last_cycle = max(comm.rs_last_cycle, now)

@@ -22,7 +22,7 @@ from .ports import (
     TOKEN_STRIDE,
 )
 from .requests import release_held
-from .state import NEVER_CYCLE
+from .state import FLAG, INT64, NEVER_CYCLE, integers
 from .words import (
     LEAF,
     MONITOR,
@@ -44,6 +44,22 @@ from .words import (
 ROOT_PART, TRACKER_PART, TRIGGER_PART, MONITOR_PART = range(MOST_LEAVES, MOST_LEAVES + 4)
 PARTS = MONITOR_PART + 1
 
+# The T3 unit beside its parts. Constants: ``epoch_cycles``: what its time is ahead of the GPU's; ``mca``: its arbiters
+# are communication-aware. State: the monitor's outputs as the slices have them (``threshold_lines`` to ``behind``);
+# ``comm_seen``: a slice has seen communication; ``refused``: requests that slices refused. :mod:`.channel` sets both.
+UNIT = integers(
+    "epoch_cycles", "leaves", "leaf_inputs", "leaf_bits", "tracker_banks", "mca",
+    "threshold_lines", "measure", "behind", "comm_seen", "refused",
+)  # fmt: skip
+
+FIELDS = {
+    "unit": (UNIT, 0),
+    "leaf_tokens": (INT64, 1),  # [leaves] slices with a token on offer, as a bit mask
+    "part_wake": (INT64, 1),  # leaves, root, tracker, trigger, monitor
+    "part_active": (FLAG, 1),
+    "evaluated": (INT64, 1),  # [parts] evaluations, in the order of parts.SIMULATED
+}
+
 
 @compiled_inner
 def _copy(words, source, target, count):
@@ -54,7 +70,7 @@ def _copy(words, source, target, count):
 @compiled_inner
 def _gather_leaf(g, leaf, now):
     """Offer the slices' tokens to a leaf; slices whose token it takes must be evaluated in this cycle."""
-    at, inputs = g.at[0], g.p[0].leaf_inputs
+    at, inputs = g.at, g.unit.leaf_inputs
     base, taken = part_in(g, LEAF, leaf), part_out(g, LEAF, leaf) + at.leaf_token_in_ready
     active = False
     for i in range(inputs):
@@ -65,8 +81,8 @@ def _gather_leaf(g, leaf, now):
             token = g.words[part_out(g, SLICE, c) + SLICE_OUT.token_payload]
             g.words[base + at.leaf_token_in_payload + TOKEN_STRIDE * i] = token
             if g.words[taken + i]:
-                g.token_take[c] = True
-                g.channel_wake[c] = now
+                g.fronts[c].token_take = True
+                g.fronts[c].due = g.channel_wake[c] = now
                 active = True
     return active
 
@@ -74,16 +90,16 @@ def _gather_leaf(g, leaf, now):
 @compiled_inner
 def _gather_network(g, now):
     """Inputs of the leaves and of the root."""
-    p, at, words = g.p[0], g.at[0], g.words
+    unit, at, words = g.unit, g.at, g.words
     root_in, root_out = part_in(g, ROOT, 0), part_out(g, ROOT, 0)
     root_active = False
-    for leaf in range(p.token_nodes_per_tree):
+    for leaf in range(unit.leaves):
         base, out = part_in(g, LEAF, leaf), part_out(g, LEAF, leaf)
         active = g.part_wake[leaf] <= now
         if g.leaf_tokens[leaf]:
             active |= _gather_leaf(g, leaf, now)
         else:
-            for i in range(p.leaf_inputs):
+            for i in range(unit.leaf_inputs):
                 words[base + at.leaf_token_in_valid + TOKEN_STRIDE * i] = 0
         offered, room = words[out + at.leaf_token_out_valid], words[root_out + at.root_token_in_ready + leaf]
         words[base + at.leaf_token_out_ready] = room
@@ -94,7 +110,7 @@ def _gather_network(g, now):
             root_active = True
         g.part_active[leaf] = active
     ready = part_out(g, TRACKER, 0) + at.tracker_token_ready
-    for bank in range(p.banks):
+    for bank in range(unit.tracker_banks):
         room = words[ready + bank]
         words[root_in + at.root_token_out_ready + bank] = room
         if room and words[root_out + at.root_token_out_valid + TOKEN_STRIDE * bank]:
@@ -104,23 +120,23 @@ def _gather_network(g, now):
 
 @compiled_inner
 def _gather_tracker(g, now):
-    p, at, words = g.p[0], g.at[0], g.words
+    unit, at, words = g.unit, g.at, g.words
     base, out, root_out = part_in(g, TRACKER, 0), part_out(g, TRACKER, 0), part_out(g, ROOT, 0)
     active = g.part_wake[TRACKER_PART] <= now
-    for bank in range(p.banks):
+    for bank in range(unit.tracker_banks):
         skip = TOKEN_STRIDE * bank
         _copy(words, root_out + at.root_token_out_payload + skip, base + at.tracker_token_payload + skip, TOKEN_STRIDE)
         if words[base + at.tracker_token_valid + skip] and words[out + at.tracker_token_ready + bank]:
             active = True
     load = base + at.tracker_load_valid
     _copy(words, part_out(g, TRIGGER, 0) + at.trigger_load_valid, load, LOAD_PULSE)
-    words[base + at.tracker_now] = now + p.epoch
+    words[base + at.tracker_now] = now + unit.epoch_cycles
     g.part_active[TRACKER_PART] = active or words[load] != 0
 
 
 @compiled_inner
 def _gather_trigger(g, now):
-    p, s, at, words = g.p[0], g.s[0], g.at[0], g.words
+    dma, at, words = g.dma, g.at, g.words
     base, tracker = part_in(g, TRIGGER, 0), part_out(g, TRACKER, 0)
     _copy(words, tracker + at.tracker_tile_done_valid, base + at.trigger_tile_done_valid, TILE_DONE_PULSE)
     _copy(words, tracker + at.tracker_chunk_done_valid, base + at.trigger_chunk_done_valid, CHUNK_DONE_PULSE)
@@ -128,10 +144,10 @@ def _gather_trigger(g, now):
     abort_busy = words[tracker + at.tracker_abort_busy]
     changed = words[base + at.trigger_abort_busy] != abort_busy
     words[base + at.trigger_abort_busy] = abort_busy
-    words[base + at.trigger_now] = now + p.epoch
-    done = min(s.commands_done, 1)  # one credit per cycle, of context 0
+    words[base + at.trigger_now] = now + g.unit.epoch_cycles
+    done = min(dma.commands_done, 1)  # one credit per cycle, of context 0
     words[base + at.trigger_command_done_valid] = done
-    s.commands_done = s.commands_done - done
+    dma.commands_done = dma.commands_done - done
     counted = words[base + at.trigger_tile_done_valid] != 0 or words[base + at.trigger_chunk_done_valid] != 0
     pulse = changed or done != 0 or counted
     taken = offer_command(g, now)
@@ -141,22 +157,30 @@ def _gather_trigger(g, now):
 @compiled_inner
 def _gather_monitor(g, now):
     """Inputs of the monitor, and its outputs to the slices; whether the latter changed."""
-    p, s, words = g.p[0], g.s[0], g.words
+    unit, words = g.unit, g.words
     base, out = part_in(g, MONITOR, 0), part_out(g, MONITOR, 0)
-    pulse = words[part_out(g, TRACKER, 0) + g.at[0].tracker_tile_done_valid]
-    changed = words[base + MONITOR_IN.comm_seen] != s.comm_seen
+    pulse = words[part_out(g, TRACKER, 0) + g.at.tracker_tile_done_valid]
+    changed = words[base + MONITOR_IN.comm_seen] != unit.comm_seen
     words[base + MONITOR_IN.tile_done_valid] = pulse
-    words[base + MONITOR_IN.comm_seen] = s.comm_seen
+    words[base + MONITOR_IN.comm_seen] = unit.comm_seen
     words[base + MONITOR_IN.served] = words[part_out(g, SLICE, words[out + MONITOR_OUT.select]) + SLICE_OUT.served]
-    words[base + MONITOR_IN.now] = now + p.epoch
+    words[base + MONITOR_IN.now] = now + unit.epoch_cycles
+    backlog = words[part_out(g, TRIGGER, 0) + g.at.trigger_backlog]
+    changed |= words[base + MONITOR_IN.backlog] != backlog
+    words[base + MONITOR_IN.backlog] = backlog
     g.part_active[MONITOR_PART] = pulse != 0 or changed or g.part_wake[MONITOR_PART] <= now
-    threshold, measure = words[out + MONITOR_OUT.threshold], words[out + MONITOR_OUT.measure]
-    if threshold == s.threshold and measure == s.measure:
+    threshold, measure, behind = (
+        words[out + MONITOR_OUT.threshold],
+        words[out + MONITOR_OUT.measure],
+        words[out + MONITOR_OUT.behind],
+    )
+    if threshold == unit.threshold_lines and measure == unit.measure and behind == unit.behind:
         return False
-    s.threshold, s.measure = threshold, measure
-    for c in range(p.channels):
+    unit.threshold_lines, unit.measure, unit.behind = threshold, measure, behind
+    for c in range(g.fabric.channels):
         words[part_in(g, SLICE, c) + SLICE_IN.threshold] = threshold
         words[part_in(g, SLICE, c) + SLICE_IN.measure] = measure
+        words[part_in(g, SLICE, c) + SLICE_IN.behind] = behind
     return True
 
 
@@ -183,7 +207,7 @@ def _step_part(g, step, kind, part, index, slot, idle, wake_at, now):
     g.part_wake[slot] = now + 1
     if words[out + idle]:
         wake = words[out + wake_at]
-        g.part_wake[slot] = NEVER_CYCLE if wake == NEVER else wake - g.p[0].epoch
+        g.part_wake[slot] = NEVER_CYCLE if wake == NEVER else wake - g.unit.epoch_cycles
 
 
 @compiled_inner
@@ -192,8 +216,8 @@ def step_unit(g, steps, now):
 
     ``steps``: functions in the order of parts.SIMULATED.
     """
-    p, s, at = g.p[0], g.s[0], g.at[0]
-    for leaf in range(p.token_nodes_per_tree):
+    at = g.at
+    for leaf in range(g.unit.leaves):
         if g.part_active[leaf]:
             _step_part(g, steps[OF_LEAF], OF_LEAF, LEAF, leaf, leaf, at.leaf_idle, at.leaf_wake_at, now)
     if g.part_active[ROOT_PART]:
@@ -205,7 +229,7 @@ def step_unit(g, steps, now):
         idle, wake_at = at.trigger_idle, at.trigger_wake_at
         _step_part(g, steps[OF_TRIGGER], OF_TRIGGER, TRIGGER, 0, TRIGGER_PART, idle, wake_at, now)
         live = g.words[part_out(g, TRIGGER, 0) + at.trigger_live]
-        if live > s.live:
+        if live > g.fabric.live_chunks:
             release_held(g, live, now)
     if g.part_active[MONITOR_PART]:
         idle, wake_at = MONITOR_OUT.idle, MONITOR_OUT.wake_at
@@ -215,17 +239,22 @@ def step_unit(g, steps, now):
 @compiled_inner
 def unit_wake(g, now):
     """The next cycle at which a part behind the slices can change."""
-    p, at, words = g.p[0], g.at[0], g.words
-    for leaf in range(p.token_nodes_per_tree):
+    unit, at, words = g.unit, g.at, g.words
+    for leaf in range(unit.leaves):
         waiting = g.leaf_tokens[leaf] or words[part_out(g, LEAF, leaf) + at.leaf_token_out_valid]
         if waiting or g.part_wake[leaf] <= now + 1:
             return now + 1
-    for bank in range(p.banks):
+    for bank in range(unit.tracker_banks):
         if words[part_out(g, ROOT, 0) + at.root_token_out_valid + TOKEN_STRIDE * bank]:
             return now + 1
-    if words[part_out(g, TRIGGER, 0) + at.trigger_command_valid] or g.s[0].commands_done:
+    if words[part_out(g, TRIGGER, 0) + at.trigger_command_valid] or g.dma.commands_done:
         return now + 1
-    if words[part_in(g, MONITOR, 0) + MONITOR_IN.comm_seen] != g.s[0].comm_seen:
+    monitor = part_in(g, MONITOR, 0)
+    if words[monitor + MONITOR_IN.comm_seen] != unit.comm_seen:
+        return now + 1
+    if words[monitor + MONITOR_IN.backlog] != words[part_out(g, TRIGGER, 0) + g.at.trigger_backlog]:
+        return now + 1
+    if words[part_out(g, MONITOR, 0) + MONITOR_OUT.behind] != unit.behind:
         return now + 1
     wake = NEVER_CYCLE
     for part in range(ROOT_PART, PARTS):

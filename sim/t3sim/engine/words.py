@@ -9,6 +9,13 @@ from t3hdl.interface.parts import SIMULATED, TABLE
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.abi import LoadedHardware
 
+from .state import INT64
+
+FIELDS = {
+    "words": (INT64, 1),  # all input and output words
+    "handles": (INT64, 1),
+}
+
 
 def instance_counts(config: T3Config) -> dict[str, int]:
     """Instances of each part in one GPU, in the order in which the engine takes the parts' functions.

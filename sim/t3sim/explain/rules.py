@@ -228,6 +228,19 @@ def threshold(case: Case) -> Finding | None:
     )
 
 
+def arbitration(case: Case) -> Finding | None:
+    """Under t3-mca the streams took turns, as under t3."""
+    if case.record.policy != "t3-mca" or case.contention.compute_first is not False:
+        return None
+    return Finding(
+        rule="arbitration",
+        text="The arbiter let compute and communication take turns, as under t3: the link takes longer for the "
+        "reduce-scatter than the GEMM is predicted to take, so communication has no time to wait "
+        '(arbiter.mca = "backlog").',
+        figures={},
+    )
+
+
 def limit(case: Case) -> Finding | None:
     """The largest of compute, waiting for memory, the link where nothing hides it, and the rest; what twice the rate of
     each could save at most. A reduce-scatter that comes behind the GEMM counts as the link's if the link is its bound.
@@ -269,7 +282,7 @@ def _saved(case: Case, time: float) -> str:
 ANY: tuple[Rule, ...] = (computed, parts_of_the_time)
 """Rules for every record that is right."""
 SIMULATED: tuple[Rule, ...] = (
-    gemm_bound, gemm_stretch, memory_waits, link, overlap, bound, threshold, tracker, limit,
+    gemm_bound, gemm_stretch, memory_waits, link, overlap, bound, arbitration, threshold, tracker, limit,
 )  # fmt: skip
 """Rules for records of simulated policies."""
 

@@ -35,7 +35,7 @@ class Bench:
 
         def watch(system: FaultSystem) -> None:
             for packets, gpu in zip(windows, system.gpus, strict=True):
-                packets.append(int(gpu.s["out_head"][0]))
+                packets.append(int(gpu.link["out_head"]))
 
         system = self.scene.run(Injection(watch=watch, alter=lambda gpu, driver: writes.append(tuple(driver.writes))))
         self.right = observe(system)

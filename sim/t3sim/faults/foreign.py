@@ -54,11 +54,11 @@ def inject_foreign_store(system: FaultSystem, gpu: int, store: Store) -> None:
 @compiled
 def _inject(g, line, op, word0, word1, data, now):
     """Queue the request at its channel, with data if lines carry some."""
-    n = make_burst(g, g.p[0].out_base + line, 1, op, RS_WRITE, COMM_WRITE, LINE_BYTES, _FOREIGN)
+    n = make_burst(g, g.output.line + line, 1, op, RS_WRITE, COMM_WRITE, LINE_BYTES, _FOREIGN)
     burst = g.bursts[n]
     burst.word0 |= word0
     burst.word1 |= word1
-    if carried_line(g, g.p[0].out_base + line) >= 0:
+    if carried_line(g, g.output.line + line) >= 0:
         keep_data(g, burst, 0, data)
-    g.s[0].incoming = g.s[0].incoming + 1
-    append(g, n, COMM_WRITE, burst.channel, now + g.p[0].request)
+    g.comm.incoming = g.comm.incoming + 1
+    append(g, n, COMM_WRITE, burst.channel, now + g.fabric.request_cycles)

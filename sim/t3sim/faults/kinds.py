@@ -17,6 +17,7 @@ from t3sim.common.ratio import CLOCK_LARGEST, ratio
 from t3sim.engine.state import DMA, NEVER_CYCLE
 from t3sim.engine.unit import TRACKER_PART, TRIGGER_PART
 from t3sim.engine.words import TRACKER, TRIGGER
+from t3sim.run.plan import movers
 
 from .foreign import draw_store, inject_foreign_store
 from .links import KINDS, link_fault
@@ -98,13 +99,13 @@ def draw_dma(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Dr
     length = 0 if rng.random() < 0.5 else rng.randrange(1, 3 * sites.cycles)
 
     def stall(system: FaultSystem) -> None:
-        system.gpus[gpu].movers["limit"][DMA] = 0
+        system.gpus[gpu].movers["buffer_lines"][DMA] = 0
 
     def resume(limit: int, system: FaultSystem) -> None:
-        system.gpus[gpu].movers["limit"][DMA] = limit
-        system.gpus[gpu].movers["wake"][DMA] = system.now
+        system.gpus[gpu].movers["buffer_lines"][DMA] = limit
+        system.gpus[gpu].movers["wake_cycle"][DMA] = system.now
 
-    limit = scene.plan.request.machine.dma.buffer_kib * 32
+    limit = movers(scene.plan, gpu)[DMA]["buffer_lines"]
     events = ((cycle, stall), *(((cycle + length, partial(resume, limit)),) if length else ()))
     return Drawn("stalled DMA engine", f"GPU {gpu}, cycle {cycle}, for {length or 'ever'}", Injection(events=events))
 
@@ -116,24 +117,24 @@ def draw_straggler(rng: random.Random, scene: FaultSetup, sites: InjectionSites)
     later = rng.randrange(1, 20_000)
 
     def prepare(system: FaultSystem) -> None:
-        p = system.gpus[gpu].p
+        gemm, link = system.gpus[gpu].gemm, system.gpus[gpu].link
         if how == "clock":
-            _scale(p, ("clock_num", "clock_den"), factor)
+            _scale(gemm, ("clock_num", "clock_den"), factor)
         elif how == "link":
-            _scale(p, ("link_den", "link_num"), factor)
+            _scale(link, ("byte_ps_den", "byte_ps_num"), factor)
         else:
-            p["start"] = NEVER_CYCLE if how == "dead" else p["start"] + later
+            gemm["launch_cycle"] = NEVER_CYCLE if how == "dead" else gemm["launch_cycle"] + later
 
     amount = {"start": f"{later} cycles late", "dead": "never starts"}.get(how, f"{how} x {factor:.2f}")
     return Drawn("straggling GPU", f"GPU {gpu}, {amount}", Injection(prepare=prepare, retimed=True))
 
 
-def _scale(p: np.ndarray, names: tuple[str, str], factor: float) -> None:
-    """Multiplies a rate of a CONSTANTS record, numerator and denominator, with a factor in thousandths."""
-    rate = Fraction(int(p[names[0]][0]), int(p[names[1]][0])) * Fraction(round(factor * 1000), 1000)
+def _scale(model: np.void, names: tuple[str, str], factor: float) -> None:
+    """Multiplies a rate in the record of a model, numerator and denominator, with a factor in thousandths."""
+    rate = Fraction(int(model[names[0]]), int(model[names[1]])) * Fraction(round(factor * 1000), 1000)
     rate = ratio(rate, CLOCK_LARGEST)
     for name, value in zip(names, (rate.numerator, rate.denominator), strict=True):
-        p[name] = value
+        model[name] = value
 
 
 def draw_program(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Drawn:

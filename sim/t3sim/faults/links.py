@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from t3sim.engine.state import GpuState
+from t3sim.engine.gpu_state import GpuState
 
 from .setup import FaultSystem
 
@@ -30,7 +30,7 @@ def link_fault(
     def watch(system: FaultSystem) -> None:
         nonlocal struck
         sender = system.gpus[gpu]
-        if not struck and sender.s["out_head"][0] > packet + pairs:
+        if not struck and sender.link["out_head"] > packet + pairs:
             struck = True
             _INJECTIONS[kind](sender, packet)
 
@@ -43,15 +43,15 @@ def _places(gpu: GpuState, first: int, end: int) -> np.ndarray:
 
 
 def _lose(gpu: GpuState, packet: int) -> None:
-    head = int(gpu.s["out_head"][0])
+    head = int(gpu.link["out_head"])
     gpu.out[_places(gpu, packet, head - 1)] = gpu.out[_places(gpu, packet + 1, head)]
-    gpu.s["out_head"] = head - 1
+    gpu.link["out_head"] = head - 1
 
 
 def _repeat(gpu: GpuState, packet: int) -> None:
-    head = int(gpu.s["out_head"][0])
+    head = int(gpu.link["out_head"])
     gpu.out[_places(gpu, packet + 1, head + 1)] = gpu.out[_places(gpu, packet, head)]
-    gpu.s["out_head"] = head + 1
+    gpu.link["out_head"] = head + 1
 
 
 def _swap(gpu: GpuState, packet: int) -> None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-import numpy as np
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.words import mask_of
 
-from t3sim.engine.state import GpuState
+from t3sim.engine.gpu_state import GpuState
 from t3sim.run.request import SimulationError
 
 from .setup import FaultSystem
@@ -93,9 +92,8 @@ def observe(system: FaultSystem) -> Observation:
     named: set[str] = set()
     corrected, counts, statistics = False, [], []
     for number, gpu in enumerate(system.gpus):
-        s = gpu.s[0]
-        named |= _named_by_models(s)
-        corrected |= bool(s["packets_dropped"] or s["packets_resent"])
+        named |= _named_by_models(gpu)
+        corrected |= bool(gpu.link["packets_dropped"] or gpu.link["packets_resent"])
         try:
             errors = system.read(number, regs.ERRORS)
             named |= {name for name in _NAMED if errors & _ERRORS[name]}
@@ -111,21 +109,22 @@ def observe(system: FaultSystem) -> Observation:
         result=tuple(hashlib.blake2b(gpu.memory.tobytes(), digest_size=16).hexdigest() for gpu in system.gpus),
         commands=tuple(tuple(sorted(_commands(gpu))) for gpu in system.gpus),
         counts=tuple(counts),
-        times=tuple(int(gpu.s["finish"][0]) for gpu in system.gpus),
+        times=tuple(int(gpu.time["finish_cycle"]) for gpu in system.gpus),
         statistics=tuple(statistics),
-        premature=any(gpu.s[name][0] for gpu in system.gpus for name in ("premature_chunks", "premature_reads")),
+        premature=any(gpu.own["premature"] or gpu.dma["premature_reads"] for gpu in system.gpus),
         named=frozenset(named),
         corrected=corrected,
     )
 
 
-def _named_by_models(s: np.void) -> set[str]:
+def _named_by_models(gpu: GpuState) -> set[str]:
     """What the DMA engine or the memory refused with an error."""
-    return {name for name, field in (("dma address", "bad_commands"), ("violation", "refused")) if s[field]}
+    refused = {"dma address": gpu.dma["bad_commands"], "violation": gpu.unit["refused"]}
+    return {name for name, count in refused.items() if count}
 
 
 def _commands(gpu: GpuState) -> Iterator[tuple[int, ...]]:
     """The DMA commands that a GPU carried out; the ring keeps them all if there are not too many."""
-    given: Any = gpu.commands[: min(int(gpu.s["command_tail"][0]), len(gpu.commands))]
+    given: Any = gpu.commands[: min(int(gpu.dma["command_tail"]), len(gpu.commands))]
     for move in given:
         yield tuple(int(move[name]) for name in _COMMAND)

@@ -69,12 +69,12 @@ class FaultSystem(System):
     @property
     def window(self) -> int:
         """Cycles that GPUs may be simulated apart."""
-        return int(self.gpus[0].p["link_latency"][0])
+        return int(self.gpus[0].link["latency_cycles"])
 
     @property
     def finished(self) -> bool:
         """Whether every GPU has all of the result."""
-        return all(gpu.s["finish"][0] >= 0 for gpu in self.gpus)
+        return all(gpu.time["finish_cycle"] >= 0 for gpu in self.gpus)
 
     def advance_to(self, cycle: int) -> None:
         """Simulate to the beginning of ``cycle``, at most a window away."""

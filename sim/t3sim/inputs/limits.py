@@ -4,10 +4,11 @@ Every rule is checked before anything is built or simulated, and its message nam
 """
 
 import os
+from collections.abc import Sequence
 
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import LINE_BITS, LINE_BYTES
+from t3hdl.interface.layouts import BURST_LINES, LINE_BITS, LINE_BYTES
 
 from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition
 from .machine.sections import Machine
@@ -87,6 +88,10 @@ def check_hardware(workload: Workload, machine: Machine, grid: Grid) -> None:
         )
     chunks = Partition(grid=grid, count=workload.tp, swizzle_rows=machine.gpu.swizzle_rows).chunks
     check_marks(max(chunks, key=lambda chunk: chunk.marks_log), config)
+    tracked = sorted(map(grid.chunk_lines, chunks))[
+        -(workload.tp - 1) :
+    ]  # a GPU tracks all but the first that it sends
+    check_window(tracked, max(chunk.marks_log for chunk in chunks), machine, config)
     check_count(ADDENDS * max(map(grid.chunk_lines, chunks)), config.chunk_count_bits, "chunk", "chunk_count_bits")
     check_count(ADDENDS * grid.profile(False, False, 0), config.tile_count_bits, "wavefront tile", "tile_count_bits")
 
@@ -98,6 +103,29 @@ def check_marks(chunk: Chunk, config: T3Config) -> None:
             f"a chunk of this output has {chunk.rows} x {chunk.cols} workgroup tiles, which take "
             f"{1 << chunk.marks_log} tile marks, but the hardware has {config.tile_marks}: set hardware.tile_marks "
             f"to at least {1 << chunk.marks_log}, or use a larger TP"
+        )
+
+
+def check_window(incoming: Sequence[int], marks_log: int, machine: Machine, config: T3Config) -> None:
+    """Refuses chunks of which some become live late, if what comes for those may fill the receive buffer.
+
+    The buffer would then hold nothing that can leave, and what the live chunks still wait for could not come: the ring
+    would stand still. So it must have room for all of it, and a burst more.
+
+    ``incoming`` : lines that arrive for each tracked chunk, in the order in which they become live. ``marks_log`` :
+    log2 of the tile marks of the largest chunk (docs/hardware/trigger.md).
+    """
+    slots = 1 << max(0, config.slot_bits - max(0, marks_log - config.share_bits))
+    live = min(config.chunk_window, slots)
+    early, room = sum(incoming[live:]), machine.link.receive_lines - BURST_LINES
+    if early > room:
+        kib = -(-(early + BURST_LINES) * LINE_BYTES // 1024)
+        marks = 1 << marks_log + (len(incoming) - 1).bit_length()
+        raise ValueError(
+            f"updates must find their chunk live, or room to wait: {len(incoming)} chunks of this output are tracked, "
+            f"{live} are live at a time, and {kib} KiB may arrive for the others, but link.rx_buffer_kib is "
+            f"{machine.link.rx_buffer_kib}. Set hardware.chunk_window to at least {len(incoming)} and "
+            f"hardware.tile_marks to at least {marks}, or link.rx_buffer_kib to at least {kib}"
         )
 
 

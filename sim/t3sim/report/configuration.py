@@ -5,6 +5,7 @@ from typing import Any
 
 from t3sim.inputs.machine.files import load_machine, preset_names
 from t3sim.inputs.machine.sections import SECTIONS, Machine, unit_of
+from t3sim.inputs.machine.standing import caution
 from t3sim.run.provenance import Provenance
 from t3sim.run.result import Result
 
@@ -32,7 +33,10 @@ def preset_block(name: str, settings: dict[str, Any], results: list[Result]) -> 
     """
     title = "Configuration with sources"
     if name not in preset_names():
-        text = f"The folder names its machine, `{name}`, a file of its own that is not kept here."
+        text = (
+            f"The folder names its machine, `{name}`, a file of its own that is not kept here; `t3 machine show` says "
+            "whether it is unvalidated."
+        )
         return Block(title=title, items=[Text(text=text)])
     machine = load_machine(name, settings)
     wanted, digests = Provenance.of(machine), {(r.provenance.machine, r.provenance.hardware) for r in results
@@ -41,7 +45,12 @@ def preset_block(name: str, settings: dict[str, Any], results: list[Result]) -> 
         text = f"The preset `{name}` of this version has other values than the runs had: use the version of the runs."
         return Block(title=title, items=[Text(text=text)])
     note = f"The preset `{name}`{' with settings' if settings else ''}, whose values have the digest of the runs."
-    return configuration_block(machine, note)
+    return configuration_block(machine, " ".join([note, *cautions(machine, name)]))
+
+
+def cautions(machine: Machine, name: str) -> list[str]:
+    """As sentences, what a reader of the results of ``machine``, which they call ``name``, must know."""
+    return [f"{text[0].upper()}{text[1:]}." for text in caution(machine, name)]
 
 
 def _rows(machine: Machine, section: str) -> Iterator[tuple[str, ...]]:

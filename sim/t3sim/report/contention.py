@@ -6,8 +6,8 @@ from t3sim.common.units import TIMES, unit_of
 from t3sim.run.result import Contention, StreamContention
 
 from .checks import Labelled
-from .figures import SERIES, stacked
-from .parts import Block, Chart, Item, Table, Text, count
+from .figures import MANY, SERIES, stacked
+from .parts import Block, Chart, Folded, Item, Table, Text, count
 
 BLOCKED = {
     "other stream's turn": "blocked_by_other_stream_cycles",
@@ -25,11 +25,14 @@ def contention_block(results: Labelled) -> Block:
 
 
 def contention_items(results: Labelled) -> list[Item]:
-    """Charts and tables of all runs that were simulated; few enough for a row each."""
+    """Charts and tables of all runs that were simulated, a row for each; tables of many runs are folded."""
     simulated = [(name, result.contention) for name, result in results if result.contention]
     if not simulated:
         return [Text(text="Computed policies have no contention.")]
-    return [_waits(simulated), _streams(simulated), _memory(simulated)]
+    tables = [_streams(simulated), _memory(simulated)]
+    if len(simulated) > MANY:
+        return [_waits(simulated), Folded(title="Streams into memory, and DRAM, of every run", items=tables)]
+    return [_waits(simulated), *tables]
 
 
 _Named = list[tuple[str, Contention]]
@@ -68,7 +71,7 @@ def _streams(runs: _Named) -> Table:
     return Table(
         caption="Both streams into memory: lines, their wait at the memory slice, and why (memory clocks over all "
         "channels)",
-        head=("run and stream", "lines", "mean wait (ns)", "99 % wait below (ns)", *BLOCKED),
+        head=("run and stream", "lines", "mean wait (ns)", "99th percentile (ns)", *BLOCKED),
         rows=rows,
     )
 

@@ -62,8 +62,8 @@ def finished(figure: go.Figure, height: int, **layout: Any) -> dict[str, Any]:
         **layout,
     )
     figure.update_traces(selector={"type": "bar"}, marker_line_width=0)
-    figure.update_xaxes(automargin=True)
-    figure.update_yaxes(automargin=True)
+    figure.update_xaxes(automargin=True, exponentformat="none", separatethousands=True)
+    figure.update_yaxes(automargin=True, exponentformat="none", separatethousands=True)
     found: dict[str, Any] = json.loads(figure.to_json())  # arrays as base64, which is short
     found["layout"].pop("template", None)
     return found
@@ -97,12 +97,16 @@ def stacked(
 
 
 def bars(values: Mapping[str, float], title: str, lines: Mapping[str, float], base: float = 1) -> dict[str, Any]:
-    """A horizontal bar from ``base`` to each value, and dashed lines with their names at others."""
+    """A horizontal bar from ``base`` to each value, and dashed lines with their names at others. A long bar has its
+    value inside, where no line crosses it."""
     figure = go.Figure()
+    ends = [base, *values.values(), *lines.values()]
+    reach = max(ends) - min(ends)
     figure.add_bar(
         y=[folded(name) for name in values], x=[value - base for value in values.values()], base=base, orientation="h",
         marker_color=[POLICY_COLOURS.get(name, SERIES[0]) for name in values], showlegend=False,
-        text=[f"{value:.3f}x" for value in values.values()], textposition="outside", cliponaxis=False,
+        text=[f"{value:.3f}x" for value in values.values()], cliponaxis=False, insidetextanchor="end",
+        textposition=["inside" if abs(value - base) > reach / 2 else "outside" for value in values.values()],
         customdata=list(values.values()), hovertemplate="%{y}: %{customdata:.3f}<extra></extra>",
     )  # fmt: skip
     for index, (name, at) in enumerate(lines.items()):
@@ -111,8 +115,7 @@ def bars(values: Mapping[str, float], title: str, lines: Mapping[str, float], ba
             type="line", x0=at, x1=at, y0=0, y1=1, yref="y domain", line=line, showlegend=True,
             name=f"{plain(name)}: {at:.3f}x",
         )  # fmt: skip
-    ends = [base, *values.values(), *lines.values()]
-    room = 0.18 * (max(ends) - min(ends)) or 0.1
+    room = 0.18 * reach or 0.1
     figure.update_xaxes(title_text=plain(title), range=[min(ends) - room / 3, max(ends) + room])
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
     figure.add_vline(x=base, line_width=1, line_color=OTHER)

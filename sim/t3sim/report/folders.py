@@ -1,4 +1,4 @@
-"""Output folders of t3, read and checked: what a run, a comparison, a sweep or a reproduction left behind."""
+"""Output folders of t3, read and checked: what a run, a comparison, a sweep, a map or a reproduction left behind."""
 
 import os
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from t3sim.run.records import Comparison, read_ours, read_record
 from t3sim.run.request import POLICIES
 from t3sim.run.result import Result, WallSeconds
 from t3sim.run.timeline_record import TimelineRecord
+from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.sweep import SweepRecord
 
@@ -61,6 +62,14 @@ class Swept:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Mapped:
+    """What ``t3 map`` wrote."""
+
+    name: str
+    record: ArbitrationMap
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reproduced:
     """What ``t3 reproduce`` wrote."""
 
@@ -68,12 +77,13 @@ class Reproduced:
     record: Reproduction
 
 
-Folder = Runs | Swept | Reproduced
+Folder = Runs | Swept | Mapped | Reproduced
 RECORDS = {
     "compare.json": "t3 compare",
     "result.json": "t3 run",
     "sweep.json": "t3 sweep --vary",
     "sensitivity.json": "t3 sweep --assumptions",
+    "map.json": "t3 map",
     "reproduce.json": "t3 reproduce",
 }
 """The file by which a folder is known -> what wrote it."""
@@ -91,8 +101,8 @@ def read_folder(path: Path) -> Folder:
     if len(found) != 1:
         what = f"has both {found[0]} and {found[1]}" if found else f"has none of {', '.join(RECORDS)}"
         raise ValueError(
-            f"DIR must be an output folder of t3 run, compare, sweep or reproduce, but {readable(path)} {what}: name "
-            "the folder that was given to --out"
+            f"DIR must be an output folder of t3 run, compare, sweep, map or reproduce, but {readable(path)} {what}: "
+            "name the folder that was given to --out"
         )
     name = readable(Path(os.path.realpath(path)).name)
     match found[0]:
@@ -103,6 +113,11 @@ def read_folder(path: Path) -> Folder:
             return Runs(name=name, command="run", runs=(_run(path, result),), speedups=(None,))
         case "reproduce.json":
             return Reproduced(name=name, record=read_record(path / "reproduce.json", Reproduction))
+        case "map.json":
+            found_map = read_record(path / "map.json", ArbitrationMap)
+            if not found_map.gemms or not found_map.machines:
+                raise ValueError(f"{readable(path / 'map.json')} has no machine or no GEMM: map again")
+            return Mapped(name=name, record=found_map)
         case record:
             swept = read_record(path / record, SweepRecord)
             if not swept.variants or not all(variant.runs for variant in swept.variants):

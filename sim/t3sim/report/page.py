@@ -14,8 +14,9 @@ from plotly.offline import get_plotlyjs
 
 from t3sim import __version__
 
-from .folders import Folder, Reproduced, Runs
-from .parts import Cards, Chart, Code, Folded, Mark, Section, Table, Tabs, Text
+from .folders import Folder, Mapped, Reproduced, Runs
+from .maps import map_section
+from .parts import Bullets, Cards, Chart, Code, Folded, Mark, Section, Table, Tabs, Text
 from .reproductions import reproduce_section
 from .runs import runs_section
 from .sweeps import sweep_section
@@ -34,6 +35,8 @@ def section_of(folder: Folder) -> Section:
     """The section of a folder of any kind."""
     if isinstance(folder, Runs):
         return runs_section(folder)
+    if isinstance(folder, Mapped):
+        return map_section(folder)
     return reproduce_section(folder) if isinstance(folder, Reproduced) else sweep_section(folder)
 
 
@@ -47,7 +50,7 @@ def report_html(folders: Sequence[Folder]) -> str:
     environment.filters |= {"prose": _prose, "slug": _slug}
     environment.tests |= {"mark": lambda cell: isinstance(cell, Mark)} | {
         kind.kind: lambda item, kind=kind: isinstance(item, kind)
-        for kind in (Cards, Table, Chart, Tabs, Text, Code, Folded)
+        for kind in (Cards, Table, Chart, Tabs, Text, Bullets, Code, Folded)
     }
     scripts = {"plotly": get_plotlyjs(), "script": _asset("report.js")}
     text = environment.get_template("report.html").render(

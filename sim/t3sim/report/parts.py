@@ -81,6 +81,14 @@ class Text:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Bullets:
+    """Sentences, one below the other."""
+
+    kind: ClassVar[str] = "bullets"
+    items: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Code:
     """A command or a file, to be copied; ``file``: the name under which it can be saved."""
 
@@ -99,7 +107,7 @@ class Folded:
     items: Sequence["Item"]
 
 
-Item = Cards | Table | Chart | Tabs | Text | Code | Folded
+Item = Cards | Table | Chart | Tabs | Text | Bullets | Code | Folded
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,11 +2,13 @@
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from t3sim.inputs.workload import CUSTOM, MODELS
 from t3sim.run.result import Result, WorkloadRecord
+from t3sim.study.arbitration.axes import NONE, known_axes
+from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.suite import QUICK_TABLES, TABLES
 from t3sim.study.sweep import SweepRecord
@@ -64,7 +66,7 @@ def _provenance(runs: Sequence[Run]) -> list[Table]:
     }
     rows = {title: [get(run) for run in runs] for title, get in fields.items()}
     same = [(title, cells[0]) for title, cells in rows.items() if len(set(cells)) == 1]
-    tables = [Table(caption="What the results are of", head=("", "value"), rows=same, prose=(1,))]
+    tables = [Table(caption="What produced the results", head=("", "value"), rows=same, prose=(1,))]
     if other := [(title, *cells) for title, cells in rows.items() if len(set(cells)) > 1]:
         head = ("", *(run.result.policy for run in runs))
         tables.append(Table(caption="What differs between the runs", head=head, rows=other))
@@ -72,14 +74,18 @@ def _provenance(runs: Sequence[Run]) -> list[Table]:
 
 
 def _settings(result: Result) -> str:
-    settings = result.provenance.settings if result.provenance else {}
+    return settings_text(result.provenance.settings if result.provenance else {})
+
+
+def settings_text(settings: Mapping[str, Any]) -> str:
+    """Machine values in one line."""
     return ", ".join(f"{key}={literal(value)}" for key, value in settings.items()) or "none"
 
 
 def record_blocks(command: Command, facts: Mapping[str, str]) -> list[Block]:
     """Provenance and command of a record of many runs."""
     table = Table(
-        caption="What the results are of", head=("", "value"), rows=[*map(tuple, facts.items())], prose=(1,)
+        caption="What produced the results", head=("", "value"), rows=[*map(tuple, facts.items())], prose=(1,)
     )  # fmt: skip
     note = Text(
         text="Finished runs are kept in the cache, so that the command repeats only what is not there. A machine that "
@@ -144,10 +150,7 @@ def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Comma
     """``t3 sweep`` with the options of the record."""
     results = [run.result for run in record.variants[0].runs]
     own = any(result.workload.model not in MODELS for result in results)
-    chosen: dict[str, dict[str, None]] = {"--models": {}, "--sublayers": {}, "--tp": {}}
-    for work in (result.workload for result in results):
-        for option, value in zip(chosen, (work.model, work.sublayer, str(work.tp)), strict=True):
-            chosen[option][value] = None
+    chosen = _points(result.workload for result in results)
     return [
         ("t3", "sweep"), *(_variants(record) if assumptions else _vary(record)),
         *([("--hf", OWN_FILE)] if own else []),
@@ -155,6 +158,28 @@ def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Comma
         ("--policies", ",".join(record.variants[0].geomeans.speedups)), ("--machine", record.machine),
         *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip
+
+
+def map_command(record: ArbitrationMap, name: str) -> Command:
+    """``t3 map`` with the options of the record."""
+    axes = [] if [*record.singles] == [*known_axes().axes] else [("--axes", ",".join(record.singles) or NONE)]
+    named = [gemm for gemm in record.gemms if gemm.model != CUSTOM]
+    drawn = len(record.gemms) - len(named)
+    return [
+        ("t3", "map"), *([("--quick",)] if record.quick else []), *axes,
+        *((option, ",".join(values)) for option, values in _points(named).items()),
+        *([("--random", str(drawn))] if drawn else []),
+        ("--machine", record.machine), *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
+    ]  # fmt: skip
+
+
+def _points(works: Iterable[WorkloadRecord]) -> dict[str, dict[str, None]]:
+    """The options that choose sublayers, with their values."""
+    chosen: dict[str, dict[str, None]] = {"--models": {}, "--sublayers": {}, "--tp": {}}
+    for work in works:
+        for option, value in zip(chosen, (work.model, work.sublayer, str(work.tp)), strict=True):
+            chosen[option][value] = None
+    return chosen
 
 
 def _set(settings: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -76,7 +76,7 @@ def reproduce_section(folder: Reproduced) -> Section:
         ),
     ]  # fmt: skip
     return Section(
-        title="The paper's results beside ours",
+        title="The paper's results, compared with ours",
         name=folder.name,
         facts=[plural(len(record.runs), "run"), f"machine {record.machine}", f"{record.hardware} hardware",
                f"tables {', '.join(record.tables)}"],

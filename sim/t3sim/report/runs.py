@@ -8,9 +8,10 @@ from t3sim.run.policies import failures
 from t3sim.run.result import Result, WorkloadRecord
 
 from .checks import check_cards, checks_block, hardware_block
-from .configuration import configuration_block
+from .configuration import cautions, configuration_block
 from .contention import contention_block
 from .folders import Run, Runs
+from .limits import limits_block
 from .parts import Block, Card, Cards, Item, Section, Tabs, Text, plural
 from .provenance import runs_blocks
 from .quantities import BOUNDS, ideal_times, speedup_chart, time_chart, traffic_chart
@@ -44,9 +45,14 @@ def runs_section(folder: Runs) -> Section:
             "one GPU simulated, its traffic mirrored" if first.result.mirror else "all GPUs simulated",
         ],
         blocks=[
-            Block(title="Summary", items=[Cards(cards=_cards(folder)), *_failures(results)]),
+            Block(title="Summary", items=[
+                Cards(cards=_cards(folder)),
+                *_failures(results),
+                *(Text(text=text) for text in cautions(first.machine, first.result.machine)),
+            ]),
             _speedups(folder),
             Block(title="Time split", items=[time_chart(named)]),
+            limits_block(results),
             _timeline(folder.runs),
             Block(title="DRAM traffic", items=[traffic_chart(named)]),
             contention_block(named),

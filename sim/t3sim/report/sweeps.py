@@ -1,19 +1,18 @@
 """The section of a sweep: the same sublayers on many machines."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from t3sim.common.units import TIMES, unit_of
 from t3sim.run.result import Result
-from t3sim.study.sweep import SweepRecord
+from t3sim.study.sweep import SweepRecord, SweptRun
 
 from .checks import check_cards, checks_block, hardware_block
 from .configuration import preset_block
 from .contention import contention_block
 from .figures import grouped
 from .folders import Swept
-from .parts import DASH, Block, Card, Cards, Chart, Section, Table, Text, plural
-from .provenance import literal, record_blocks, sweep_command
+from .parts import DASH, Block, Card, Cards, Cell, Chart, Folded, Section, Table, Text, plural
+from .provenance import record_blocks, settings_text, sweep_command
 from .quantities import ideal_times, time_chart, traffic_chart
 from .runs import workload_title
 
@@ -38,7 +37,7 @@ def sweep_section(folder: Swept) -> Section:
                   + [Text(text=f"Does not add up: {text}.") for text in record.failures]),
             Block(title="Speedup by machine", items=[_means(record)]),
             Block(title="Changes against the first machine", items=[_changes(record)]),
-            Block(title="Speedup and bounds of every run", items=[_runs(record)]),
+            Block(title="Speedup and bounds of every run", items=[_speedups(record), _exposed(record)]),
             Block(title="Time split", items=[time_chart(base, f"Where the time goes, machine {first.name}")]),
             Block(title="DRAM traffic", items=[traffic_chart(base, f"DRAM traffic by cause, machine {first.name}")]),
             contention_block(base),
@@ -50,7 +49,7 @@ def sweep_section(folder: Swept) -> Section:
                 {
                     "version of OpenT3": record.opent3, "digest of the simulator": record.sources,
                     "machine": record.machine, "T3 hardware": record.hardware, "seed": str(record.seed),
-                    "settings of all runs": _settings(record.settings),
+                    "settings of all runs": settings_text(record.settings),
                 },
             ),
         ],
@@ -94,49 +93,74 @@ def _means(record: SweepRecord) -> Chart:
 
 
 def _changes(record: SweepRecord) -> Table:
-    first = record.variants[0]
+    first, others = record.variants[0], record.variants[1:]
+    named = any(item.name != settings_text(item.settings) for item in others)
+    explained = any(item.why for item in others)
+    head = ["machine", *(["settings"] if named else []), *(MEANS.get(name, name) for name in first.changes)]
+    rows: list[list[Cell]] = [
+        [
+            item.name, *([settings_text(item.settings)] if named else []),
+            *(f"{change:+.1f}" for change in item.changes.values()), *([item.why or DASH] if explained else []),
+        ]
+        for item in others
+    ]  # fmt: skip
     return Table(
         caption=f"Change of each geometric mean against {first.name}, in percent",
-        head=("machine", "settings", *(MEANS.get(name, name) for name in first.changes), "why"),
-        rows=[
-            (item.name, _settings(item.settings), *(f"{change:+.1f}" for change in item.changes.values()),
-             item.why or DASH)
-            for item in record.variants[1:]
-        ],
-        prose=(1, 2 + len(first.changes)),
-    )  # fmt: skip
-
-
-def _runs(record: SweepRecord) -> Table:
-    """Every run beside the bound of its sublayer on its machine."""
-    rows = []
-    unit = unit_of(TIMES, (run.result.time_ns.total for item in record.variants for run in item.runs))
-    for item in record.variants:
-        for run in item.runs:
-            work, time = run.result.workload, run.result.time_ns
-            like = [other.result for other in item.runs if other.result.workload == work]
-            total = next(result.time_ns.total for result in like if result.policy == "sequential")
-            bound = ideal_times(like).get("ideal-overlap")
-            rows.append(
-                (f"{item.name}: {_run_name(run.result)}", unit.text(time.total), f"{run.speedup:.3f}",
-                 DASH if bound is None else f"{total / bound:.3f}", unit.text(time.exposed_communication))
-            )  # fmt: skip
-    return Table(
-        caption="Every run; 1 is without overlap, and ideal-overlap is overlap without contention",
-        head=(
-            "machine, sublayer and policy",
-            unit.title("time"),
-            "speedup",
-            "bound: ideal-overlap",
-            unit.title("exposed communication"),
-        ),
+        head=[*head, *(["why"] if explained else [])],
         rows=rows,
+        prose=[*([1] if named else []), *([len(head)] if explained else [])],
     )
+
+
+def _speedups(record: SweepRecord) -> Table:
+    """A row for every sublayer on every machine, a column for every policy, and the bound."""
+    unit = unit_of(TIMES, (run.result.time_ns.total for item in record.variants for run in item.runs))
+    rows = []
+    for machine, sublayer, runs in _points(record):
+        alone = runs["sequential"].result.time_ns.total
+        bounds = ideal_times([run.result for run in runs.values()])
+        gains = {policy: f"{alone / time:.3f}" for policy, time in bounds.items()}
+        gains |= {policy: f"{run.speedup:.3f}" for policy, run in runs.items() if policy != "sequential"}
+        policies = list(gains)  # the same for all: a sweep runs the same policies everywhere
+        rows.append((machine, sublayer, unit.text(alone), *gains.values()))
+    return Table(
+        caption="Speedups over sequential: 1 is no overlap, ideal-overlap is overlap without contention",
+        head=("machine", "sublayer", unit.title("sequential, time"), *policies),
+        rows=rows,
+        prose=(1,),
+    )
+
+
+def _exposed(record: SweepRecord) -> Folded:
+    """What is not hidden, in the same rows and columns."""
+    unit = unit_of(TIMES, (run.result.time_ns.exposed_communication for item in record.variants for run in item.runs))
+    policies = _policies(record)
+    table = Table(
+        caption=f"Exposed communication, in {unit.name}: communication while no workgroup is resident",
+        head=("machine", "sublayer", *policies),
+        rows=[
+            (machine, sublayer,
+             *(unit.text(runs[policy].result.time_ns.exposed_communication) if policy in runs else DASH
+               for policy in policies))
+            for machine, sublayer, runs in _points(record)
+        ],
+        prose=(1,),
+    )  # fmt: skip
+    return Folded(title="Exposed communication of every run", items=[table])
+
+
+def _policies(record: SweepRecord) -> list[str]:
+    return list(dict.fromkeys(run.result.policy for item in record.variants for run in item.runs))
+
+
+def _points(record: SweepRecord) -> Iterator[tuple[str, str, dict[str, SweptRun]]]:
+    """Machine, sublayer, and its runs by policy."""
+    for item in record.variants:
+        runs: dict[str, dict[str, SweptRun]] = {}
+        for run in item.runs:
+            runs.setdefault(workload_title(run.result.workload), {})[run.result.policy] = run
+        yield from ((item.name, sublayer, found) for sublayer, found in runs.items())
 
 
 def _run_name(result: Result) -> str:
     return f"{workload_title(result.workload)}, {result.policy}"
-
-
-def _settings(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={literal(value)}" for key, value in settings.items()) or "none"

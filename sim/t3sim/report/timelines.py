@@ -8,13 +8,14 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from t3sim.common.units import BYTES, RATES, TIMES, Unit, unit_of, with_unit
+from t3sim.common.units import BYTES, RATES, TIMES, Unit, digits, unit_of, with_unit
 from t3sim.run.request import CAUSE_TITLES, CAUSES, IntervalKind
 from t3sim.run.timeline import COLOURS, EXPOSED
 from t3sim.run.timeline_record import GpuTimeline, TimelineRecord
 
 from .figures import OTHER, finished, plain
 from .parts import DASH, Chart, Table, count
+from .queues import queue_tracks
 
 LINE_BYTES = 32
 LANES: dict[str, tuple[IntervalKind, str]] = {
@@ -33,8 +34,11 @@ MAX_TRIGGERS = 4000
 """Marks in a lane: more than there are pixels."""
 IN_FRONT, BEHIND = {"width": 0.22, "opacity": 1}, {"width": 0.92, "opacity": 0.25}
 """Bars of a lane, and of what a whole row is in."""
-GPU_ROWS = (0.26, 0.18, 0.34, 0.22)
-"""Parts of the height: lanes, CUs, DRAM, link."""
+GPU_ROWS = (200, 140, 260, 170)
+"""Pixels of each row with its gap: lanes, CUs, DRAM, link."""
+QUEUE_ROW, GAP = 115, 34
+"""Pixels of a track of queues with its gap, and of that: a legend has room there."""
+LEGEND_SIZE = 12
 
 
 def time_unit(timelines: Sequence[TimelineRecord]) -> Unit:
@@ -82,9 +86,12 @@ def lanes_chart(rows: Mapping[str, GpuTimeline], unit: Unit, end: float, title: 
 
 
 def gpu_chart(timeline: TimelineRecord, number: int, unit: Unit, end: float, name: str) -> Chart:
-    """All that is recorded of one GPU: intervals and triggers, CUs, DRAM traffic by cause, link and updates."""
+    """All that is recorded of one GPU: intervals and triggers, CUs, DRAM traffic by cause, link and updates, queues."""
     gpu, width = timeline.gpus[number], timeline.bin_ns
-    figure = make_subplots(rows=4, cols=1, shared_xaxes=True, vertical_spacing=0.045, row_heights=list(GPU_ROWS))
+    tracks = list(queue_tracks(gpu.queues))
+    heights = [*GPU_ROWS, *[QUEUE_ROW] * len(tracks)]
+    height, rows = sum(heights), len(heights)
+    figure = make_subplots(rows=rows, shared_xaxes=True, vertical_spacing=GAP / height, row_heights=heights)
     _add_lanes(figure, gpu, unit)
     step = {"mode": "lines", "x0": 0, "dx": width / unit.size}
     _add_area(figure, 2, "CUs computing", 100 * np.array(gpu.cu_busy), COLOURS["gemm_read"], step, "%")
@@ -95,29 +102,45 @@ def gpu_chart(timeline: TimelineRecord, number: int, unit: Unit, end: float, nam
     sent = _sent(gpu, width)
     link = unit_of(RATES, (max(values, default=0) for values in sent.values()))
     for (label, values), colour in zip(sent.items(), (OTHER, COLOURS["rs_write"], COLOURS["gemm_write"]), strict=True):
-        figure.add_scatter(
-            y=_closed(values / link.size), name=label, row=4, col=1, **step,
-            line={"shape": "hv", "width": 1.5, "color": colour},
-            hovertemplate=f"{label}: %{{y:.4g}} {link.name}<extra></extra>",
-        )  # fmt: skip
+        _add_line(figure, 4, label, values / link.size, colour, step, link.name)
+    titles = {2: "CUs (%)", 3: f"DRAM ({rate.name})", 4: f"link, updates<br>({link.name})"}
+    for row, track in enumerate(tracks, len(GPU_ROWS) + 1):
+        titles[row] = f"{track.title}<br>({track.unit})"
+        for label, values, colour in track.lines:
+            _add_line(figure, row, label, values, colour, step, track.unit, showlegend=len(track.lines) > 1)
     figure.update_yaxes(fixedrange=True, rangemode="tozero", zeroline=False)
-    for row, title in ((2, "CUs (%)"), (3, f"DRAM ({rate.name})"), (4, f"link, updates<br>({link.name})")):
+    for row, title in titles.items():
         figure.update_yaxes(title_text=title, row=row, col=1)
     figure.update_yaxes(range=[0, 100], row=2, col=1)
     figure.update_xaxes(range=[0, end / unit.size])
-    figure.update_xaxes(title_text=unit.title("time since GEMM launch"), row=4, col=1)
-    plot = finished(figure, 760, barmode="overlay", hovermode="x unified") | {
-        "zoom": ["xaxis", "xaxis2", "xaxis3", "xaxis4"],
+    figure.update_xaxes(title_text=unit.title("time since GEMM launch"), row=rows, col=1)
+    plot = finished(figure, height, barmode="overlay", hovermode="x unified", **_legends(figure, rows)) | {
+        "zoom": ["xaxis", *(f"xaxis{row}" for row in range(2, rows + 1))],
         "unit": unit.name,
+        "legends": True,
     }
     plot["layout"]["dragmode"] = "zoom"
     moved = sum(map(sum, gpu.dram_bytes.values()))
     summary = (
         f"{name} over {with_unit(TIMES, end_of(timeline))}: GEMM stages, DMA triggers and collectives, computing CUs, "
-        f"DRAM traffic by cause ({with_unit(BYTES, moved)} in all), link and near-memory updates."
+        f"DRAM traffic by cause ({with_unit(BYTES, moved)} in all), link and near-memory updates"
+        f"{', and what waits in queues' if tracks else ''}."
     )
     return Chart(title=f"{name} over time", summary=summary, figure=plot,
                  table=_time_table(timeline, gpu, name), zoom=True)  # fmt: skip
+
+
+def _legends(figure: go.Figure, rows: int) -> dict[str, Any]:
+    """Gives each row the legend of its own traces, above it; returns the layout of these."""
+    layout = {}
+    for row in range(2, rows + 1):
+        figure.update_traces(legend=f"legend{row}", row=row, col=1)
+        top = figure.layout[f"yaxis{row}"].domain[1]
+        layout[f"legend{row}"] = {
+            "orientation": "h", "x": 0, "xanchor": "left", "y": top, "yanchor": "bottom", "traceorder": "normal",
+            "font": {"size": LEGEND_SIZE},
+        }  # fmt: skip
+    return layout
 
 
 def _add_lanes(figure: go.Figure, gpu: GpuTimeline, unit: Unit) -> None:
@@ -151,6 +174,17 @@ def _add_area(
     figure.add_scatter(
         y=_closed(values), name=name, row=row, col=1, fillcolor=colour, showlegend=group is not None, **fill, **step,
         line={"shape": "hv", "width": 0, "color": colour}, hovertemplate=f"{name}: %{{y:.4g}} {unit}<extra></extra>",
+    )  # fmt: skip
+
+
+def _add_line(
+    figure: go.Figure, row: int, name: str, values: NDArray[np.float64], colour: str, step: Mapping[str, Any],
+    unit: str, *, showlegend: bool = True,
+) -> None:  # fmt: skip
+    """``showlegend``: not for what the axis names already."""
+    figure.add_scatter(
+        y=_closed(values), name=name, row=row, col=1, **step, line={"shape": "hv", "width": 1.5, "color": colour},
+        showlegend=showlegend, hovertemplate=f"{name}: %{{y:.4g}} {unit}<extra></extra>",
     )  # fmt: skip
 
 
@@ -229,15 +263,20 @@ def _time_table(timeline: TimelineRecord, gpu: GpuTimeline, name: str) -> Table:
     unit = unit_of(TIMES, [bins * width])
     columns = {CAUSE_TITLES[cause]: np.array(gpu.dram_bytes[cause]) / width for cause in CAUSES} | _sent(gpu, width)
     rate = unit_of(RATES, (max(values, default=0) for values in columns.values()))
+    waiting = {
+        f"{name} ({track.unit})": values for track in queue_tracks(gpu.queues) for name, values, _ in track.lines
+    }
     rows = []
     for first in range(0, bins, step):
         part = slice(first, min(first + step, bins))
         span = f"{unit.text(first * width)} to {unit.text(part.stop * width)}"
         busy = f"{100 * np.mean(gpu.cu_busy[part]):.0f}"
         triggers = sum(first * width <= item.time_ns < part.stop * width for item in gpu.triggers)
-        rows.append((span, busy, *(rate.text(values[part].mean()) for values in columns.values()), count(triggers)))
+        rates = (rate.text(values[part].mean()) for values in columns.values())
+        lengths = (digits(values[part].mean()) for values in waiting.values())
+        rows.append((span, busy, *rates, count(triggers), *lengths))
     return Table(
         caption=f"{name}: means over parts of the time; rates in {rate.name}",
-        head=(unit.title("time"), "CUs (%)", *columns, "DMA triggers"),
+        head=(unit.title("time"), "CUs (%)", *columns, "DMA triggers", *waiting),
         rows=rows,
     )

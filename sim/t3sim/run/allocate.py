@@ -8,10 +8,19 @@ from t3sim.collective.carried import tile_map, to_words
 from t3sim.collective.ring import ring_maps, ring_order
 from t3sim.dram.hbm import new_hbm_state
 from t3sim.engine import state
+from t3sim.engine.channel import FRONT
+from t3sim.engine.compute import CU, SLAB, WORKGROUP
 from t3sim.engine.egress import FLIGHT_WORDS
-from t3sim.engine.llc import WAITER_WORDS
+from t3sim.engine.gpu import IDLE_STATE
+from t3sim.engine.gpu_state import GpuState
+from t3sim.engine.link import CREDIT, PACKET
+from t3sim.engine.llc import LLC_ENTRY
+from t3sim.engine.mover import MOVER, TRANSFER
 from t3sim.engine.nmc import UPDATE_WORDS
+from t3sim.engine.observed.queues import QUEUE_ROWS
 from t3sim.engine.ports import fault_words, places, shown
+from t3sim.engine.requests import BURST
+from t3sim.engine.row_segments import ROW
 from t3sim.engine.unit import PARTS
 from t3sim.engine.words import place
 from t3sim.hardware.abi import LoadedHardware
@@ -19,7 +28,7 @@ from t3sim.inputs.geometry import ceil_div
 
 from .collective_kernels import transfers
 from .plan import RunPlan
-from .sizes import SLACK, Sizes, record_of
+from .sizes import Sizes
 
 COMMAND_QUEUE = 64
 """Commands that wait in the DMA engine [A]."""
@@ -28,21 +37,19 @@ DESCRIPTORS = 64
 Arrays = dict[str, NDArray]
 
 
-def new_gpu(plan: RunPlan, gpu: int, hardware: LoadedHardware, partial: NDArray[np.float16] | None) -> state.GpuState:
+def new_gpu(plan: RunPlan, gpu: int, hardware: LoadedHardware, partial: NDArray[np.float16] | None) -> GpuState:
     """One GPU before the run. ``rx`` and ``grants`` are empty until the system links the ring.
 
     The caller has seen to it that the plan fits into memory (:func:`~.sizes.check_fits`).
     """
     steps = transfers(plan, gpu)
-    p = record_of(plan, gpu, len(steps))
-    sizes = Sizes(plan, hardware.config, p[0])
-    return state.GpuState(
-        p=p,
-        s=_scalars(sizes),
+    sizes = Sizes.of(plan, gpu)
+    return GpuState(
         **_request_arrays(sizes),
         **_compute_arrays(sizes, gpu),
         **_egress_arrays(sizes),
-        **_link_arrays(sizes, steps),
+        **_mover_arrays(sizes, steps),
+        **_link_arrays(sizes),
         **_map_arrays(sizes, gpu),
         **_hardware_arrays(sizes, hardware),
         **_data_arrays(sizes, partial),
@@ -50,20 +57,21 @@ def new_gpu(plan: RunPlan, gpu: int, hardware: LoadedHardware, partial: NDArray[
     )
 
 
+def _one(sizes: Sizes, model: str, **values: int) -> Arrays:
+    """The record of a model: its constants, and ``values``, with which its state begins where that is not 0."""
+    return {model: _record(GpuState.FIELDS[model][0], sizes.constants.get(model, {}) | values)}
+
+
 def _record(dtype: np.dtype, values: dict[str, int]) -> NDArray[np.void]:
-    array = np.zeros(1, dtype)
+    array = np.zeros((), dtype)
     for name, value in values.items():
         array[name] = value
     return array
 
 
-def _chain(array: NDArray, field: str | None = None) -> NDArray:
+def _chain(array: NDArray) -> NDArray:
     """Link all entries of a pool into its free list."""
-    following = np.append(np.arange(1, len(array)), -1)
-    if field is None:
-        array[:, -1] = following
-    else:
-        array[field] = following
+    array["next"] = np.append(np.arange(1, len(array)), -1)
     return array
 
 
@@ -75,58 +83,46 @@ def _full(value: int, *shape: int, dtype: DTypeLike = np.int64) -> NDArray:
     return np.full(shape, value, dtype)
 
 
-def _scalars(sizes: Sizes) -> NDArray:
-    return _record(state.SCALARS, {
-        "mshr_free": sizes.llc_entries, "egress_free": sizes.egress_lines,
-        "tx_credit": sizes.rx_lines - int(sizes.p["posted_lines"]),
-        "cu_next": state.NEVER_CYCLE, "link_wake": state.NEVER_CYCLE, "kernel_wake": state.NEVER_CYCLE,
-        "rs_first": state.NEVER_CYCLE,
-        "ag_first": state.NEVER_CYCLE, "resend_at": state.NEVER_CYCLE, "gemm_start": -1, "gemm_end": -1, "finish": -1,
-        "threshold": -1, "measure": -1, "state": 2,
-    })  # fmt: skip
-
-
 def _request_arrays(sizes: Sizes) -> Arrays:
     channels = sizes.config.slices
     return {
+        **_one(sizes, "fabric"),
         "channel": new_hbm_state(sizes.plan.request.machine.hbm.parameters(), channels).channel,
-        "bursts": _chain(_zeros(sizes.bursts, dtype=state.BURST), "next"),
-        "head": _full(-1, 4, channels),
-        "tail": _full(-1, 4, channels),
-        "rows": _chain(_zeros(sizes.rows, dtype=state.ROW), "next"),
+        "bursts": _chain(_zeros(sizes.bursts, dtype=BURST)),
+        "rows": _chain(_zeros(sizes.rows, dtype=ROW)),
         "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, BURST_LINES, 4),
     }
 
 
 def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
-    plan, count = sizes.plan, int(sizes.p["workgroups"])
-    workgroups = _zeros(count, dtype=state.WORKGROUP)
+    plan, count = sizes.plan, sizes.constants["gemm"]["places"]
+    workgroups = _zeros(count, dtype=WORKGROUP)
     workgroups["event"] = state.NEVER_CYCLE
-    # Behind the sets: spare entries for misses that find every way waiting, chained through llc_used.
+    # Behind the sets: spare entries for misses that find every way waiting, chained through ``used``.
     spare = sizes.misses + 16
     entries = sizes.llc_entries + spare
-    used = _zeros(entries)
-    used[sizes.llc_entries :] = np.append(np.arange(sizes.llc_entries + 1, entries), -1)
+    llc = _zeros(entries, dtype=LLC_ENTRY)
+    llc["tag"] = llc["waiter"] = -1
+    llc["used"][sizes.llc_entries :] = np.append(np.arange(sizes.llc_entries + 1, entries), -1)
     return {
+        **_one(sizes, "output"),
+        **_one(sizes, "gemm", wake_cycle=state.NEVER_CYCLE, start_cycle=-1, end_cycle=-1),
+        **_one(sizes, "llc", spare_free=sizes.llc_entries),
         "order": np.array(plan.partition.dispatch_order(ring_order(gpu, plan.gpus)), np.int64),
-        "cus": _zeros(int(sizes.p["cus"]), dtype=state.CU),
+        "cus": _zeros(sizes.constants["gemm"]["cus"], dtype=CU),
         "workgroups": workgroups,
-        "slab_left": _zeros(count, sizes.slots),
-        "slab_ready": _zeros(count, sizes.slots),
-        "llc_tag": _full(-1, entries, dtype=np.int32),
-        "llc_used": used,
-        "llc_fill": _zeros(entries),
-        "llc_left": _zeros(entries, dtype=np.int32),
-        "llc_dirty": _zeros(entries, dtype=np.int32),
-        "llc_waiter": _full(-1, entries, dtype=np.int32),
-        "waiters": _chain(_zeros(sizes.misses + SLACK, WAITER_WORDS)),
+        "slabs": _zeros(count * sizes.constants["gemm"]["slots"], dtype=SLAB),
+        "llc_entries": llc,
+        "llc_place": _zeros(sizes.llc_lines, dtype=np.int32),
+        "waiters": _zeros(count * sizes.constants["gemm"]["slots"], sizes.slab_lines, dtype=np.int32),
     }
 
 
 def _egress_arrays(sizes: Sizes) -> Arrays:
     ports = sizes.config.egress_ports
     return {
-        "store_workgroups": _zeros(ports, int(sizes.p["workgroups"]) + 1),
+        **_one(sizes, "egress", free_lines=sizes.constants["egress"]["buffer_lines"]),
+        "store_workgroups": _zeros(ports, sizes.constants["gemm"]["places"] + 1),
         "store_count": _zeros(ports),
         "store_next": _zeros(ports),
         "flight": _zeros(ports, 8, FLIGHT_WORDS),
@@ -135,26 +131,32 @@ def _egress_arrays(sizes: Sizes) -> Arrays:
     }
 
 
-def _link_arrays(sizes: Sizes, steps: list[dict[str, int]]) -> Arrays:
-    machine = sizes.plan.request.machine
-    movers = _zeros(2, dtype=state.MOVER)
-    movers["wake"] = state.NEVER_CYCLE
-    movers["limit"] = sizes.dma_lines, sizes.kernel_lines
-    movers["rate"] = machine.dma.lines_per_cycle, sizes.kernel_rate.numerator
-    movers["line_cost"] = 1, sizes.kernel_rate.denominator
+def _mover_arrays(sizes: Sizes, steps: list[dict[str, int]]) -> Arrays:
+    never = state.NEVER_CYCLE
     return {
-        "movers": movers,
-        "current": _zeros(2, dtype=state.TRANSFER),
-        "commands": _zeros(COMMAND_QUEUE, dtype=state.TRANSFER),
+        **_one(sizes, "dma"),
+        **_one(sizes, "kernel", steps=len(steps), wake_cycle=never),
+        **_one(sizes, "comm", rs_first_cycle=never, ag_first_cycle=never),
+        "movers": np.stack([_record(MOVER, values | {"wake_cycle": never}) for values in sizes.movers]),
+        "current": _zeros(2, dtype=TRANSFER),
+        "commands": _zeros(COMMAND_QUEUE, dtype=TRANSFER),
         "command_rows": _zeros(64 * 64 + 1),  # at most 64 blocks in each of 64 descriptors, each sent once
-        "transfers": np.concatenate([_record(state.TRANSFER, step) for step in steps]),
-        "tx": _zeros(1 << sizes.rows.bit_length()),
-        "out": _zeros(sizes.packets, dtype=state.PACKET),
-        "rx": _zeros(0, dtype=state.PACKET),
-        "replay": _zeros(sizes.packets if machine.link.retry else 0, dtype=state.PACKET),
-        "credits": _zeros(sizes.credits, dtype=state.CREDIT),
-        "grants": _zeros(0, dtype=state.CREDIT),
+        "transfers": np.stack([_record(TRANSFER, step) for step in steps]),
         "received": _zeros(2, sum(len(parts) for parts in sizes.plan.parts)),
+    }
+
+
+def _link_arrays(sizes: Sizes) -> Arrays:
+    link, never = sizes.constants["link"], state.NEVER_CYCLE
+    credit = link["receive_lines"] - link["posted_lines"]
+    return {
+        **_one(sizes, "link", credit_lines=credit, wake_cycle=never, resend_cycle=never),
+        "tx": _zeros(1 << sizes.rows.bit_length()),
+        "out": _zeros(sizes.packets, dtype=PACKET),
+        "rx": _zeros(0, dtype=PACKET),
+        "replay": _zeros(sizes.packets if link["retry"] else 0, dtype=PACKET),
+        "credits": _zeros(sizes.credits, dtype=CREDIT),
+        "grants": _zeros(0, dtype=CREDIT),
     }
 
 
@@ -166,6 +168,7 @@ def _map_arrays(sizes: Sizes, gpu: int) -> Arrays:
     first, start, rows = _reflection(plan)
     parts = [part for parts in plan.parts for part in parts]
     return {
+        **_one(sizes, "own"),
         "part_lines": np.array([plan.grid.chunk_lines(part) for part in parts], np.int64),
         "part_chunk": np.repeat(np.arange(plan.gpus), [len(parts) for parts in plan.parts]),
         "part_at": tile_map(plan.grid, parts),
@@ -184,20 +187,18 @@ def _map_arrays(sizes: Sizes, gpu: int) -> Arrays:
 def _hardware_arrays(sizes: Sizes, hardware: LoadedHardware) -> Arrays:
     channels = sizes.config.slices
     words, handles = place(hardware)
+    fronts = _zeros(channels, dtype=FRONT)
+    fronts["head"] = fronts["tail"] = fronts["blocked_by"] = -1
+    fronts["usable"] = state.NEVER_CYCLE
     return {
+        **_one(sizes, "unit", threshold_lines=-1, measure=-1, behind=-1),
         "words": words,
         "handles": handles,
         "at": places(hardware),
         "shown": shown(hardware, words),
         "fault_words": fault_words(hardware, words),
         "channel_wake": _zeros(channels),
-        "slice_wake": _zeros(channels),
-        "hbm_wake": _zeros(channels),
-        "occupancy": _zeros(channels),
-        "visited": _zeros(channels),
-        "inside": _zeros(2, channels),
-        "block_reason": _full(-1, 2, channels),
-        "token_take": _zeros(channels, dtype=np.bool_),
+        "fronts": fronts,
         "leaf_tokens": _zeros(sizes.config.nodes),
         "part_wake": _zeros(PARTS),
         "part_active": _zeros(PARTS, dtype=np.bool_),
@@ -208,6 +209,7 @@ def _hardware_arrays(sizes: Sizes, hardware: LoadedHardware) -> Arrays:
 def _data_arrays(sizes: Sizes, partial: NDArray[np.float16] | None) -> Arrays:
     carried = max(1, len(sizes.plan.carried.lines))
     return {
+        **_one(sizes, "nmc"),
         "carry_of": sizes.plan.carried.number_of,
         "partial": _zeros(1, 4) if partial is None or not len(partial) else to_words(partial),
         "memory": _zeros(carried, 4),
@@ -216,11 +218,14 @@ def _data_arrays(sizes: Sizes, partial: NDArray[np.float16] | None) -> Arrays:
 
 
 def _observation_arrays(sizes: Sizes) -> Arrays:
-    stages = _zeros(ceil_div(sizes.plan.grid.tiles, int(sizes.p["workgroups"])), 2)
+    stages = _zeros(ceil_div(sizes.plan.grid.tiles, sizes.constants["gemm"]["places"]), 2)
     stages[:, 0] = state.NEVER_CYCLE
     return {
+        **_one(sizes, "time", state=IDLE_STATE, finish_cycle=-1),
         "bytes_by_cause": _zeros(state.CAUSES),
         "bins": _zeros(state.BIN_ROWS, state.BINS),
+        "queued": _zeros(QUEUE_ROWS, state.BINS),
+        "queued_bins": _zeros(1),
         "wait": _zeros(2, state.WAIT_BINS),
         "blocked": _zeros(2, 4),
         "stages": stages,

@@ -4,14 +4,31 @@ All cycles are those of the simulated memory clock since the launch of the GEMM,
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 TransferKind = Literal["dma", "stores", "reduce_scatter", "all_gather"]
 StepKind = Literal["reduce_scatter", "all_gather"]
-Sample = Literal["workgroups", "dram_queue", "link_queue", "dma_commands", "held_stores"]
+Queue = Literal[
+    "dram_mean", "dram_largest", "compute_bursts", "communication_bursts", "held_bursts", "tokens", "dma_blocks",
+    "link_bytes",
+]  # fmt: skip
+QUEUES: tuple[Queue, ...] = get_args(Queue)
+"""What waits on a GPU, in the order of the rows in :mod:`t3sim.engine.observed.queues`; docs/guides/results.md says
+what each one is."""
+QUEUE_TITLES: dict[Queue, tuple[str, str]] = {
+    "dram_mean": ("DRAM queue, mean of channels", "lines"),
+    "dram_largest": ("DRAM queue, largest", "lines"),
+    "compute_bursts": ("compute at slices", "bursts"),
+    "communication_bursts": ("communication at slices", "bursts"),
+    "held_bursts": ("held until chunk is live", "bursts"),
+    "tokens": ("tokens before tracker", "tokens"),
+    "dma_blocks": ("DMA blocks ready or under way", "blocks"),
+    "link_bytes": ("waiting for link", "bytes"),
+}
+"""The queues as people read them, and their units."""
 Tiles = tuple[int, int, int, int]
 """A rectangle of workgroup tiles: first and last + 1 tile row, first and last + 1 tile column."""
 
@@ -66,13 +83,15 @@ class KernelStep:
 @dataclass(frozen=True, kw_only=True)
 class GpuEvents:
     """One GPU. ``bins`` is [rows of engine.state's timeline, bins]; ``spans`` holds GEMM, reduce-scatter and
-    all-gather, ``stages`` and ``exposed`` the intervals of these names. ``samples``: (cycle, value) whenever a look
-    found another value; looks are a link latency of activity apart. ``clocks``: CU clocks in a memory clock.
+    all-gather, ``stages`` and ``exposed`` the intervals of these names. ``queues``: what waits when each bin begins.
+    ``resident``: (cycle, workgroups) whenever a look found another number; looks are a link latency of activity apart.
+    ``clocks``: CU clocks in a memory clock.
     """
 
     number: int
     neighbour: int
     bins: NDArray[np.int64]
+    queues: dict[Queue, NDArray[np.float64]]
     cus: int
     clocks: float
     spans: dict[str, tuple[int, int]]
@@ -81,7 +100,7 @@ class GpuEvents:
     triggers: list[Trigger]
     transfers: list[Transfer]
     steps: list[KernelStep]
-    samples: dict[Sample, list[tuple[int, int]]]
+    resident: list[tuple[int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from t3hdl.interface.layouts import ChunkKind
 from t3hdl.interface.words import mask_of
 
 from t3sim.collective.ring import closed_forms, ring_maps
-from t3sim.engine.state import GpuState
+from t3sim.engine.gpu_state import GpuState
 
 from .observe import dram_totals
 from .plan import RunPlan
@@ -60,7 +60,7 @@ def identities(system: System, units: list[UnitCounters]) -> Identities:
     """All identities of a finished run; ``units`` as :func:`read_units` gives them."""
     found = _closed_forms(system)
     found["wall_is_compute_exposed_idle"] = all(_covers(gpu) for gpu in system.gpus)
-    found["requests_all_answered"] = all(gpu.s["bursts_used"][0] == 0 for gpu in system.gpus)
+    found["requests_all_answered"] = all(gpu.fabric["bursts_used"] == 0 for gpu in system.gpus)
     found["dram_lines_match_bytes"] = all(_lines_match(gpu) for gpu in system.gpus)
     if units:
         pairs = list(zip(system.gpus, units, strict=True))
@@ -69,11 +69,11 @@ def identities(system: System, units: list[UnitCounters]) -> Identities:
             _tiles_match(system.plan, number, unit) for number, unit in enumerate(units)
         )
         found["triggers_are_blocks_mapped"] = all(
-            unit.triggers == int(gpu.s["triggers"][0]) == _blocks(system, number)
+            unit.triggers == int(gpu.dma["triggers"]) == _blocks(system, number)
             for number, (gpu, unit) in enumerate(pairs)
         )
         found["dma_reads_see_all_counted_updates"] = (
-            all(gpu.s["premature_reads"][0] == 0 for gpu in system.gpus) if _dma_chunks(system.plan, 0) else None
+            all(gpu.dma["premature_reads"] == 0 for gpu in system.gpus) if _dma_chunks(system.plan, 0) else None
         )
         found["no_hardware_error"] = all(unit.errors == 0 for unit in units)
     return found
@@ -98,8 +98,8 @@ def _chunks_equal(plan: RunPlan) -> bool:
 
 
 def _covers(gpu: GpuState) -> bool:
-    s = gpu.s[0]
-    return bool(s["compute_cycles"] + s["exposed_cycles"] + s["idle_cycles"] == s["finish"])
+    time = gpu.time
+    return bool(time["compute_cycles"] + time["exposed_cycles"] + time["idle_cycles"] == time["finish_cycle"])
 
 
 def _lines_match(gpu: GpuState) -> bool:
@@ -116,7 +116,7 @@ def _lines_match(gpu: GpuState) -> bool:
 
 def _updates_sent(gpu: GpuState) -> int:
     """Updates to the tracked output that the GEMM sent to its own memory, and those that came over the link."""
-    return int(gpu.s["updates_local"][0]) + int(gpu.received[0].sum())
+    return int(gpu.egress["updated_lines"]) + int(gpu.received[0].sum())
 
 
 def _dma_chunks(plan: RunPlan, number: int) -> list[int]:

@@ -3,11 +3,14 @@
 from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from t3sim.dram.state import STATISTICS, HbmState, statistics
 from t3sim.engine import state
-from t3sim.engine.state import GpuState
+from t3sim.engine.gpu_state import GpuState
+from t3sim.engine.observed.queues import DRAM_LINES
 
+from .events import QUEUES, Queue
 from .request import CAUSES, Interval, IntervalKind, Timeline, TriggerEvent
 from .result import Contention, DramUse, StreamContention
 from .system import System
@@ -19,7 +22,7 @@ def _ns(system: System, cycles: float) -> float:
 
 def dram_totals(gpu: GpuState) -> dict[str, int]:
     """Counts of the HBM model summed over one GPU's channels (see hbm_state.STATISTICS)."""
-    channels = [statistics(HbmState(gpu.channel), channel) for channel in range(int(gpu.p["channels"][0]))]
+    channels = [statistics(HbmState(gpu.channel), channel) for channel in range(int(gpu.fabric["channels"]))]
     return {name: sum(channel[name] for channel in channels) for name in STATISTICS}
 
 
@@ -27,10 +30,10 @@ def contention(system: System) -> Contention:
     """Waits, blocked cycles, DRAM and link use, summed or averaged over the simulated GPUs."""
     gpus = system.gpus
     totals = {name: sum(dram_totals(gpu)[name] for gpu in gpus) for name in STATISTICS}
-    channel_cycles = sum(int(gpu.p["channels"][0]) * int(gpu.s["finish"][0]) for gpu in gpus)
+    channel_cycles = sum(int(gpu.fabric["channels"]) * int(gpu.time["finish_cycle"]) for gpu in gpus)
     cus = system.plan.request.machine.gpu.cus * len(gpus)
-    busy = max(int(gpu.s["link_busy_ps"][0]) for gpu in gpus) / 1000
-    total = _ns(system, max(int(gpu.s["finish"][0]) for gpu in gpus))
+    busy = max(int(gpu.link["busy_ps"]) for gpu in gpus) / 1000
+    total = _ns(system, max(int(gpu.time["finish_cycle"]) for gpu in gpus))
     return Contention(
         compute=_stream(system, 0),
         communication=_stream(system, 1),
@@ -44,12 +47,13 @@ def contention(system: System) -> Contention:
             mode_switches=totals["mode_switches"],
         ),
         cu_stall_ns={
-            "loads": _ns(system, sum(int(gpu.s["stall_cycles"][0]) for gpu in gpus) / cus),
-            "stores": _ns(system, sum(int(gpu.s["store_stall_cycles"][0]) for gpu in gpus) / cus),
+            "loads": _ns(system, sum(int(gpu.gemm["load_stall_cycles"]) for gpu in gpus) / cus),
+            "stores": _ns(system, sum(int(gpu.gemm["store_stall_cycles"]) for gpu in gpus) / cus),
         },
         link_busy_ns=busy,
         link_idle_ns=total - busy,
-        window_stall_ns=_ns(system, max(int(gpu.s["held_cycles"][0]) for gpu in gpus)),
+        window_stall_ns=_ns(system, max(int(gpu.fabric["held_cycles"]) for gpu in gpus)),
+        compute_first=system.plan.compute_first,
     )
 
 
@@ -74,13 +78,14 @@ def _stream(system: System, stream: int) -> StreamContention:
 def timeline(system: System) -> Timeline:
     """Rates over time in bins, intervals and triggers of every simulated GPU."""
     gpus = system.gpus
-    bin_cycles = int(gpus[0].p["bin_cycles"][0])
-    last = max(int(gpu.s["finish"][0]) for gpu in gpus)
+    bin_cycles = int(gpus[0].time["bin_cycles"])
+    last = max(int(gpu.time["finish_cycle"]) for gpu in gpus)
     used = min(state.BINS, -(-last // bin_cycles))
     bins = np.stack([gpu.bins[:, :used] for gpu in gpus]).astype(np.float64)
     # CU clocks per bin, as a fraction of what all CUs could do in it.
     clocks_per_cycle = system.plan.request.machine.gpu.clock_mhz / system.plan.request.machine.hbm.clock_mhz
     possible = bin_cycles * clocks_per_cycle * system.plan.request.machine.gpu.cus
+    waiting = [queues(gpu, used) for gpu in gpus]
     return Timeline(
         bin_ns=_ns(system, bin_cycles),
         cu_busy=np.minimum(1.0, bins[:, state.CU_CLOCKS] / possible),
@@ -88,23 +93,32 @@ def timeline(system: System) -> Timeline:
         link_bytes=bins[:, state.LINK_BYTES],
         updates=bins[:, state.INCOMING_UPDATES],
         local_updates=bins[:, state.LOCAL_UPDATES],
+        queues={name: np.stack([found[name] for found in waiting]) for name in QUEUES},
         intervals=[interval for number, gpu in enumerate(gpus) for interval in _intervals(system, number, gpu)],
         triggers=[
             TriggerEvent(gpu=number, chunk=int(chunk), time_ns=_ns(system, int(cycle)))
             for number, gpu in enumerate(gpus)
-            for chunk, cycle in gpu.fired[: int(gpu.s["triggers"][0])]
+            for chunk, cycle in gpu.fired[: int(gpu.dma["triggers"])]
         ],
     )
 
 
+def queues(gpu: GpuState, bins: int) -> dict[Queue, NDArray[np.float64]]:
+    """What waits on a GPU when each of its first ``bins`` bins begins."""
+    rows = gpu.queued[:, :bins].astype(np.float64)
+    found = dict(zip(QUEUES, rows, strict=True))
+    found["dram_mean"] = rows[DRAM_LINES] / int(gpu.fabric["channels"])
+    return found
+
+
 def _intervals(system: System, number: int, gpu: GpuState) -> list[Interval]:
-    s = gpu.s[0]
+    gemm, comm = gpu.gemm, gpu.comm
     spans: list[tuple[str, int, int]] = [
-        ("gemm", s["gemm_start"], s["gemm_end"]),
-        ("reduce_scatter", s["rs_first"], s["rs_last"]),
-        ("all_gather", s["ag_first"], s["ag_last"]),
+        ("gemm", gemm["start_cycle"], gemm["end_cycle"]),
+        ("reduce_scatter", comm["rs_first_cycle"], comm["rs_last_cycle"]),
+        ("all_gather", comm["ag_first_cycle"], comm["ag_last_cycle"]),
         *(("stage", start, end) for start, end in gpu.stages),
-        *(("exposed", start, end) for start, end in gpu.exposed[: int(s["exposed_count"])]),
+        *(("exposed", start, end) for start, end in gpu.exposed[: int(gpu.time["exposed_count"])]),
     ]
     return [
         Interval(

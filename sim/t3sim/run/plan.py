@@ -1,6 +1,7 @@
-"""From a request to what every GPU simulates: shapes, addresses, maps and arrays."""
+"""From a request to what every GPU simulates: shapes and addresses, and the constants of its models."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from math import ceil
 
@@ -10,7 +11,7 @@ from t3sim.collective.carried import Carried, choose_lines, max_lines, no_lines
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
 from t3sim.engine import state
 from t3sim.inputs.geometry import ELEMENT_BYTES, Chunk, Grid, Partition, ceil_div
-from t3sim.inputs.limits import LONGEST_CYCLES
+from t3sim.inputs.limits import ADDENDS, LONGEST_CYCLES
 from t3sim.inputs.tiling import slab_clocks
 
 from .request import TRACKED, RunRequest
@@ -119,56 +120,133 @@ class RunPlan:
         machine, workload = self.request.machine, self.request.workload
         flop = 2 * workload.m * workload.n * workload.k_range[1]
         gemm = flop / (machine.gpu.cus * machine.gpu.flop_per_clock_per_cu * machine.gpu.clock_mhz) * 1000
-        ring = self.grid.output_bytes * (self.gpus - 1) / self.gpus / machine.link.gb_s
+        ring = self.ring_ns
         return self.cycles(gemm + ring + ring if self.sequential else max(gemm, ring) + ring)
 
+    @property
+    def ring_ns(self) -> float:
+        """Time that the link takes for what a GPU sends in one collective, without headers."""
+        return self.grid.output_bytes * (self.gpus - 1) / self.gpus / self.request.machine.link.gb_s
 
-def constants(plan: RunPlan, gpu: int) -> dict[str, int]:
-    """The CONSTANTS record of one GPU."""
-    request, grid = plan.request, plan.grid
-    machine, workload, config = request.machine, request.workload, plan.request.machine.hardware.config()
-    variation = machine.variation
-    k = workload.k_of(gpu)
-    slab_k, tile = min(machine.gpu.slab_k, k), (grid.tile_rows, grid.tile_cols)
-    slabs = ceil_div(k, slab_k)
-    own = plan.partition.chunks[gpu]
-    llc_sets = machine.llc.capacity_kib * 1024 // (machine.llc.ways * machine.llc.line_bytes)
-    scale = variation.clock_scale[gpu] if variation.clock_scale else 1.0
-    link = variation.link_gb_s[gpu] if variation.link_gb_s else machine.link.gb_s
-    skew = variation.start_skew_ns[gpu] if variation.start_skew_ns else 0.0
-    clock = ratio(decimal(scale) * machine.gpu.clock_mhz / machine.hbm.clock_mhz, CLOCK_LARGEST)
-    byte_ps = ratio(1000 / decimal(link), LINK_LARGEST)
+    @property
+    def compute_first(self) -> bool:
+        """Whether the arbiter lets compute go first: under ``t3-mca``.
+
+        By the rule of the backlog only if the GEMM, as predicted, is the longer part: else the run takes longer by the
+        time that communication waits.
+        """
+        request = self.request
+        if request.policy != "t3-mca":
+            return False
+        return request.machine.arbiter.mca == "paper" or request.tiling.predicted_ns >= self.ring_ns
+
+
+def constants(plan: RunPlan, gpu: int) -> dict[str, dict[str, int]]:
+    """The constants of one GPU's models, by their records in :class:`~t3sim.engine.gpu_state.GpuState`.
+
+    Here, and in :func:`movers`, the machine's units become the engine's: memory clocks, CU clocks, lines.
+    """
+    machine, config = plan.request.machine, plan.request.machine.hardware.config()
+    own = plan.grid.chunk_lines(plan.partition.chunks[gpu])
     return {
-        "gpu": gpu, "gpus": plan.gpus, "channels": config.slices, "cus": machine.gpu.cus,
-        "workgroups": machine.gpu.cus * machine.gpu.workgroups_per_cu,
-        "memory_mhz": machine.hbm.clock_mhz, "clock_num": clock.numerator, "clock_den": clock.denominator,
-        "m": grid.m, "n": grid.n, "k": k, "tile_rows": grid.tile_rows, "tile_cols": grid.tile_cols,
-        "wavefront_rows": grid.wavefront_rows, "rows": grid.rows, "cols": grid.cols, "pitch": grid.pitch,
-        "tile_lines": grid.tile_lines, "slack": grid.slack_bytes,
-        "slab_k": slab_k, "slabs": slabs, "slab_clocks": slab_clocks(machine.gpu, tile, slab_k),
+        "output": _output(plan),
+        "gemm": _gemm(plan, gpu),
+        "llc": _llc(plan),
+        "fabric": {
+            "channels": config.slices,
+            "request_cycles": plan.cycles(machine.fabric.request_ns),
+            "response_cycles": plan.cycles(machine.fabric.response_ns),
+        },
+        "egress": {"ports": config.egress_ports, "buffer_lines": _lines(machine.link.egress_buffer_kib)},
+        "link": _link(plan, gpu),
+        "kernel": {"overhead_cycles": plan.cycles(machine.kernel.step_overhead_ns)},
+        "own": {"update_lines": ADDENDS * own, "output_bytes": plan.grid.output_bytes},
+        "unit": {
+            "leaves": config.nodes,
+            "leaf_inputs": config.node_inputs,
+            "leaf_bits": config.node_inputs.bit_length() - 1,
+            "tracker_banks": config.tracker_banks,
+            "mca": plan.compute_first,
+        },
+        "time": {"bin_cycles": max(1, min(plan.estimated_cycles, LONGEST_CYCLES) // (state.BINS // 8))},
+    }
+
+
+def movers(plan: RunPlan, gpu: int) -> tuple[dict[str, int], dict[str, int]]:
+    """The constants of the DMA engine and of the kernels of one GPU as movers of lines."""
+    dma, kernel = plan.request.machine.dma, plan.request.machine.kernel
+    rate = kernel.cus * kernel.bytes_per_clock_per_cu * _cu_clocks(plan, gpu) / LINE_BYTES
+    return (
+        {"buffer_lines": _lines(dma.buffer_kib), "rate": dma.lines_per_cycle, "line_cost": 1},
+        {
+            "buffer_lines": kernel.cus * kernel.outstanding_lines_per_cu,
+            "rate": rate.numerator,
+            "line_cost": rate.denominator,
+        },
+    )
+
+
+def _lines(kib: int) -> int:
+    return kib * 1024 // LINE_BYTES
+
+
+def _cu_clocks(plan: RunPlan, gpu: int) -> Fraction:
+    """CU clocks of a GPU in a memory clock."""
+    machine = plan.request.machine
+    scale = machine.variation.clock_scale[gpu] if machine.variation.clock_scale else 1.0
+    return ratio(decimal(scale) * machine.gpu.clock_mhz / machine.hbm.clock_mhz, CLOCK_LARGEST)
+
+
+def _output(plan: RunPlan) -> dict[str, int]:
+    grid = plan.grid
+    return {
+        "m": grid.m, "n": grid.n, "tile_rows": grid.tile_rows, "tile_cols": grid.tile_cols,
+        "wavefront_rows": grid.wavefront_rows, "rows": grid.rows, "cols": grid.cols, "tiles": grid.tiles,
+        "pitch_lines": grid.pitch, "tile_lines": grid.tile_lines, "slack_bytes": grid.slack_bytes,
+        "line": plan.bases["out"], "receive_line": plan.bases["temp"],
+        "cached": plan.sequential, "tracked": not plan.sequential,
+    }  # fmt: skip
+
+
+def _gemm(plan: RunPlan, gpu: int) -> dict[str, int]:
+    machine, grid, k = plan.request.machine, plan.grid, plan.request.workload.k_of(gpu)
+    slab_k, tile = min(machine.gpu.slab_k, k), (grid.tile_rows, grid.tile_cols)
+    slabs, clocks = ceil_div(k, slab_k), _cu_clocks(plan, gpu)
+    skew = machine.variation.start_skew_ns[gpu] if machine.variation.start_skew_ns else 0.0
+    return {
+        "cus": machine.gpu.cus, "places": machine.gpu.cus * machine.gpu.workgroups_per_cu,
+        "clock_num": clocks.numerator, "clock_den": clocks.denominator,
+        "k": k, "slab_k": slab_k, "slabs": slabs, "slab_clocks": slab_clocks(machine.gpu, tile, slab_k),
         "last_slab_clocks": slab_clocks(machine.gpu, tile, k - (slabs - 1) * slab_k),
-        "prefetch": machine.gpu.prefetch_slabs, "stage_barrier": machine.gpu.dispatch == "stage",
-        "hold_store": machine.gpu.store_release == "performed",
+        "prefetch_slabs": machine.gpu.prefetch_slabs, "slots": machine.gpu.prefetch_slabs + 1,
+        "stage_barrier": machine.gpu.dispatch == "stage", "hold_store": machine.gpu.store_release == "performed",
         "store_bytes_per_clock": machine.gpu.store_bytes_per_clock,
-        "a_base": plan.bases["a"], "b_base": plan.bases["b"], "a_pitch": plan.input_pitch(grid.m),
-        "b_pitch": plan.input_pitch(grid.n), "out_base": plan.bases["out"], "temp_base": plan.bases["temp"],
-        "tiles": grid.tiles, "cached_output": plan.sequential, "tracked": not plan.sequential,
-        "start": plan.cycles(machine.gpu.kernel_launch_ns + skew),
-        "llc_sets": llc_sets, "llc_mask": llc_sets - 1 if llc_sets & (llc_sets - 1) == 0 else -1,
-        "llc_ways": machine.llc.ways, "llc_line": machine.llc.line_bytes // LINE_BYTES,
-        "llc_latency": plan.cycles(machine.llc.latency_ns), "llc_random": machine.llc.replacement == "random",
-        "write_backs": config.slices * machine.llc.write_backs_per_channel,
-        "llc_bytes_per_clock": machine.llc.bytes_per_clock_per_cu, "request": plan.cycles(machine.fabric.request_ns),
-        "response": plan.cycles(machine.fabric.response_ns),
-        "link_num": byte_ps.numerator, "link_den": byte_ps.denominator,
-        "link_latency": plan.cycles(machine.link.latency_ns), "header_bytes": machine.link.header_bytes,
-        "mirror": request.mirror, "retry": machine.link.retry,
-        "retry_timeout": plan.cycles(machine.link.retry_timeout_ns),
-        "token_nodes_per_tree": config.nodes, "leaf_inputs": config.node_inputs, "contexts": config.contexts,
-        "leaf_bits": config.node_inputs.bit_length() - 1, "banks": config.tracker_banks,
-        "ports": config.egress_ports, "mca": request.policy == "t3-mca",
-        "own_lines": 2 * grid.chunk_lines(own), "own_bytes": grid.output_bytes,
-        "posted_lines": machine.link.rx_buffer_kib * 1024 // LINE_BYTES if plan.near_memory else 0,
-        "bin_cycles": max(1, min(plan.estimated_cycles, LONGEST_CYCLES) // (state.BINS // 8)),
-        "kernel_overhead": plan.cycles(machine.kernel.step_overhead_ns),
+        "a_line": plan.bases["a"], "b_line": plan.bases["b"],
+        "a_pitch_lines": plan.input_pitch(grid.m), "b_pitch_lines": plan.input_pitch(grid.n),
+        "launch_cycle": plan.cycles(machine.gpu.kernel_launch_ns + skew),
+    }  # fmt: skip
+
+
+def _llc(plan: RunPlan) -> dict[str, int]:
+    llc, channels = plan.request.machine.llc, plan.request.machine.hardware.config().slices
+    sets = llc.capacity_kib * 1024 // (llc.ways * llc.line_bytes)
+    return {
+        "sets": sets, "set_mask": sets - 1 if sets & (sets - 1) == 0 else -1, "ways": llc.ways,
+        "entry_lines": llc.line_bytes // LINE_BYTES, "latency_cycles": plan.cycles(llc.latency_ns),
+        "random": llc.replacement == "random", "bytes_per_clock": llc.bytes_per_clock_per_cu,
+        "most_write_backs": channels * llc.write_backs_per_channel,
+    }  # fmt: skip
+
+
+def _link(plan: RunPlan, gpu: int) -> dict[str, int]:
+    machine, link = plan.request.machine, plan.request.machine.link
+    gb_s = machine.variation.link_gb_s[gpu] if machine.variation.link_gb_s else link.gb_s
+    byte_ps = ratio(1000 / decimal(gb_s), LINK_LARGEST)
+    return {
+        "gpu": gpu, "gpus": plan.gpus, "memory_mhz": machine.hbm.clock_mhz,
+        "byte_ps_num": byte_ps.numerator, "byte_ps_den": byte_ps.denominator,
+        "latency_cycles": plan.cycles(link.latency_ns), "header_bytes": link.header_bytes,
+        "receive_lines": link.receive_lines, "posted_lines": link.receive_lines if plan.near_memory else 0,
+        "mirror": plan.request.mirror, "retry": link.retry,
+        "retry_timeout_cycles": plan.cycles(link.retry_timeout_ns),
     }  # fmt: skip

@@ -11,10 +11,11 @@ from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.collective.ring import ring_next, ring_order
 from t3sim.engine import state
+from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.mover import LAUNCHING, MOVING
-from t3sim.engine.state import GpuState
 
-from .events import GpuEvents, KernelStep, RunEvents, Sample, StepKind, Transfer, TransferKind, Trigger
+from .events import GpuEvents, KernelStep, RunEvents, StepKind, Transfer, TransferKind, Trigger
+from .observe import queues
 from .plan import RunPlan
 from .system import System
 
@@ -39,16 +40,16 @@ class Recorder:
     def events(self) -> RunEvents:
         """All of the finished run."""
         gpus, plan = self.system.gpus, self.system.plan
-        p = gpus[0].p[0]
-        width = int(p["bin_cycles"])
-        last = max(int(gpu.s["finish"][0]) for gpu in gpus)
+        link = gpus[0].link
+        width = int(gpus[0].time["bin_cycles"])
+        last = max(int(gpu.time["finish_cycle"]) for gpu in gpus)
         used = min(state.BINS, -(-last // width))
         return RunEvents(
             policy=plan.request.policy,
             ring=plan.gpus,
-            clock_mhz=int(p["memory_mhz"]),
+            clock_mhz=int(link["memory_mhz"]),
             bin_cycles=width,
-            look_cycles=int(p["link_latency"]),
+            look_cycles=int(link["latency_cycles"]),
             mirror=plan.request.mirror,
             gpus=[watch.events(used) for watch in self.watches],
         )
@@ -69,21 +70,20 @@ class _Watch:
         self.closed: list[Transfer] = []
         self.launches: dict[int, int] = {}
         self.ended: dict[int, int] = {}
-        self.samples: dict[Sample, list[tuple[int, int]]] = {}
+        self.resident = [(0, 0)]
 
     def observe(self, until: int) -> None:
         """What the window that ended at ``until`` has brought."""
         self._commands()
         self._packets()
         self._kernels(until)
-        for name, value in self._levels().items():
-            series = self.samples.setdefault(name, [(0, 0)])
-            if series[-1][1] != value:
-                series.append((until, value))
+        resident = int(self.gpu.gemm["resident"])
+        if self.resident[-1][1] != resident:
+            self.resident.append((until, resident))
 
     def _commands(self) -> None:
         """The rectangle of every command that has come, unless the ring has wrapped round over it."""
-        ring, tail = self.gpu.commands, int(self.gpu.s["command_tail"][0])
+        ring, tail = self.gpu.commands, int(self.gpu.dma["command_tail"])
         for number in range(self.tail, tail):
             if number < tail - len(ring):
                 self.tiles.append(None)
@@ -95,7 +95,7 @@ class _Watch:
 
     def _packets(self) -> None:
         """Add every packet that was sent to its transfer."""
-        ring, head = self.gpu.out, int(self.gpu.s["out_head"][0])
+        ring, head = self.gpu.out, int(self.gpu.link["out_head"])
         if head == self.sent:
             return
         packets = ring[np.arange(self.sent, head) % len(ring)]
@@ -128,14 +128,16 @@ class _Watch:
 
     def _add(self, key: Key, packets: NDArray[np.void]) -> None:
         """Packets of one window to the transfer that they belong to."""
-        p = self.gpu.p[0]
+        link = self.gpu.link
         arrived, lines = packets["arrival"], packets["lines"]
-        sent = arrived - int(p["link_latency"])
-        first_bytes = int(lines[0]) * LINE_BYTES + int(p["header_bytes"])
-        took = -(-first_bytes * int(p["link_num"]) * int(p["memory_mhz"]) // (int(p["link_den"]) * 1_000_000))
+        sent = arrived - int(link["latency_cycles"])
+        first_bytes = int(lines[0]) * LINE_BYTES + int(link["header_bytes"])
+        took = -(
+            -first_bytes * int(link["byte_ps_num"]) * int(link["memory_mhz"]) // (int(link["byte_ps_den"]) * 1_000_000)
+        )
         first = max(0, int(sent[0]) - took)
         transfer = self.open.get(key)
-        if transfer is None or (key[0] == STORES and first - transfer.last_sent > int(p["link_latency"])):
+        if transfer is None or (key[0] == STORES and first - transfer.last_sent > int(link["latency_cycles"])):
             if transfer is not None:
                 self.closed.append(transfer)
             kind, number = key
@@ -162,47 +164,36 @@ class _Watch:
 
     def _kernels(self, until: int) -> None:
         """When the present step was launched, and which ones have ended."""
-        s = self.gpu.s[0]
-        job = int(s["job"])
-        if int(s["kernel_state"]) in (LAUNCHING, MOVING):
-            self.launches.setdefault(job, int(s["kernel_start"]))
-        for number in range(len(self.ended), job):
+        kernel = self.gpu.kernel
+        step = int(kernel["step"])
+        if int(kernel["state"]) in (LAUNCHING, MOVING):
+            self.launches.setdefault(step, int(kernel["start_cycle"]))
+        for number in range(len(self.ended), step):
             self.ended[number] = until
-
-    def _levels(self) -> dict[Sample, int]:
-        """What is sampled."""
-        gpu, s = self.gpu, self.gpu.s[0]
-        head, tail = int(s["command_head"]), int(s["command_tail"])
-        return {
-            "workgroups": int(s["resident"]),
-            "dram_queue": int(gpu.channel["held"].sum()),
-            "link_queue": int(s["tx_tail"] - s["tx_head"]),
-            "dma_commands": tail - head + int(np.count_nonzero(gpu.command_rows[:head])),
-            "held_stores": int(s["held"]),
-        }
 
     def events(self, bins: int) -> GpuEvents:
         """Everything, with the first ``bins`` bins."""
-        gpu, s = self.gpu, self.gpu.s[0]
+        gpu, gemm, comm = self.gpu, self.gpu.gemm, self.gpu.comm
         spans = {
-            "gemm": (int(s["gemm_start"]), int(s["gemm_end"])),
-            "reduce_scatter": (int(s["rs_first"]), int(s["rs_last"])),
-            "all_gather": (int(s["ag_first"]), int(s["ag_last"])),
+            "gemm": (int(gemm["start_cycle"]), int(gemm["end_cycle"])),
+            "reduce_scatter": (int(comm["rs_first_cycle"]), int(comm["rs_last_cycle"])),
+            "all_gather": (int(comm["ag_first_cycle"]), int(comm["ag_last_cycle"])),
         }
         transfers = [*self.closed, *self.open.values()]
         return GpuEvents(
             number=self.number,
             neighbour=0 if self.plan.request.mirror else ring_next(self.number, self.plan.gpus),
             bins=gpu.bins[:, :bins].copy(),
-            cus=int(gpu.p["cus"][0]),
-            clocks=int(gpu.p["clock_num"][0]) / int(gpu.p["clock_den"][0]),
+            queues=queues(gpu, bins),
+            cus=int(gpu.gemm["cus"]),
+            clocks=int(gpu.gemm["clock_num"]) / int(gpu.gemm["clock_den"]),
             spans={name: span for name, span in spans.items() if span[1] > span[0]},
             stages=_intervals(gpu.stages),
-            exposed=_intervals(gpu.exposed[: int(s["exposed_count"])]),
+            exposed=_intervals(gpu.exposed[: int(gpu.time["exposed_count"])]),
             triggers=self._triggers(),
             transfers=sorted(transfers, key=lambda transfer: (transfer.first_sent, transfer.kind, transfer.chunk)),
             steps=[self._step(number) for number in range(len(gpu.transfers))],
-            samples=self.samples,
+            resident=self.resident,
         )
 
     def _triggers(self) -> list[Trigger]:
@@ -219,7 +210,7 @@ class _Watch:
         launch, seen = self.launches.get(number), self.ended[number]
         start = launch
         if start is None:
-            start = sent.first_sent if sent else max(0, seen - int(self.gpu.p["link_latency"][0]))
+            start = sent.first_sent if sent else max(0, seen - int(self.gpu.link["latency_cycles"]))
         end = sent.last_sent if sent else seen
         exact = launch is not None and sent is not None
         return KernelStep(

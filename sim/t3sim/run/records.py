@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -14,8 +14,6 @@ from .result import Result
 
 MAX_BYTES = 1 << 28
 """Size of one record: many times that of the largest ring's timeline."""
-SCHEMA = 1
-"""The version of every format that is read here."""
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -43,7 +41,8 @@ def read_result(path: str | Path) -> Result:
 
 
 def read_record(path: Path, model: type[_Model], *, versioned: bool = True) -> _Model:
-    """The record of type ``model`` in ``path``; ``versioned``: it says its format. Raises ValueError."""
+    """The record of type ``model`` in ``path``; ``versioned``: it says its format, which must be one that the model's
+    ``schema_version`` names. Raises ValueError."""
     name = readable(path)
     try:
         content: Any = json.loads(read_ours(path))
@@ -53,11 +52,12 @@ def read_record(path: Path, model: type[_Model], *, versioned: bool = True) -> _
         if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
             raise ValueError(f"{name} is not JSON, or was cut off ({error}): run again what wrote it") from error
         raise
-    if versioned and isinstance(content, dict) and content.get("schema") != SCHEMA:
+    formats = get_args(model.model_fields["schema_version"].annotation) if versioned else ()
+    if versioned and isinstance(content, dict) and content.get("schema") not in formats:
         raise ValueError(
             f"{name} has format {shortened(content.get('schema'))} (written by version "
-            f"{shortened(content.get('opent3'))}), and this version ({__version__}) reads format {SCHEMA}: use the "
-            "version that wrote it, or run again"
+            f"{shortened(content.get('opent3'))}), and this version ({__version__}) reads format "
+            f"{' and '.join(map(str, formats))}: use the version that wrote it, or run again"
         )
     try:
         return model.model_validate(content)

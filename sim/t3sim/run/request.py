@@ -15,7 +15,7 @@ from t3sim.inputs.machine.files import Machine
 from t3sim.inputs.tiling import Tiling, choose_tiling
 from t3sim.inputs.workload import Workload
 
-from .events import RunEvents
+from .events import Queue, RunEvents
 from .result import Result, WallSeconds
 
 Policy = Literal[
@@ -173,6 +173,7 @@ class Timeline:
 
     ``cu_busy``: mean fraction of CUs that compute. ``bytes``: DRAM bytes by cause. ``link_bytes``: bytes that left on
     the link. ``updates``: incoming near-memory updates performed, in lines; ``local_updates``: the GPU's own.
+    ``queues``: what waits when the bin begins.
     """
 
     bin_ns: float
@@ -181,6 +182,7 @@ class Timeline:
     link_bytes: NDArray[np.float64]
     updates: NDArray[np.float64]
     local_updates: NDArray[np.float64]
+    queues: dict[Queue, NDArray[np.float64]]
     intervals: list[Interval]
     triggers: list[TriggerEvent]
 

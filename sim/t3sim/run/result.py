@@ -159,7 +159,8 @@ class DramUse(_Record):
 
 class Contention(_Record):
     """Where time was lost. ``cu_stall_ns``: mean CU time lost by cause; link times are of the busiest GPU;
-    ``window_stall_ns``: longest time of any GPU with stores held because their chunk was not live yet."""
+    ``window_stall_ns``: longest time of any GPU with stores held because their chunk was not live yet;
+    ``compute_first``: whether the arbiter let compute go first; None in records from before it was kept."""
 
     compute: StreamContention
     communication: StreamContention
@@ -168,6 +169,7 @@ class Contention(_Record):
     link_busy_ns: float
     link_idle_ns: float
     window_stall_ns: float
+    compute_first: bool | None = None
 
 
 class Result(_Record):

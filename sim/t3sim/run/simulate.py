@@ -109,9 +109,9 @@ def _run(
 
 def _phase(system: System) -> str:
     """What the slowest GPU does."""
-    if any(gpu.s["gemm_end"][0] < 0 for gpu in system.gpus):
+    if any(gpu.gemm["end_cycle"] < 0 for gpu in system.gpus):
         return "GEMM" if system.plan.sequential else "GEMM and reduce-scatter"
-    if any(gpu.s["ag_first"][0] == state.NEVER_CYCLE for gpu in system.gpus):
+    if any(gpu.comm["ag_first_cycle"] == state.NEVER_CYCLE for gpu in system.gpus):
         return "reduce-scatter"
     return "all-gather"
 
@@ -139,7 +139,7 @@ def _record(system: System, hardware: LoadedHardware, partials: list[NDArray[np.
         time_ns=_times(system),
         traffic_bytes_per_gpu=_traffic(system),
         tracker=_tracker(units) if tracked else None,
-        blocks=BlocksRecord(by_tile=_sum(system, "by_tile"), by_chunk=_sum(system, "by_chunk")) if tracked else None,
+        blocks=_blocks(system) if tracked else None,
         rtl=evaluations,
         data_check=check,
         contention=contention(system),
@@ -147,24 +147,23 @@ def _record(system: System, hardware: LoadedHardware, partials: list[NDArray[np.
     )
 
 
-def _sum(system: System, name: str) -> int:
-    return sum(int(gpu.s[name][0]) for gpu in system.gpus)
+def _blocks(system: System) -> BlocksRecord:
+    by_tile, by_chunk = (sum(int(gpu.dma[name]) for gpu in system.gpus) for name in ("by_tile", "by_chunk"))
+    return BlocksRecord(by_tile=by_tile, by_chunk=by_chunk)
 
 
 def _times(system: System) -> TimeNs:
     """Times of the GPU that finishes last (the lowest number among equals), so that they add up."""
     plan, hbm = system.plan, system.plan.request.machine.hbm
-    s = max((gpu.s[0] for gpu in system.gpus), key=lambda scalars: scalars["finish"])
-
-    def span(first: str, last: str) -> float:
-        return _ns(plan, int(s[last] - s[first]))
+    gpu = max(system.gpus, key=lambda gpu: gpu.time["finish_cycle"])
+    gemm, comm = gpu.gemm, gpu.comm
 
     return TimeNs(
-        total=_ns(plan, int(s["finish"])),
-        gemm=span("gemm_start", "gemm_end"),
-        reduce_scatter=span("rs_first", "rs_last"),
-        all_gather=span("ag_first", "ag_last"),
-        exposed_communication=_ns(plan, int(s["exposed_cycles"])),
+        total=_ns(plan, int(gpu.time["finish_cycle"])),
+        gemm=_ns(plan, int(gemm["end_cycle"] - gemm["start_cycle"])),
+        reduce_scatter=_ns(plan, int(comm["rs_last_cycle"] - comm["rs_first_cycle"])),
+        all_gather=_ns(plan, int(comm["ag_last_cycle"] - comm["ag_first_cycle"])),
+        exposed_communication=_ns(plan, int(gpu.time["exposed_cycles"])),
         init_write=None if plan.sequential else _ns(plan, _cleared_lines(system) * hbm.nBL / hbm.channels),
     )
 
@@ -200,7 +199,7 @@ def _tracker(units: list[UnitCounters]) -> TrackerRecord:
 def _evaluations(system: System, hardware: LoadedHardware) -> RtlRecord:
     counts = instance_counts(hardware.config)
     instances = sum(counts.values())
-    cycles = sum(instances * (int(gpu.s["finish"][0]) + int(gpu.p["epoch"][0])) for gpu in system.gpus)
+    cycles = sum(instances * (int(gpu.time["finish_cycle"]) + int(gpu.unit["epoch_cycles"])) for gpu in system.gpus)
     by_part = dict(zip(counts, (int(n) for n in sum(gpu.evaluated for gpu in system.gpus)), strict=True))
     evaluated = sum(by_part.values())
     return RtlRecord(

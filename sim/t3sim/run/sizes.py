@@ -1,18 +1,18 @@
 """How many records of everything one simulated GPU needs at most, so that no legal machine can exhaust a pool."""
 
 from dataclasses import dataclass
-from fractions import Fraction
+from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 
-from t3sim.engine import state
+from t3sim.engine.link import CREDIT, PACKET
+from t3sim.engine.requests import BURST
+from t3sim.engine.row_segments import ROW
 from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.limits import check_memory
 
-from .plan import RunPlan, constants
+from .plan import RunPlan, constants, movers
 
 IN_SLICE = 24
 """Bursts of one channel between its request queues and its DRAM queue, and at its banks, at most."""
@@ -20,17 +20,9 @@ SLACK = 1024
 """Spare entries of every pool."""
 
 
-def record_of(plan: RunPlan, gpu: int, jobs: int = 0) -> NDArray[np.void]:
-    """The CONSTANTS record of one GPU that has ``jobs`` kernel steps, as an array of one."""
-    array = np.zeros(1, state.CONSTANTS)
-    for name, value in (constants(plan, gpu) | {"jobs": jobs}).items():
-        array[name] = value
-    return array
-
-
 def check_fits(plan: RunPlan) -> None:
     """Refuses (ValueError) a plan whose simulation takes more memory than this computer has. Takes none itself."""
-    sizes = Sizes(plan, plan.request.machine.hardware.config(), record_of(plan, 0)[0])
+    sizes = Sizes.of(plan, 0)
     check_memory(sizes.memory, plan.simulated)
 
 
@@ -47,35 +39,17 @@ def _most_bursts(lines: int) -> int:
 
 @dataclass(frozen=True)
 class Sizes:
-    """The limits of one GPU of ``plan``; ``p`` is its CONSTANTS record."""
+    """The limits of one GPU of ``plan``, from the constants of its models and movers."""
 
     plan: RunPlan
     config: T3Config
-    p: np.void
+    constants: dict[str, dict[str, int]]
+    movers: tuple[dict[str, int], dict[str, int]]
 
-    @property
-    def dma_lines(self) -> int:
-        return self.plan.request.machine.dma.buffer_kib * 1024 // LINE_BYTES
-
-    @property
-    def kernel_lines(self) -> int:
-        kernel = self.plan.request.machine.kernel
-        return kernel.cus * kernel.outstanding_lines_per_cu
-
-    @property
-    def kernel_rate(self) -> Fraction:
-        """Lines in a memory clock that the kernels' CUs read."""
-        kernel = self.plan.request.machine.kernel
-        clock = Fraction(int(self.p["clock_num"]), int(self.p["clock_den"]))
-        return kernel.cus * kernel.bytes_per_clock_per_cu * clock / LINE_BYTES
-
-    @property
-    def egress_lines(self) -> int:
-        return self.plan.request.machine.link.egress_buffer_kib * 1024 // LINE_BYTES
-
-    @property
-    def rx_lines(self) -> int:
-        return self.plan.request.machine.link.rx_buffer_kib * 1024 // LINE_BYTES
+    @classmethod
+    def of(cls, plan: RunPlan, gpu: int) -> Self:
+        """The limits of GPU ``gpu``."""
+        return cls(plan, plan.request.machine.hardware.config(), constants(plan, gpu), movers(plan, gpu))
 
     @property
     def in_memory(self) -> int:
@@ -83,68 +57,87 @@ class Sizes:
         return self.config.slices * (self.plan.request.machine.hbm.parameters().queue_slots + IN_SLICE)
 
     @property
-    def slots(self) -> int:
-        """Slabs of one workgroup that are loaded or waited for."""
-        return int(self.p["prefetch"]) + 1
+    def slab_lines(self) -> int:
+        """LLC lines that a slab takes."""
+        line_bytes, output = 32 * self.constants["llc"]["entry_lines"], self.constants["output"]
+        blocks = sum(ceil_div(2 * output[side], line_bytes) for side in ("tile_rows", "tile_cols"))
+        return self.constants["gemm"]["slab_k"] * (blocks + 2)
 
     @property
     def misses(self) -> int:
         """LLC lines that all workgroups wait for."""
-        line_bytes = 32 * int(self.p["llc_line"])
-        blocks = ceil_div(2 * int(self.p["tile_rows"]), line_bytes) + ceil_div(2 * int(self.p["tile_cols"]), line_bytes)
-        return int(self.p["workgroups"]) * self.slots * int(self.p["slab_k"]) * (blocks + 2)
+        gemm = self.constants["gemm"]
+        return gemm["places"] * gemm["slots"] * self.slab_lines
 
     @property
     def llc_entries(self) -> int:
-        return int(self.p["llc_sets"] * self.p["llc_ways"])
+        return self.constants["llc"]["sets"] * self.constants["llc"]["ways"]
+
+    @property
+    def llc_lines(self) -> int:
+        """LLC lines of all buffers, of which the inputs' B is the last."""
+        plan = self.plan
+        end = plan.bases["b"] + plan.request.workload.k_range[1] * plan.input_pitch(plan.grid.n)
+        return ceil_div(end, self.constants["llc"]["entry_lines"])
 
     @property
     def bursts(self) -> int:
         """Bursts that exist at the same time."""
-        row_bursts = _most_bursts(int(self.p["tile_lines"]))
-        reads = self.misses * _most_bursts(int(self.p["llc_line"]))
-        stores = int(self.p["workgroups"] * self.p["tile_rows"]) * row_bursts
-        written = int(self.p["write_backs"]) + self.flushed
+        output, llc = self.constants["output"], self.constants["llc"]
+        reads = self.misses * _most_bursts(llc["entry_lines"])
+        stores = self.constants["gemm"]["places"] * output["tile_rows"] * _most_bursts(output["tile_lines"])
+        written = llc["most_write_backs"] + self.flushed
         return reads + stores + written + self.moved + self.in_memory + SLACK
 
     @property
     def flushed(self) -> int:
         """Bursts that the cache writes back at once at the end of a kernel, or to make room for reads, beyond those at
         which stores wait: every other sector may be dirty."""
-        return self.llc_entries * ceil_div(int(self.p["llc_line"]), 2) if self.plan.sequential else 0
+        return self.llc_entries * ceil_div(self.constants["llc"]["entry_lines"], 2) if self.plan.sequential else 0
 
     @property
     def moved(self) -> int:
         """Bursts of communication that are read, or wait at the memory: of one line each in the worst case."""
-        return self.dma_lines + 2 * self.kernel_lines + 2 * self.rx_lines
+        dma, kernel = (mover["buffer_lines"] for mover in self.movers)
+        return dma + 2 * kernel + 2 * self.constants["link"]["receive_lines"]
 
     @property
     def rows(self) -> int:
-        incoming = 2 * self.rx_lines + self.in_memory if self.plan.max_carried_lines else 0
-        return self.dma_lines + self.kernel_lines + self.egress_lines + incoming + SLACK
+        incoming = 2 * self.constants["link"]["receive_lines"] + self.in_memory if self.plan.max_carried_lines else 0
+        outgoing = sum(mover["buffer_lines"] for mover in self.movers) + self.constants["egress"]["buffer_lines"]
+        return outgoing + incoming + SLACK
 
     @property
     def packets(self) -> int:
         """Packets that may be under way: four windows' worth of one line each. Unless some are sent again, no more than
         the receiver has room for."""
-        window_ps = int(self.p["link_latency"]) * 1_000_000 // int(self.p["memory_mhz"])
-        lines = 4 * window_ps * int(self.p["link_den"]) // (int(self.p["link_num"]) * LINE_BYTES)
-        if not self.p["retry"]:
-            lines = min(lines, self.rx_lines)
+        link = self.constants["link"]
+        window_ps = link["latency_cycles"] * 1_000_000 // link["memory_mhz"]
+        lines = 4 * window_ps * link["byte_ps_den"] // (link["byte_ps_num"] * LINE_BYTES)
+        if not link["retry"]:
+            lines = min(lines, link["receive_lines"])
         return 1 << (lines + SLACK).bit_length()
 
     @property
     def credits(self) -> int:
         """Four windows' worth of one credit message per cycle."""
-        return 1 << int(4 * self.p["link_latency"] + 64).bit_length()
+        return 1 << (4 * self.constants["link"]["latency_cycles"] + 64).bit_length()
 
     @property
     def output(self) -> int:
         """Bytes that grow with the output: the order and maps of tiles, a count of updates and a number per line, the
-        latter for all GPUs."""
+        latter for all GPUs; and where the cache holds its lines, if it does."""
         grid, counts = self.plan.grid, 0 if self.plan.sequential else self.plan.grid.lines
         numbers = 4 * grid.lines // self.plan.simulated if self.plan.max_carried_lines else 0
-        return 32 * grid.tiles + counts + numbers
+        cached = 4 * grid.lines // self.constants["llc"]["entry_lines"] if self.plan.sequential else 0
+        return 32 * grid.tiles + counts + numbers + cached
+
+    @property
+    def inputs(self) -> int:
+        """Bytes that say where the cache holds the lines of the inputs. What it never holds takes no memory."""
+        plan = self.plan
+        pitch = plan.input_pitch(plan.grid.m) + plan.input_pitch(plan.grid.n)
+        return 4 * plan.request.workload.k_range[1] * pitch // self.constants["llc"]["entry_lines"]
 
     @property
     def data(self) -> int:
@@ -154,16 +147,17 @@ class Sizes:
     @property
     def memory(self) -> dict[str, int]:
         """Bytes of the arrays that can be large, by the options or keys of the machine that they grow with."""
-        burst, row = state.BURST.itemsize, state.ROW.itemsize
+        burst, row = BURST.itemsize, ROW.itemsize
         if self.plan.max_carried_lines:
             row += BURST_LINES * LINE_BYTES
         requests = self.bursts - self.flushed - self.moved
-        sent = state.PACKET.itemsize * self.packets * (1 + int(self.p["retry"]))
+        sent = PACKET.itemsize * self.packets * (1 + self.constants["link"]["retry"])
         return {
             "--m x --n": self.output,
+            "(--m + --n) x --k": self.inputs,
             "--data-lines": self.data,
-            "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * burst + 60 * self.misses,
-            "llc.capacity_kib / llc.line_bytes": 40 * self.llc_entries + self.flushed * burst,
-            "link.gb_s x link.latency_ns": sent + state.CREDIT.itemsize * self.credits,
+            "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * burst + 36 * self.misses,
+            "llc.capacity_kib / llc.line_bytes": 32 * self.llc_entries + self.flushed * burst,
+            "link.gb_s x link.latency_ns": sent + CREDIT.itemsize * self.credits,
             ", ".join(_MOVED): self.moved * burst + self.rows * row,
         }

@@ -5,7 +5,8 @@ the result does not depend on which thread ran what.
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
+from time import thread_time
 
 from t3hdl.interface.layouts import ChunkKind
 from t3hdl.interface.words import signed
@@ -13,9 +14,11 @@ from t3hdl.interface.words import signed
 from t3sim.collective.driver import Driver
 from t3sim.collective.ring import ring_maps, ring_next
 from t3sim.engine.gpu import advance, close_state
+from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
-from t3sim.engine.state import BINS, NEVER_CYCLE, GpuState
+from t3sim.engine.state import BINS, NEVER_CYCLE
 from t3sim.hardware.abi import LoadedHardware, PartFunctions
+from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.limits import LONGEST_CYCLES
 
 from .plan import RunPlan
@@ -37,6 +40,7 @@ class System:
         count = len(gpus)
         # In mirror mode the one GPU is its own neighbour.
         self.gpus = gpus
+        self._took = [0.0] * count
         for number, gpu in enumerate(gpus):
             gpu.bind("rx", gpus[(number + 1) % count].out)
             gpu.bind("grants", gpus[ring_next(number, count)].credits)
@@ -50,8 +54,8 @@ class System:
             if not self.plan.sequential:
                 self._arm(number, gpu)
             # Simulated time starts at the launch of the GEMM; the unit's timestamps go on.
-            gpu.p["epoch"] = gpu.s["now"]
-            gpu.s["now"] = 0
+            gpu.unit["epoch_cycles"] = gpu.time["now_cycle"]
+            gpu.time["now_cycle"] = 0
 
     def _arm(self, number: int, gpu: GpuState) -> None:
         """Program the unit, and wait until its chunks are live. Raises SimulationError if it refuses a write."""
@@ -61,7 +65,7 @@ class System:
             if error:
                 raise SimulationError(f"the T3 unit refused the write of {value:#x} to register {address:#x}")
         run_cycles(gpu, self.steps, driver.load_cycles)
-        gpu.s["comm_seen"] = 0
+        gpu.unit["comm_seen"] = 0
 
     def driver(self, number: int) -> Driver:
         """The program of GPU ``number``."""
@@ -78,7 +82,7 @@ class System:
                 driver.dma_map(chunk, peer, entry.addends, blocks)
             else:
                 driver.own(chunk, entry.addends, blocks)
-        driver.set_arbiter(mca=plan.request.policy == "t3-mca")
+        driver.set_arbiter(compute_first=plan.compute_first)
         driver.arm()
         return driver
 
@@ -95,43 +99,66 @@ class System:
         A window begins at the next cycle in which something happens anywhere, and is as long as the link's latency.
         Raises SimulationError when nothing can happen any more although work is left.
         """
-        window = int(self.gpus[0].p["link_latency"][0])
+        window = int(self.gpus[0].link["latency_cycles"])
         until = window
         progress, progress_at = -1, 0
         with ThreadPoolExecutor(threads) as pool:
             while True:
                 self._fold_bins(until)
-                wakes = list(pool.map(lambda job: job(), self._window(until)))
+                wakes = self._simulate(pool, threads, until)
                 yield until
                 self._check()
-                if all(gpu.s["finish"][0] >= 0 for gpu in self.gpus):
+                if all(gpu.time["finish_cycle"] >= 0 for gpu in self.gpus):
                     break
                 begin = max(until, min(*wakes, self._next_arrival()))
-                if self._progress() != progress or begin > until or self._timed() or self._on_its_way(until):
-                    progress, progress_at = self._progress(), begin
+                if begin > until or self._timed() or self._on_its_way(until):
+                    progress_at = begin
+                elif (moved := self._progress()) != progress:
+                    progress, progress_at = moved, begin
                 if begin >= NEVER_CYCLE or begin - progress_at > PATIENCE:
                     raise SimulationError(f"deadlock at cycle {until}: {self._stuck()}")
                 if begin > LONGEST_CYCLES:
                     raise SimulationError(self._too_long())
                 until = begin + window
         for gpu in self.gpus:
-            close_state(gpu, int(gpu.s["finish"][0]))
+            close_state(gpu, int(gpu.time["finish_cycle"]))
 
     def _fold_bins(self, until: int) -> None:
         """Halve the resolution of the timeline when its bins would not reach to cycle ``until``."""
-        while until > BINS * int(self.gpus[0].p["bin_cycles"][0]):
+        while until > BINS * int(self.gpus[0].time["bin_cycles"]):
             for gpu in self.gpus:
                 gpu.bins[:, : BINS // 2] = gpu.bins[:, ::2] + gpu.bins[:, 1::2]
                 gpu.bins[:, BINS // 2 :] = 0
-                gpu.p["bin_cycles"] *= 2
+                gpu.queued[:, : BINS // 2] = gpu.queued[:, ::2]  # what waits when the first bin of a pair begins
+                gpu.queued[:, BINS // 2 :] = 0
+                gpu.queued_bins[0] = ceil_div(int(gpu.queued_bins[0]), 2)
+                gpu.time["bin_cycles"] *= 2
+
+    def _simulate(self, pool: Executor, threads: int, until: int) -> list[int]:
+        """Every GPU to cycle ``until``, on as many threads; the next cycle of each.
+
+        The GPUs that took longest in the last window come first: no thread waits for one that began late.
+        """
+        jobs, wakes = self._window(until), [0] * len(self.gpus)
+        order = iter(sorted(range(len(jobs)), key=lambda number: -self._took[number]))
+
+        def work() -> None:
+            for number in order:
+                begin = thread_time()
+                wakes[number] = jobs[number]()
+                self._took[number] = thread_time() - begin
+
+        for worker in [pool.submit(work) for _ in range(min(threads, len(jobs)))]:
+            worker.result()
+        return wakes
 
     def _window(self, until: int) -> list[Callable[[], int]]:
         """One job per GPU. The limits are read before any job starts: what is written meanwhile arrives later."""
         count = len(self.gpus)
 
         def job(i: int) -> Callable[[], int]:
-            packets = int(self.gpus[(i + 1) % count].s["out_head"][0])
-            credits = int(self.gpus[ring_next(i, count)].s["credit_head"][0])
+            packets = int(self.gpus[(i + 1) % count].link["out_head"])
+            credits = int(self.gpus[ring_next(i, count)].link["credit_head"])
             return lambda: self._advance(i, until, packets, credits)
 
         return [job(i) for i in range(count)]
@@ -143,10 +170,9 @@ class System:
     def _check(self) -> None:
         """Raises SimulationError for what the T3 hardware may never do."""
         for number, gpu in enumerate(self.gpus):
-            s = gpu.s[0]
-            if s["bad_commands"]:
+            if gpu.dma["bad_commands"]:
                 raise SimulationError(f"GPU {number}: a DMA command leaves the output buffer")
-            if s["premature_chunks"]:
+            if gpu.own["premature"]:
                 raise SimulationError(f"GPU {number}: the own chunk was reported complete before its last update")
 
     def _progress(self) -> int:
@@ -156,8 +182,8 @@ class System:
     def _timed(self) -> bool:
         """Whether a launch, a workgroup, a packet or a kernel step waits for nothing but its time."""
         return any(
-            gpu.s["gemm_start"][0] < 0
-            or min(gpu.s[name][0] for name in ("cu_next", "link_wake", "kernel_wake")) < NEVER_CYCLE
+            gpu.gemm["start_cycle"] < 0
+            or min(model["wake_cycle"] for model in (gpu.gemm, gpu.link, gpu.kernel)) < NEVER_CYCLE
             for gpu in self.gpus
         )
 
@@ -166,8 +192,8 @@ class System:
         count, arrival = len(self.gpus), NEVER_CYCLE
         for i, gpu in enumerate(self.gpus):
             rings = (
-                (gpu.rx, gpu.s["rx_tail"][0], self.gpus[(i + 1) % count].s["out_head"][0]),
-                (gpu.grants, gpu.s["credit_tail"][0], self.gpus[ring_next(i, count)].s["credit_head"][0]),
+                (gpu.rx, gpu.link["rx_tail"], self.gpus[(i + 1) % count].link["out_head"]),
+                (gpu.grants, gpu.link["credit_tail"], self.gpus[ring_next(i, count)].link["credit_head"]),
             )
             for ring, tail, head in rings:
                 if tail < head:
@@ -176,9 +202,9 @@ class System:
 
     def _on_its_way(self, cycle: int) -> bool:
         """Whether a packet, a credit or a request in the fabric has yet to arrive."""
-        heads = ((gpu, gpu.head[gpu.head >= 0]) for gpu in self.gpus)
+        usable = (gpu.fronts["usable"] for gpu in self.gpus)
         return self._next_arrival() < NEVER_CYCLE or any(
-            (gpu.bursts["available"][head] > cycle).any() for gpu, head in heads
+            ((heads > cycle) & (heads < NEVER_CYCLE)).any() for heads in usable
         )
 
     def _too_long(self) -> str:
@@ -192,11 +218,12 @@ class System:
         """What each unfinished GPU waits for, for people."""
         reports = []
         for number, gpu in enumerate(self.gpus):
-            s = gpu.s[0]
-            if s["finish"] < 0:
+            fabric, kernel = gpu.fabric, gpu.kernel
+            if gpu.time["finish_cycle"] < 0:
                 reports.append(
-                    f"GPU {number}: {s['wg_done']} of {gpu.p['tiles'][0]} workgroups done, {s['live']} chunks live, "
-                    f"{s['held']} stores held, {s['bursts_used']} bursts in memory, {s['job']} of "
-                    f"{gpu.p['jobs'][0]} kernel steps, {s['triggers']} blocks fired"
+                    f"GPU {number}: {gpu.gemm['tiles_done']} of {gpu.output['tiles']} workgroups done, "
+                    f"{fabric['live_chunks']} chunks live, {fabric['held']} stores held, {fabric['bursts_used']} "
+                    f"bursts in memory, {kernel['step']} of {kernel['steps']} kernel steps, {gpu.dma['triggers']} "
+                    "blocks fired"
                 )
         return "; ".join(reports)

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, model_validat
 
 from t3sim import __version__
 
+from .events import QUEUES
 from .request import CAUSES, Cause, IntervalKind, Timeline
 
 DIGITS = 6
@@ -37,15 +38,31 @@ class TriggerRecord(_Record):
     time_ns: float
 
 
+class QueuesRecord(_Record):
+    """What waits when a bin begins, a value per bin: lines in the DRAM queues of all channels, mean and largest; bursts
+    of both streams at the memory slices, and held until their chunk is live; tokens on their way to the tracker; DMA
+    blocks that are ready or under way; bytes of packets for the link."""
+
+    dram_mean: list[float]
+    dram_largest: list[int]
+    compute_bursts: list[int]
+    communication_bursts: list[int]
+    held_bursts: list[int]
+    tokens: list[int]
+    dma_blocks: list[int]
+    link_bytes: list[int]
+
+
 class GpuTimeline(_Record):
     """One GPU. Lists have one value per bin: ``cu_busy`` the mean fraction of CUs that compute, ``dram_bytes`` by cause
-    and ``link_bytes`` what moved, ``incoming_updates`` and ``local_updates`` lines."""
+    and ``link_bytes`` what moved, ``incoming_updates`` and ``local_updates`` lines. Format 1 has no ``queues``."""
 
     cu_busy: list[float]
     dram_bytes: dict[Cause, list[int]]
     link_bytes: list[int]
     incoming_updates: list[int]
     local_updates: list[int]
+    queues: QueuesRecord | None = None
     intervals: list[SpanRecord]
     triggers: list[TriggerRecord]
 
@@ -53,7 +70,7 @@ class GpuTimeline(_Record):
 class TimelineRecord(_Record):
     """All of ``timeline.json``: bins of ``bin_ns`` from the launch of the GEMM on, as many on every GPU."""
 
-    schema_version: Literal[1] = Field(default=1, alias="schema")
+    schema_version: Literal[1, 2] = Field(default=2, alias="schema")
     opent3: str = __version__
     bin_ns: float = Field(gt=0, le=LONGEST_NS)
     gpus: list[GpuTimeline] = Field(min_length=1)
@@ -66,12 +83,15 @@ class TimelineRecord(_Record):
                 raise ValueError(
                     f"dram_bytes must have the causes {', '.join(CAUSES)}, not {', '.join(gpu.dram_bytes)}"
                 )
+            if (gpu.queues is None) != (self.schema_version == 1):
+                raise ValueError("every GPU must have queues in format 2, and none in format 1")
             rows: list[Sized] = [
                 gpu.cu_busy,
                 gpu.link_bytes,
                 gpu.incoming_updates,
                 gpu.local_updates,
                 *gpu.dram_bytes.values(),
+                *(getattr(gpu.queues, name) for name in QUEUES if gpu.queues),
             ]
             lengths |= {len(row) for row in rows}
         if len(lengths) != 1:
@@ -100,6 +120,7 @@ def _gpu(timeline: Timeline, gpu: int) -> GpuTimeline:
         link_bytes=_whole(timeline.link_bytes[gpu]),
         incoming_updates=_whole(timeline.updates[gpu]),
         local_updates=_whole(timeline.local_updates[gpu]),
+        queues=_queues(timeline, gpu),
         intervals=[
             SpanRecord(kind=item.kind, start_ns=item.start_ns, end_ns=item.end_ns)
             for item in timeline.intervals
@@ -109,6 +130,12 @@ def _gpu(timeline: Timeline, gpu: int) -> GpuTimeline:
             TriggerRecord(chunk=item.chunk, time_ns=item.time_ns) for item in timeline.triggers if item.gpu == gpu
         ],
     )
+
+
+def _queues(timeline: Timeline, gpu: int) -> QueuesRecord:
+    rows = {name: values[gpu] for name, values in timeline.queues.items()}
+    mean = np.round(rows["dram_mean"], DIGITS).tolist()
+    return QueuesRecord(dram_mean=mean, **{name: _whole(rows[name]) for name in QUEUES if name != "dram_mean"})
 
 
 def _whole(values: NDArray[np.float64]) -> list[int]:

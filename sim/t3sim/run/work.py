@@ -5,7 +5,8 @@ are, and lines of all other causes, of which closed forms do. Lines of the GEMM'
 """
 
 from t3sim.collective.ring import closed_forms
-from t3sim.engine.state import IDLE, GpuState
+from t3sim.engine.gpu_state import GpuState
+from t3sim.engine.state import IDLE
 from t3sim.inputs.geometry import ELEMENT_BYTES
 
 from .plan import RunPlan
@@ -41,6 +42,6 @@ def _requests(plan: RunPlan, number: int) -> float:
 
 def _gemm_done(gpu: GpuState) -> float:
     """The part of a GPU's slabs that is computed."""
-    slabs, resident = int(gpu.p["slabs"][0]), gpu.workgroups["state"] != IDLE
-    done = int(gpu.s["wg_done"][0]) * slabs + int(gpu.workgroups["slab"][resident].sum())
-    return done / (int(gpu.p["tiles"][0]) * slabs)
+    slabs, resident = int(gpu.gemm["slabs"]), gpu.workgroups["state"] != IDLE
+    done = int(gpu.gemm["tiles_done"]) * slabs + int(gpu.workgroups["slab"][resident].sum())
+    return done / (int(gpu.output["tiles"]) * slabs)

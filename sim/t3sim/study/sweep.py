@@ -68,11 +68,15 @@ class Sweep:
             yield name, replace(self.suite, machine=variant.machine or self.suite.machine, settings=settings)
 
     def experiments(self) -> list[Experiment]:
-        """All that must be simulated, each once."""
+        """All that must be simulated, each once. Raises ValueError, with point and machine, for what cannot be."""
         found: dict[str, Experiment] = {}
-        for _, suite in self.suites():
+        for name, suite in self.suites():
+            suite.machine_of("base")  # an illegal value is no matter of a point
             for point, policy in itertools.product(self.points, self.simulated):
-                item = suite.experiment(point, policy)
+                try:
+                    item = suite.experiment(point, policy)
+                except ValueError as error:
+                    raise ValueError(f"{point.title} on machine {name}: {error}") from error
                 found.setdefault(item.key, item)
         return list(found.values())
 

@@ -8,21 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, pairwise
 
+import numpy as np
+from numpy.typing import NDArray
+
 from t3sim.engine import state
-from t3sim.run.events import GpuEvents, KernelStep, RunEvents, Sample, Transfer
+from t3sim.run.events import QUEUE_TITLES, GpuEvents, KernelStep, RunEvents, Transfer
 from t3sim.run.request import CAUSE_TITLES
 
 Details = dict[str, int | str]
 """What is said of a slice besides its name."""
 SPANS = {"gemm": "GEMM", "reduce_scatter": "reduce-scatter", "all_gather": "all-gather"}
-SAMPLES: dict[Sample, tuple[str, str]] = {
-    "workgroups": ("resident workgroups", "workgroups"),
-    "dram_queue": ("DRAM queue occupancy", "lines"),
-    "link_queue": ("row segments waiting for the link", "row segments"),
-    "dma_commands": ("DMA commands not finished", "commands"),
-    "held_stores": ("stores held for a chunk that is not live", "lines"),
-}
-"""Title and unit of what is sampled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,14 +143,24 @@ class _Layout:
         return found
 
     def _counters(self, gpu: GpuEvents) -> Iterator[Track]:
-        """Rates, whose integral over the trace's own time is exactly what was counted, and samples."""
+        """Rates, whose integral over the trace's own time is exactly what was counted; what waits when each bin
+        begins; and the workgroups that looks between windows found."""
         for row, title in enumerate(CAUSE_TITLES.values()):
             yield Track(name=f"DRAM {title}", values=self._rates(gpu, row), unit="GB/s")
         yield Track(name="link out rate", values=self._rates(gpu, state.LINK_BYTES), unit="GB/s")
         yield Track(name="CUs computing", values=self._busy(gpu), unit="CUs")
-        for name, (title, unit) in SAMPLES.items():
-            values = [(self.ns(cycle), float(value)) for cycle, value in gpu.samples[name]]
-            yield Track(name=title, values=values, unit=unit)
+        for name, (title, unit) in QUEUE_TITLES.items():
+            yield Track(name=title, values=self._levels(gpu.queues[name]), unit=unit)
+        resident = [(self.ns(cycle), float(value)) for cycle, value in gpu.resident]
+        yield Track(name="resident workgroups", values=resident, unit="workgroups")
+
+    def _levels(self, values: NDArray[np.float64]) -> list[tuple[int, float]]:
+        """Values at the beginning of the bins, but for those that are as the one before; nothing waits at the end."""
+        found: list[tuple[int, float]] = []
+        for number, value in enumerate([*values.tolist(), 0.0]):
+            if not found or found[-1][1] != value:
+                found.append((self.ns(number * self.run.bin_cycles), value))
+        return found
 
     def _busy(self, gpu: GpuEvents) -> list[tuple[int, float]]:
         """Mean number of CUs that compute; a clock at a bin's edge counts in one bin, so that there may be one more."""

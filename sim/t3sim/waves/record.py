@@ -89,19 +89,19 @@ class _WatchedSystem(System):
         inside = None
         if isinstance(part, TracedPartType):
             handle = int(gpu.handles[FIRST[instance.part] + instance.index])
-            inside = InternalProbe(part, handle, int(gpu.p["epoch"][0]))
+            inside = InternalProbe(part, handle, int(gpu.unit["epoch_cycles"]))
         return (SliceProbe if instance.part == "slice" else Probe)(hardware.config, instance, gpu, inside)
 
     def _advance(self, number: int, until: int, packets: int, credits: int) -> int:
         gpu, last = self.gpus[number], min(until, self.window.last)
-        if number != self.gpu or last <= self.window.first or gpu.s["now"][0] >= last:
+        if number != self.gpu or last <= self.window.first or gpu.time["now_cycle"] >= last:
             return super()._advance(number, until, packets, credits)
         wake = until
-        if gpu.s["now"][0] < self.window.first:
+        if gpu.time["now_cycle"] < self.window.first:
             super()._advance(number, self.window.first, packets, credits)
         for probe in self.probes:
             probe.settle()
-        while (cycle := int(gpu.s["now"][0])) < last:
+        while (cycle := int(gpu.time["now_cycle"])) < last:
             self.tap.begin(cycle)
             wake = advance(gpu, self.tap.steps, cycle + 1, packets, credits)
             for probe in self.probes:
@@ -110,8 +110,8 @@ class _WatchedSystem(System):
             if cycle + 1 < min(reached, last):
                 for probe in self.probes:
                     probe.rest(cycle + 1, min(reached, last))
-            gpu.s["now"] = reached  # as the engine's own loop does, which skips the clocks in between
-        return wake if gpu.s["now"][0] >= until else super()._advance(number, until, packets, credits)
+            gpu.time["now_cycle"] = reached  # as the engine's own loop does, which skips the clocks in between
+        return wake if gpu.time["now_cycle"] >= until else super()._advance(number, until, packets, credits)
 
 
 def record(
@@ -135,8 +135,8 @@ def record(
         for reached in _shown(system, request.threads, on_progress):
             if reached >= window.last:
                 break
-        p, last = system.gpus[gpu].p[0], min(window.last, reached)
-        clock_mhz, epoch = int(p["memory_mhz"]), int(p["epoch"])
+        shown, last = system.gpus[gpu], min(window.last, reached)
+        clock_mhz, epoch = int(shown.link["memory_mhz"]), int(shown.unit["epoch_cycles"])
         if last <= window.first:
             raise ValueError(
                 f"the window must begin while the run goes on: it is over after {reached * 1000 / clock_mhz:.0f} ns, "
@@ -167,9 +167,9 @@ def trigger_cycle(request: RunRequest, gpu: int, number: int, on_progress: OnPro
     Raises what a simulation raises.
     """
     with _programmed(request, System, on_progress) as (system, _):
-        scalars, fired = system.gpus[gpu].s, system.gpus[gpu].fired
+        dma, fired = system.gpus[gpu].dma, system.gpus[gpu].fired
         for _ in _shown(system, request.threads, on_progress):
-            if number <= int(scalars["triggers"][0]):
+            if number <= int(dma["triggers"]):
                 break
         return int(fired[number - 1, 1])
 

@@ -5,8 +5,8 @@ from t3hdl.config import T3Config
 
 from t3sim.dram.timing import READ, WRITE
 from t3sim.engine.channel import QUEUE_IN, QUEUE_VALID
+from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.ports import SLICE_IN
-from t3sim.engine.state import GpuState
 
 from .internals import InternalProbe
 from .probe import Probe
@@ -41,10 +41,10 @@ class SliceProbe(Probe):
     def _at_rest(self, cycle: int, outputs: Words) -> Words:
         inputs = super()._at_rest(cycle, outputs)
         inputs[SLICE_IN.occupancy] = self._lines
+        front = self._gpu.fronts[self.instance.index]
         for queue, at in enumerate(QUEUE_IN):
-            head = int(self._gpu.head[queue, self.instance.index])
-            request = self._gpu.bursts[head]
-            waits = head >= 0 and request["available"] <= cycle
+            request = self._gpu.bursts[front["head"][queue]]
+            waits = front["usable"][queue] <= cycle
             inputs[at + QUEUE_VALID] = waits
             if waits:
                 inputs[at : at + 2] = np.array([request["word0"], request["word1"]], np.int64).view(np.uint64)

@@ -187,3 +187,34 @@ def test_random_traffic_keeps_the_idle_promise(backend):
         bench.step(tile_done_valid=int(rng.random() < 0.3), comm_seen=int(rng.random() < 0.3))
         bench.step(rng.randrange(20))
     assert backend == "rtl" or bench.idle_checks > 50
+
+
+# Communication is behind
+
+
+def test_behind_from_as_many_blocks_as_the_limit_a_cycle_later(backend):
+    """In every state, and no more when fewer wait."""
+    bench = bench_of(backend, "monitor")
+    bench.write(regs.THRESHOLDS, {"backlog": 3}, regs.Thresholds)
+    for control in (None, arm, disarm):
+        if control:
+            control(bench)
+        shown = []
+        for blocks in (2, 3, 1 << 20, 2, 0):
+            bench.step(backlog=blocks)
+            shown.append(bench["behind"])
+        assert shown == [0, 1, 1, 0, 0]
+
+
+def test_never_behind_without_a_limit(backend):
+    """As after reset; a limit that is written counts from the cycle after the next on."""
+    bench = bench_of(backend, "monitor")
+    bench.step(5, backlog=5)
+    assert bench["behind"] == 0
+    bench.write(regs.THRESHOLDS, {"backlog": 5}, regs.Thresholds)
+    assert (bench["behind"], bench["idle"]) == (0, 0)
+    bench.step()
+    assert bench["behind"] == 1
+    bench.write(regs.THRESHOLDS, {"backlog": 0}, regs.Thresholds)
+    bench.step()
+    assert bench["behind"] == 0

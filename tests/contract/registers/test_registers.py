@@ -33,7 +33,7 @@ AFTER_RESET = dict.fromkeys(READ_ONLY | READ_WRITE, 0) | {
     0x10: 1,
     0x18: 127 << 2 | 64 << 9 | 8 << 25,
     0x20: 127 | 30 << 8 | 10 << 16 | 5 << 24,
-    0x40: 0x04_00_00,
+    0x40: 0x04_01_00,
     0x48: 4 | 2 << 7 | 2 << 10 | 8 << 15 | 4 << 22 | 4 << 29 | 2 << 36 | 1 << 41 | 15 << 45,
     0x50: 4 | 2 << 13 | 2 << 18 | 1 << 22 | 8 << 26 | 16 << 31 | 8 << 37 | 4 << 44 | 3 << 49 | 6 << 53,
     **{0x200 + 8 * c: 16 | 64 << 5 | 255 << 12 for c in range(2)},
@@ -208,7 +208,7 @@ def test_threshold_shows_whether_it_was_chosen(backend):
 
 def test_named_bits_are_kept_and_the_pulse_has_the_data_as_written(backend):
     part = Registers(backend)
-    bits = {regs.ARBITER: 33, regs.THRESHOLDS: 32, regs.WATCHDOG: 32, regs.IRQ_ENABLE: 10, regs.TILE_MARKS: 3} | {
+    bits = {regs.ARBITER: 33, regs.THRESHOLDS: 48, regs.WATCHDOG: 32, regs.IRQ_ENABLE: 10, regs.TILE_MARKS: 3} | {
         regs.QUOTA + regs.QUOTA_STRIDE * c: 20 for c in range(2)
     }
     for value in (ALL_ONES, PATTERN, 0):

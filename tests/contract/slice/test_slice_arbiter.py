@@ -67,6 +67,36 @@ def test_mca_compute_first_then_communication_below_the_threshold(backend, fixed
     assert [later - earlier for earlier, later in pairwise(granted(scene, 0))] == [1] * 4
 
 
+def test_mca_while_communication_is_behind_the_streams_take_turns(backend):
+    """Whatever the threshold: from the cycle in which the input says so, to the last one."""
+    scene = Scene(backend)
+    scene.set_arbiter(starvation=500)
+    scene.step(threshold=1, occupancy=20)
+    offer_numbered(scene, "comm_read", 8)
+    offer_numbered(scene, "compute_read", 12)
+    scene.step(4)
+    start = scene.now
+    scene.step(4, behind=1)
+    scene.step(4, behind=0)
+    assert granted(scene, 1) == [start, start + 2]
+    assert granted(scene, 0) == [*range(start - 3, start), start + 1, *range(start + 3, start + 7)]
+
+
+def test_a_wait_begins_anew_when_communication_is_no_longer_behind(backend):
+    scene = Scene(backend)
+    scene.set_arbiter(starvation=6)
+    scene.step(threshold=0)
+    offer_numbered(scene, "comm_read", 1)
+    offer_numbered(scene, "compute_read", 30)
+    scene.accept["dram"] = 0
+    scene.step(4, behind=0)
+    scene.step(1, behind=1)
+    scene.accept["dram"] = 1
+    start = scene.now
+    scene.step(16, behind=0)
+    assert granted(scene, 1) == [start + 6]
+
+
 @pytest.mark.parametrize("fixed", [0, 1])
 def test_mca_a_threshold_of_127_is_no_limit(backend, fixed):
     scene = Scene(backend)

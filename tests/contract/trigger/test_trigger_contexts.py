@@ -84,7 +84,7 @@ def test_commands_of_two_contexts_leave_in_turns_each_oldest_first(backend):
     d.step(10)
     # One is the command, one is built, both of context 0: it alone had a block then.
     assert [(d.context(c).ready, d.context(c).outstanding) for c in range(2)] == [(2, 1), (3, 0)]
-    assert d["peak_ready"] == 5
+    assert d.values("peak_ready", "backlog") == (5, 6)
     d.accept["command"] = 1
     d.settle()
     assert d.of_commands("context", "row") == [(0, 3), (0, 1), (1, 2), (0, 0), (1, 0), (0, 2), (1, 1)]
@@ -107,9 +107,9 @@ def test_counters_of_commands(backend):
     d.settle()
     # Written at t+6 and transferred at t+20: 13 cycles; the next one is written at t+20 and does not wait.
     assert d.since(start) == [20, 21, 24, 27]
-    assert d.values("triggers", "command_stall", "peak_ready") == (4, 13, 3)
+    assert d.values("triggers", "command_stall", "peak_ready", "backlog") == (4, 13, 3, 4)
     d.control(disarm=1)
-    assert d.values("triggers", "command_stall", "peak_ready") == (0, 0, 0)
+    assert d.values("triggers", "command_stall", "peak_ready", "backlog") == (0, 0, 0, 0)
 
 
 def test_quota_of_one_slot(backend):
@@ -244,7 +244,9 @@ def test_what_is_under_way_ends_before_quiet(backend):
     for _ in range(2):
         assert not d["quiet"]
         d.step(command_done=0)
-    assert d.values("quiet", "idle") == (1, 1)
+    assert d.values("quiet", "idle", "backlog") == (1, 0, 2)
+    d.step()
+    assert d.values("quiet", "idle", "backlog") == (1, 1, 1), "the block in the list"
 
 
 def test_a_disarm_ends_quiesce_and_keeps_quotas_and_descriptors(backend):

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 DRIVER = Path(__file__).parents[3] / "hdl" / "driver"
-OK, EBUS, ENODEV, EINVAL, ERANGE, ETIMEDOUT, EFAULT = 0, -1, -2, -3, -4, -5, -6
+OK, EBUS, ENODEV, EINVAL, ERANGE, ETIMEDOUT, EFAULT, EWINDOW = 0, -1, -2, -3, -4, -5, -6, -7
 
 READ = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))
 WRITE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)
@@ -23,6 +23,7 @@ Device = structure(
     ("tracker", ctypes.c_uint64),
     ("profile", ctypes.c_uint16 * 64),
     ("profile_known", ctypes.c_int),
+    ("early_room", ctypes.c_uint64),
 )
 _SIZES = ("rows", "columns_bytes", "pitch_bytes", "tile_rows", "tile_bytes", "wavefront_rows")
 _NAMES = ("range", "context", "epoch", "op", "dtype")
@@ -40,12 +41,15 @@ Job = structure(
     ("first", ctypes.c_uint),
     ("count", ctypes.c_uint),
     ("marks_log", ctypes.c_uint),
+    ("tracked", ctypes.c_uint),
+    ("updates", ctypes.c_uint64 * 64),
 )
 Arbiter = structure(
     "Arbiter",
     ("compute_first", ctypes.c_int),
     ("fixed", ctypes.c_uint),
     ("thresholds", ctypes.c_uint * 4),
+    ("backlog", ctypes.c_uint),
     ("starvation", ctypes.c_uint),
     ("quantum", ctypes.c_uint),
 )

@@ -19,6 +19,7 @@ from tests.hdl.driver.c_driver import (
     EINVAL,
     ERANGE,
     ETIMEDOUT,
+    EWINDOW,
     OK,
     READ,
     WRITE,
@@ -192,8 +193,40 @@ def test_refusals(library, ring):
     for _ in range(CONFIG.descriptors - 4):
         assert host.job_call("local_map", chunk(0), 1) == OK
     assert host.job_call("local_map", chunk(0), 1) == ERANGE
-    sentences = {library.t3_strerror(error) for error in range(0, -8, -1)}
-    assert len(sentences) == 8
+    sentences = {library.t3_strerror(error) for error in range(0, -9, -1)}
+    assert len(sentences) == 9
+
+
+def test_more_chunks_than_can_be_live_need_room_for_early_updates(library, ring):
+    """Five chunks of 12 lines, of which four are live at a time, or three by a quota: the others' updates must fit."""
+    host = Host(library, ring, 0)
+    assert host.open() == OK
+    assert CONFIG.chunk_window == 4
+
+    def mapped(chunks, epoch):
+        assert host.map_output(epoch=epoch) == OK
+        assert host.job_call("remote_map", ctypes.byref(Chunk(0, 3, 7, 8)), 1, OUTPUT.base * 32) == OK
+        for column in range(chunks):
+            assert host.job_call("local_map", ctypes.byref(Chunk(0, 3, column, column + 1)), 2) == OK
+
+    def room(lines):
+        host.call("set_early_room", ctypes.byref(host.device), ctypes.c_uint64(lines))
+
+    of_a_chunk = 2 * OUTPUT.rows * OUTPUT.tile_lines
+    mapped(5, epoch=0)
+    room(of_a_chunk - 1)
+    assert host.polled("arm") == EWINDOW
+    assert not ring.gpus[0].unit.get("armed")
+    room(of_a_chunk)
+    assert host.polled("arm") == OK
+    assert host.polled("abort") == OK
+    room(0)
+    mapped(4, epoch=1)
+    assert host.polled("arm") == OK
+    assert host.polled("abort") == OK
+    assert host.call("set_quota", ctypes.byref(host.device), 1, 2, 3, 255) == OK
+    mapped(4, epoch=2)
+    assert host.polled("arm") == EWINDOW
 
 
 def test_a_missing_tile_is_named(library, ring):
@@ -247,9 +280,9 @@ def test_settings_read_back(library, ring):
     host = Host(library, ring, 0)
     assert host.open() == OK
     device = ctypes.byref(host.device)
-    arbiter = Arbiter(1, 0, (ctypes.c_uint * 4)(127, 20, 10, 5), 100, 4)
+    arbiter = Arbiter(1, 0, (ctypes.c_uint * 4)(127, 20, 10, 5), 3, 100, 4)
     assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == OK
-    assert ring.read(0, regs.THRESHOLDS)[1] == 127 | 20 << 8 | 10 << 16 | 5 << 24
+    assert ring.read(0, regs.THRESHOLDS)[1] == 127 | 20 << 8 | 10 << 16 | 5 << 24 | 3 << 32
     shown = regs.Arbiter.from_bits(ring.read(0, regs.ARBITER)[1])
     assert (shown.mca, shown.fixed, shown.starvation, shown.quantum) == (1, 0, 100, 4)
     arbiter.quantum = 256

@@ -20,6 +20,21 @@ def driver(config: T3Config | None = None, grid: Grid = GRID, **overrides: objec
     return Driver(config or preset("small"), machine, grid, BASE)
 
 
+def test_a_job_whose_early_updates_find_no_room_is_not_armed():
+    """Two chunks, one live at a time by their tile marks: what comes for the second one must fit the receive buffer."""
+    program = driver(replace(preset("small"), tile_marks=16), **{"link.rx_buffer_kib": 1})
+    for first in (0, 2):
+        program.own(Chunk(0, 4, first, first + 2), 2, Blocks(0, 0, 1, 1))
+    assert program.incoming == [128 * 4, 128 * 4]
+    program.arm()
+    program = driver(replace(preset("small"), tile_marks=8), **{"link.rx_buffer_kib": 1})
+    for first in (0, 2):
+        program.own(Chunk(0, 4, first, first + 2), 2, Blocks(0, 0, 1, 1))
+    with pytest.raises(ValueError, match=r"2 chunks of this output are tracked, 1 are live at a time"):
+        program.arm()
+    assert regs.CONTROL not in dict(program.writes)
+
+
 def test_pack_reads_back():
     values = {"row0": 1, "row1": 4095, "col0": 7, "col1": 4000, "kind": 2, "op": 5, "peer": 255}
     assert unpack(regs.DESCRIPTOR_LAYOUTS[0], pack(regs.DESCRIPTOR_LAYOUTS[0], **values)) == values
@@ -86,21 +101,21 @@ def test_descriptors():
     assert [got[f"tiles_{place}"] for place in ("inner", "bottom", "right", "corner")] == [8, 6, 4, 3]
 
 
-@pytest.mark.parametrize("mca", [True, False])
-def test_arbiter_and_arm(mca):
-    program = driver()
+@pytest.mark.parametrize("compute_first", [True, False])
+@pytest.mark.parametrize(
+    ("rule", "starvation", "backlog", "limits"),
+    [("paper", 64, 0, (127, 30, 10, 5)), ("backlog", 256, 2, (127, 127, 127, 127))],
+)
+def test_arbiter_and_arm(compute_first, rule, starvation, backlog, limits):
+    program = driver(**{"arbiter.mca": rule})
     program.remote_map(Chunk(0, 1, 0, 1), 1)
-    program.set_arbiter(mca)
+    program.set_arbiter(compute_first)
     program.arm()
     writes = dict(program.writes)
     arbiter = unpack(regs.Arbiter, writes[regs.ARBITER])
-    assert arbiter == {"mca": int(mca), "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 16}
-    assert unpack(regs.Thresholds, writes[regs.THRESHOLDS]) == {
-        "under_25": 127,
-        "under_50": 30,
-        "under_75": 10,
-        "above": 5,
-    }
+    assert arbiter == {"mca": int(compute_first), "fixed": 0, "threshold": 127, "starvation": starvation, "quantum": 16}
+    named = dict(zip(("under_25", "under_50", "under_75", "above"), limits, strict=True))
+    assert unpack(regs.Thresholds, writes[regs.THRESHOLDS]) == named | {"backlog": backlog}
     control = unpack(regs.Control, writes[regs.CONTROL])
     assert {name: value for name, value in control.items() if value} == {"arm": 1, "descriptors": 1}
     assert program.writes[-1][0] == regs.CONTROL
@@ -129,13 +144,14 @@ def test_too_many_tiles_for_the_marks():
 
 
 def test_thresholds_scale_with_the_queue():
-    program = driver(**{"hbm.queue": "split", "hbm.read_lines": 8, "hbm.write_lines": 8})
-    program.set_arbiter(mca=True)
+    program = driver(**{"arbiter.mca": "paper", "hbm.queue": "split", "hbm.read_lines": 8, "hbm.write_lines": 8})
+    program.set_arbiter(compute_first=True)
     assert unpack(regs.Thresholds, dict(program.writes)[regs.THRESHOLDS]) == {
         "under_25": 127,
         "under_50": 7,
         "under_75": 2,
         "above": 1,
+        "backlog": 0,
     }
 
 

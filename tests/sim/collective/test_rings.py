@@ -34,7 +34,7 @@ def test_updates_wait_until_the_neighbours_output_is_in_memory(monkeypatch):
     def impatient(system: System) -> None:
         program(system)
         for gpu in system.gpus:
-            gpu.s["tx_credit"] = gpu.p["posted_lines"]
+            gpu.link["credit_lines"] = gpu.link["posted_lines"]
 
     monkeypatch.setattr(System, "program", impatient)
     assert run(EVEN, "sequential-nmc", late).record.data_check.mismatches > 0

@@ -11,7 +11,7 @@ from numba import cfunc
 from t3hdl.interface.connections import End, Link, links
 from t3hdl.interface.parts import SIMULATED
 from t3sim.engine import program
-from t3sim.engine.state import GpuState
+from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.words import FIRST, INSTANCES, instance_counts
 from t3sim.hardware.abi import CALL, LoadedHardware, NativeFunction, PartFunctions
 from t3sim.hardware.backends import open_hardware
@@ -80,10 +80,10 @@ class Words:
 
 def cycle_without_steps(gpu: GpuState, words: Words, config) -> None:
     """What the engine does between two steps of the parts; beforehand it has seen their last outputs."""
-    gpu.s["now"], gpu.p["epoch"], gpu.s["commands_done"] = NOW, EPOCH, 0
-    gpu.s["comm_seen"] = any(words.get(End("slice", c, "", None), "comm_seen") for c in range(config.slices))
-    gpu.s["threshold"] = gpu.s["measure"] = -1
-    gpu.token_take[:] = False
+    gpu.time["now_cycle"], gpu.unit["epoch_cycles"], gpu.dma["commands_done"] = NOW, EPOCH, 0
+    gpu.unit["comm_seen"] = any(words.get(End("slice", c, "", None), "comm_seen") for c in range(config.slices))
+    gpu.unit["threshold_lines"] = gpu.unit["measure"] = -1
+    gpu.fronts["token_take"] = False
     gpu.leaf_tokens[:] = 0
     for c in range(config.slices):
         offered = words.get(End("slice", c, "", None), "token.valid")
@@ -117,7 +117,7 @@ def test_the_engine_copies_what_the_table_says(hardware, seed):
         offered = link.kind != "stream" or read(source, f"{source.path}.valid")
         for end, path, value in carried(link, read):
             if path == "token.ready" and end.part == "slice":
-                got, value = int(gpu.token_take[end.instance]), value & offered  # which the slice then gets
+                got, value = int(gpu.fronts["token_take"][end.instance]), value & offered  # which the slice then gets
             elif path.endswith(".payload") and not offered:
                 continue  # the engine may leave it as it was
             else:

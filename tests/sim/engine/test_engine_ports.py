@@ -17,7 +17,7 @@ CONFIGS = (SMALL, replace(SMALL, tracker_banks=1), replace(SMALL, contexts=4), p
 @pytest.mark.parametrize("config", CONFIGS)
 def test_places_are_those_of_the_word_maps(config):
     hardware = golden_hardware(config)
-    at = places(hardware)[0]
+    at = places(hardware)
     tracker, root = hardware.parts["tracker"].words, hardware.parts["root"].words
     assert at["tracker_now"] == tracker.inputs["now"][0] == 2 * config.tracker_banks + 3
     assert at["tracker_wake_at"] == tracker.outputs["wake_at"][0]

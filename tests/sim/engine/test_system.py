@@ -10,6 +10,7 @@ from t3sim.inputs.workload import model_workload
 from t3sim.run.request import Progress, RunRequest, SimulationError
 from t3sim.run.simulate import simulate
 from t3sim.run.system import System
+from t3sim.run.timeline_record import TimelineRecord
 
 from tests.support.system_cases import BASE, EIGHT, EVEN, ODD, POLICIES, RINGS, check, missing_compiler, request, run
 
@@ -64,8 +65,11 @@ def test_overlap_is_faster_and_moves_less(policy):
     ],
 )
 def test_compiled_rtl_and_golden_model_are_the_same_machine(size, policy):
-    """Records are equal field by field (contention and times too) but for the backend's name and its work."""
-    records = [run(size, policy, hardware=hardware).record.model_dump() for hardware in ("golden", "rtl")]
+    """Records are equal field by field (contention and times too) but for the backend's name and its work, and so are
+    all GPUs over time."""
+    results = [run(size, policy, hardware=hardware) for hardware in ("golden", "rtl")]
+    assert TimelineRecord.of(results[0].timeline) == TimelineRecord.of(results[1].timeline)
+    records = [result.record.model_dump() for result in results]
     assert [record.pop("hardware") for record in records] == ["golden", "rtl"]
     golden, rtl = (record.pop("rtl") for record in records)
     assert golden is None and rtl["cycles_evaluated"] == sum(rtl["evaluated_by_part"].values()) > 0
@@ -96,8 +100,8 @@ def test_compiled_rtl_reduces_the_data():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_threads_do_not_change_the_result(policy):
-    texts = {run(ODD, policy, threads=threads, seed=5).record.to_json() for threads in (1, 2, 1, 3)}
-    assert len(texts) == 1
+    results = [run(ODD, policy, threads=threads, seed=5) for threads in (1, 2, 1, 3)]
+    assert len({result.record.to_json() + TimelineRecord.of(result.timeline).text() for result in results}) == 1
 
 
 def test_the_seed_changes_data_and_nothing_else():

@@ -137,6 +137,15 @@ def test_threshold_matters_if_communication_comes_behind_the_gemm():
     assert "100 % of what communication waited" in found(late)["threshold"].text
 
 
+@pytest.mark.parametrize(
+    ("policy", "compute_first", "said"),
+    [("t3-mca", False, True), ("t3-mca", True, False), ("t3-mca", None, False), ("t3", False, False)],
+)
+def test_an_arbiter_that_lets_the_streams_take_turns_is_named(policy, compute_first, said):
+    record = crafted(policy=policy, contention__compute_first=compute_first)
+    assert ("arbitration" in found(record)) is said
+
+
 def test_a_gemm_that_is_longer_than_alone():
     alone = crafted("sequential", time_ns__gemm=960.0)
     stream = alone.contention.compute.model_dump() | {"mean_wait_ns": 9.0}

@@ -80,7 +80,7 @@ def test_retries_make_the_link_exactly_once(benches: dict[bool, Bench], kind: st
     assert place < 1 or packet >= packets - 2  # the last one, which no later one reveals
     system = bench.scene.run(Injection(watch=watch))
     seen = observe(system)
-    sender, receiver = system.gpus[1].s[0], system.gpus[0].s[0]
+    sender, receiver = system.gpus[1].link, system.gpus[0].link
     assert judge(seen, bench.right) is Outcome.CORRECTED
     assert receiver["packets_taken"] == sender["packets_sent"] == sender["packets_acknowledged"] == packets
     assert (receiver["packets_dropped"] > 0) == (kind == "repeated" or place < 1 or kind == "reordered")
@@ -195,11 +195,11 @@ def test_a_chunk_that_is_complete_too_early_is_premature(benches: dict[bool, Ben
 
 
 def test_a_simulation_with_an_early_chunk_or_a_bad_command_fails() -> None:
-    for field in ("premature_chunks", "bad_commands"):
+    for model, field in (("own", "premature"), ("dma", "bad_commands")):
         scene = FaultSetup(PLAIN, lambda config: open_hardware(config, "golden"))
         system = FaultSystem(scene.plan, scene.hardware)
         system.program()
-        system.gpus[1].s[field] = 1
+        getattr(system.gpus[1], model)[field] = 1
         with pytest.raises(SimulationError, match="GPU 1"):
             list(system.run(1))
         scene.hardware.close()

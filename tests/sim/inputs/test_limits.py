@@ -13,7 +13,7 @@ from t3sim.run.plan import RunPlan
 from t3sim.run.request import RunRequest
 from t3sim.run.simulate import simulate
 
-from tests.support.system_cases import request, run
+from tests.support.system_cases import EIGHT, request, run
 
 KEYS = [(section, key, field) for section, model in SECTIONS.items() for key, field in model.model_fields.items()]
 
@@ -79,6 +79,33 @@ def test_what_the_hardware_cannot_hold_is_refused_with_the_option_that_helps(siz
         request(size, "t3", overrides)
 
 
+@pytest.mark.parametrize(("kib", "refused"), [(39, True), (40, False)])
+def test_updates_that_come_before_their_chunk_is_live_have_room(kib, refused):
+    """Seven tracked chunks of 416 lines, four live at a time: three may come early, 1,248 lines, and a burst more."""
+    overrides = {"link.rx_buffer_kib": kib}
+    if not refused:
+        assert request(EIGHT, "t3", overrides).workload.tp == 8
+        return
+    message = (
+        r"^updates must find their chunk live, or room to wait: 7 chunks of this output are tracked, 4 are live at a "
+        r"time, and 40 KiB may arrive for the others, but link\.rx_buffer_kib is 39\. Set hardware\.chunk_window to at "
+        r"least 7 and hardware\.tile_marks to at least \d+, or link\.rx_buffer_kib to at least 40$"
+    )
+    with pytest.raises(ValueError, match=message):
+        request(EIGHT, "t3", overrides)
+    assert request(EIGHT, "t3", overrides | {"hardware.chunk_window": 8}).workload.tp == 8
+    assert request(EIGHT, "sequential", overrides).workload.tp == 8, "nothing is tracked"
+
+
+def test_marks_of_large_chunks_leave_fewer_of_them_live():
+    with pytest.raises(
+        ValueError, match=r"7 chunks of this output are tracked, 2 are live .*tile_marks to at least 4096"
+    ):
+        request((1024, 4096, 32, 8), "t3", {"hardware.tile_marks": 1024, "hardware.chunk_window": 8})
+    roomy = {"hardware.tile_marks": 4096, "hardware.chunk_window": 8, "hardware.chunk_count_bits": 17}
+    assert request((1024, 4096, 32, 8), "t3", roomy).workload.tp == 8
+
+
 def test_hardware_limits_do_not_bind_where_the_hardware_does_not_track():
     assert request((256, 200, 512, 16), "sequential").workload.tp == 16
 
@@ -108,7 +135,7 @@ def test_the_estimate_of_memory_covers_what_is_allocated():
         try:
             gpu = new_gpu(plan, 0, hardware, None)
             arrays = [getattr(gpu, name) for name in gpu.FIELDS]
-            sizes = Sizes(plan, hardware.config, gpu.p[0])
+            sizes = Sizes.of(plan, 0)
         finally:
             hardware.close()
         taken = sum(array.nbytes for array in arrays)
@@ -183,7 +210,7 @@ def test_more_data_lines_than_the_output_has_mean_all():
 @pytest.mark.parametrize("data_lines", [None, 0, 1, 100, 3199, 3200])
 def test_the_number_of_data_lines_is_known_before_they_are_chosen(size, data_lines):
     m, n, k, tp = size
-    machine = load_machine("toy")
+    machine = load_machine("toy", {"hardware.chunk_window": 8})
     plan = RunPlan(
         RunRequest(workload=custom_workload(m, n, k, tp), machine=machine, policy="t3", data_lines=data_lines)
     )

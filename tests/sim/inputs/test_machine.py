@@ -59,7 +59,7 @@ def test_every_number_has_a_unit():
     assert dimensionless == {
         "gpu.dispatch", "gpu.store_release", "llc.replacement", "hbm.refresh", "hbm.queue", "hbm.line_order",
         "hbm.bank_hash", "hbm.service_order", "hbm.row_policy", "hbm.substrate", "link.retry", "dma.block",
-        "hardware.preset", "hardware.dtypes", "hardware.protect", "hardware.count_on",
+        "arbiter.mca", "hardware.preset", "hardware.dtypes", "hardware.protect", "hardware.count_on",
     }  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
         ("hardware.slices", 48, r"slices must be a power of two, not 48"),
         ("hardware.slices", None, r"hardware\.slices must have a value; leave it out"),
         ("hardware.slices", {"value": 64, "unit": "sets"}, r"hardware\.slices is in channels, not 'sets'"),
-        ("hardware.row_index_bits", 1, r"row_index_bits must be in 2 \(bank bits\) to 8 \(set bits\), not 1"),
+        ("hardware.row_index_bits", 1, r"row_index_bits must be in 3 \(bank bits\) to 8 \(set bits\), not 1"),
         ("hardware.dtypes", ["fp8"], r"dtypes must be among fp16, bf16, fp32, int32, each once, in this order"),
         ("hardware.dtypes", [4], r"hardware\.dtypes\.0: .*string \(given: 4\)"),
         ("hardware.protect", 1, r"hardware\.protect: .*boolean \(given: 1\)"),

@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,13 @@ from t3sim.report.output import write_report
 from t3sim.report.page import report_html
 
 from tests.support.browser import headless_chromium
-from tests.support.report_folders import compare_folder, folder_of
+from tests.support.report_folders import compare_folder, folder_of, run_folder, without_queues
 
 pytestmark = pytest.mark.long  # a browser starts, and draws charts
 SIZE = (1300, 900)
+TAB = 'section[aria-labelledby="s1-timeline"] [role="tab"]'
+"""A tab of the timeline; other blocks have tabs of the same names."""
+QUEUES = ["DRAM queue (lines)", "slices (bursts)", "tracker (tokens)", "DMA (blocks)", "link queue (kB)"]
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +36,11 @@ def browser() -> Iterator[webdriver.Chrome]:
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory) -> dict[str, Path]:
-    """A comparison, and everything else in one file."""
+    """A comparison, everything else in one file, and a run that was recorded without queues."""
     root = tmp_path_factory.mktemp("reports")
     folders = {"compare": [compare_folder(root / "compare", ("sequential", "t3-mca", "ideal-overlap"))]}
     folders["others"] = [folder_of(kind, root / kind) for kind in ("run", "sweep", "sensitivity", "reproduce")]
+    folders["older"] = [without_queues(run_folder(root / "older"))]
     for name, found in folders.items():
         write_report(report_html([read_folder(folder) for folder in found]), root / f"{name}.html")
     return {name: root / f"{name}.html" for name in folders}
@@ -140,9 +145,9 @@ def test_the_theme_of_the_system(browser, reports):
 
 
 def test_tabs_by_mouse_and_keyboard(page):
-    click(page, '[role="tab"]', "t3-mca")
+    click(page, TAB, "t3-mca")
     assert one(page, ".zooms").get_attribute("aria-label").startswith("t3-mca: all 8 GPUs")
-    click(page, '[role="tab"]', "GPU 3")
+    click(page, TAB, "GPU 3")
     assert one(page, ".zooms").get_attribute("aria-label").startswith("t3-mca, GPU 3 over")
     assert one(page, ".zooms").find_elements(By.CSS_SELECTOR, ".main-svg"), "it is drawn when it is first seen"
     focused = page.switch_to.active_element
@@ -152,7 +157,7 @@ def test_tabs_by_mouse_and_keyboard(page):
     assert page.switch_to.active_element.text == "GPU 7"
     page.switch_to.active_element.send_keys(Keys.ARROW_RIGHT)
     assert page.switch_to.active_element.text == "all GPUs", "round"
-    tabs = [tab for tab in page.find_elements(By.CSS_SELECTOR, '[role="tab"]') if tab.is_displayed()]
+    tabs = [tab for tab in page.find_elements(By.CSS_SELECTOR, TAB) if tab.is_displayed()]
     chosen = [tab.text for tab in tabs if tab.get_attribute("aria-selected") == "true"]
     assert chosen == ["t3-mca", "all GPUs"]
     assert [tab.text for tab in tabs if tab.get_attribute("tabindex") != "-1"] == chosen
@@ -168,13 +173,70 @@ def test_zoom_by_buttons(page):
     assert shown_range(page) == pytest.approx([(first + last) / 2, last])
     click(page, "[data-zoom]", "Later")
     assert shown_range(page)[1] == pytest.approx(last), "not beyond the end"
-    click(page, '[role="tab"]', "sequential")
-    click(page, '[role="tab"]', "GPU 0")
+    click(page, TAB, "sequential")
+    click(page, TAB, "GPU 0")
     assert shown_range(page) == pytest.approx([(first + last) / 2, last]), "other charts show the same time"
     click(page, "[data-zoom]", "All")
     assert shown_range(page) == pytest.approx([first, last])
     click(page, "[data-zoom]", "Zoom out")
     assert shown_range(page) == pytest.approx([first, last])
+
+
+def rows_of(page: webdriver.Chrome, chart: WebElement) -> list[str]:
+    """Titles of a chart's rows, from the top, each within its own row."""
+    titles = chart.find_elements(By.CSS_SELECTOR, '[class^="g-y"][class$="title"] text')
+    places = sorted(
+        (title.rect["y"], title.rect["y"] + title.rect["height"], title.get_attribute("data-unformatted"))
+        for title in titles
+    )
+    for (_, end, above), (begin, _, below) in pairwise(places):
+        assert end <= begin + 1, f"{above} lies over {below}"
+    return [text.replace("<br>", " ") for _, _, text in places]
+
+
+def test_queues_are_tracks_that_zoom_with_the_others(page):
+    click(page, TAB, "t3-mca")
+    click(page, TAB, "GPU 0")
+    chart = one(page, ".zooms")
+    rows = ["CUs (%)", "DRAM (GB/s)", "link, updates (GB/s)", *QUEUES]
+    assert rows_of(page, chart) == rows
+    lines = chart.find_elements(By.CSS_SELECTOR, ".scatterlayer .trace .js-line")
+    assert len([line for line in lines if line.is_displayed()]) >= 8 + 3
+    click(page, "[data-zoom]", "Zoom in")
+    script = "return arguments[1].map((axis) => arguments[0].layout[axis].range.map(Number))"
+    ranges = page.execute_script(script, chart, ["xaxis", *(f"xaxis{row}" for row in range(2, len(rows) + 2))])
+    assert all(found == pytest.approx(shown_range(page)) for found in ranges)
+
+
+@pytest.mark.parametrize(("width", "legends"), [(1300, 4), (700, 1)])
+def test_a_row_has_its_own_legend_where_there_is_room(browser, reports, width, legends):
+    page = opened(browser, reports["compare"], width)
+    click(page, TAB, "t3-mca")
+    click(page, TAB, "GPU 0")
+    chart = one(page, ".zooms")
+    script = """return [...arguments[0].querySelectorAll(".infolayer > g[class^=legend]")].map((legend) => {
+        const {top, bottom} = legend.getBoundingClientRect();
+        return [top, bottom, [...legend.querySelectorAll("text")].map((entry) => entry.textContent)];
+    })"""
+    WebDriverWait(page, 20).until(lambda _: sum(len(item[2]) for item in page.execute_script(script, chart)) == 14)
+    found = page.execute_script(script, chart)
+    assert len(found) == legends
+    assert found[0][2][:2] == ["GEMM reads", "GEMM writes"]
+    if legends > 1:  # each between the plots of two rows
+        assert [item[2][0] for item in found[1:]] == ["link out", "DRAM queue, largest", "compute at slices"]
+        rows = page.execute_script(
+            "return Object.keys(arguments[0]._fullLayout).filter((key) => /^yaxis\\d*$/.test(key)).map((key) => {"
+            "const axis = arguments[0]._fullLayout[key], top = arguments[0].getBoundingClientRect().top;"
+            "return [top + axis._offset, top + axis._offset + axis._length]; })", chart
+        )  # fmt: skip
+        for top, bottom, _ in found:
+            assert all(bottom <= begin + 1 or top >= end - 1 for begin, end in rows), (top, bottom, rows)
+
+
+def test_an_older_record_has_no_queues(browser, reports):
+    page = opened(browser, reports["older"])
+    click(page, TAB, "GPU 0")
+    assert rows_of(page, one(page, ".zooms")) == ["CUs (%)", "DRAM (GB/s)", "link, updates (GB/s)"]
 
 
 def test_zoom_by_dragging(page):

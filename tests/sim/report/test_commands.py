@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from t3sim.cli import main as cli
 from t3sim.inputs.machine.files import parse_setting
-from t3sim.report.folders import Reproduced, Runs, Swept, read_folder
-from t3sim.report.provenance import literal, reproduce_command, runs_command, shell, sweep_command
+from t3sim.report.folders import Mapped, Reproduced, Runs, Swept, read_folder
+from t3sim.report.maps import map_section
+from t3sim.report.provenance import literal, map_command, reproduce_command, runs_command, shell, sweep_command
 from t3sim.study.sweep import axes_of, product_of
 
-from tests.support.report_folders import REPRODUCTION, compare_folder, run_folder, sweep_folder
+from tests.support.report_folders import REPRODUCTION, compare_folder, map_folder, run_folder, sweep_folder
+from tests.support.sample_map import sample_gains
 
 
 def parsed(text: str) -> tuple[str, dict[str, Any]]:
@@ -52,6 +54,36 @@ def test_a_sweep(tmp_path: Path, assumptions):
         variants = product_of(axes_of(options["vary"]))
         assert list(variants) == [item.name for item in folder.record.variants]
         assert [item.settings for item in variants.values()] == [item.settings for item in folder.record.variants]
+
+
+def test_a_map(tmp_path: Path):
+    folder = read_folder(map_folder(tmp_path / "out"))
+    assert isinstance(folder, Mapped)
+    name, options = parsed(shell(map_command(folder.record, folder.name)))
+    assert name == "map" and options["quick"] is True and options["axes"] == ("dispatch", "order", "release")
+    assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2", "op"), ("8",))
+    assert options["machine"] == "paper" and options["hardware"] == "golden"
+
+
+def test_a_map_without_changes_and_with_a_random_gemm():
+    record = sample_gains()
+    drawn = record.gemms[1].model_copy(update={"model": "custom", "sublayer": "custom"})
+    record = record.model_copy(update={"gemms": [record.gemms[0], drawn], "quick": False})
+    name, options = parsed(shell(map_command(record, "out")))
+    assert name == "map" and options["quick"] is False and options["axes"] == ("none",) and options["count"] == 1
+    assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2",), ("8",))
+    section = map_section(Mapped(name="out", record=record))
+    titles = [block.title for block in section.blocks]
+    assert "Every GEMM" in titles and "Changes" not in titles
+    assert "; ".join(record.titles) in section.facts
+
+
+def test_a_map_of_many_gemms_names_the_first():
+    record = sample_gains()
+    machine = record.machines[0].model_copy(update={"cells": record.machines[0].cells * 10})
+    many = record.model_copy(update={"gemms": record.gemms * 10, "machines": [machine]})
+    section = map_section(Mapped(name="out", record=many))
+    assert section.facts[-1] == "; ".join([*many.titles[:12], "and 8 more"])
 
 
 def test_a_reproduction():

@@ -5,19 +5,20 @@ import os
 from pathlib import Path
 
 import pytest
-from t3sim.report.folders import Reproduced, Runs, Swept, read_folder
+from t3sim.report.folders import Mapped, Reproduced, Runs, Swept, read_folder
 
 from tests.support.report_folders import KINDS, compare_folder, folder_of, run_folder
 
 RECORD = {"run": "result.json", "compare": "compare.json", "sweep": "sweep.json", "sensitivity": "sensitivity.json",
-          "reproduce": "reproduce.json"}  # fmt: skip
+          "map": "map.json", "reproduce": "reproduce.json"}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_known(tmp_path: Path, kind):
     folder = read_folder(folder_of(kind, tmp_path / "out"))
     assert folder.name == "out"
-    assert isinstance(folder, {"run": Runs, "compare": Runs, "reproduce": Reproduced}.get(kind, Swept))
+    kinds = {"run": Runs, "compare": Runs, "map": Mapped, "reproduce": Reproduced}
+    assert isinstance(folder, kinds.get(kind, Swept))
 
 
 @pytest.mark.parametrize("kind", KINDS)

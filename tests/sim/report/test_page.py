@@ -1,31 +1,39 @@
 """The page: what each kind of folder shows, well formed, accessible, deterministic, and safe from what it shows."""
 
+import base64
 import json
 import re
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
+from t3sim.explain.folder import explain
 from t3sim.report.checks import IDENTITIES
 from t3sim.report.folders import read_folder
 from t3sim.report.page import report_html
+from t3sim.run.events import QUEUE_TITLES
 from t3sim.run.records import read_result
 from t3sim.run.request import CAUSE_TITLES
 from t3sim.run.result import write_result
 
 from tests.support import sample_result
 from tests.support.html_page import Page
-from tests.support.report_folders import KINDS, compare_folder, folder_of, run_folder
+from tests.support.report_folders import KINDS, compare_folder, folder_of, run_folder, without_queues
+from tests.support.sample_map import sample_map
 
 COMMON = ("Summary", "Time split", "DRAM traffic", "Contention", "Data check and identities",
           "Tracker and RTL evaluations", "Configuration with sources", "Provenance", "How to reproduce")  # fmt: skip
 OWN = {
-    "run": ("Speedup and bounds", "Timeline"),
-    "compare": ("Speedup and bounds", "Timeline"),
+    "run": ("Speedup and bounds", "What limited the time", "Timeline"),
+    "compare": ("Speedup and bounds", "What limited the time", "Timeline"),
     "sweep": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run"),
     "sensitivity": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run"),
+    "map": ("What arbitration is worth", "Speedups on every machine", "Waits by cause", "Changes"),
     "reproduce": ("Published and measured", "Speedups and bounds", "Whole models"),
 }
+OF_MANY_MACHINES = ("Summary", "Provenance", "How to reproduce")
+"""What is common to all is not shown for each machine of a map."""
 REFERENCES = ("aria-labelledby", "aria-controls", "aria-describedby", "for")
 
 
@@ -45,10 +53,19 @@ def data_of(page: Page) -> list[dict]:
     return [json.loads(script.text) for script in page.all("script", type="application/json")]
 
 
+def rows_of(page: Page, caption: str) -> list[list[str]]:
+    """The cells of the table whose caption begins so, its head first."""
+    title = next(item for item in page.all("caption") if item.text.startswith(caption))
+    (table,) = (parent for parent in title.parents if parent.tag == "table")
+    rows = [row for row in page.all("tr") if table in row.parents]
+    cells = [item for item in page.elements if item.tag in ("th", "td")]
+    return [[cell.text for cell in cells if row in cell.parents] for row in rows]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_its_sections(parsed, kind):
     titles = [heading.text for heading in parsed[kind].all("h3")]
-    assert set(titles) == {*COMMON, *OWN[kind]}
+    assert set(titles) == {*(OF_MANY_MACHINES if kind == "map" else COMMON), *OWN[kind]}
     assert len(titles) == len(set(titles))
     links = {link.attributes["href"] for link in parsed[kind].all("a") if link.within("nav")}
     headings = {f"#{heading.attributes['id']}" for heading in parsed[kind].all("h3") + parsed[kind].all("h2")}
@@ -93,7 +110,7 @@ def test_a_reader_without_eyes_finds_his_way(parsed, kind):
     for cell in page.all("th"):
         assert cell.attributes["scope"] in ("row", "col") and cell.text
     charts = page.all("div", role="img")
-    assert len(charts) == len(data_of(page)) > 2
+    assert len(charts) == len(data_of(page)) > 1
     for chart in charts:
         figure = chart.within("figure")
         assert chart.attributes["aria-label"].endswith(".")
@@ -130,8 +147,81 @@ def test_a_comparison_has_its_figures(parsed):
                   "evaluated: slice", "20,000,000", "memory clock", "digest of the machine", "12.0"):  # fmt: skip
         assert title in text, title
     tabs = [tab.text for tab in page.all("button", role="tab")]
-    assert tabs[:5] == ["side by side", "sequential", "sequential-nmc", "t3", "t3-mca"]
+    assert tabs[:6] == ["t3-mca", "t3", "sequential-nmc", "sequential", "ideal-overlap", "ideal-overlap-nmc"]
+    assert tabs[6:11] == ["side by side", "sequential", "sequential-nmc", "t3", "t3-mca"]
     assert tabs.count("GPU 7") == 4, "of every simulated policy; the ideal ones have no timeline"
+
+
+AXES = [
+    "DRAM queue<br>(lines)", "slices<br>(bursts)", "tracker<br>(tokens)", "DMA<br>(blocks)", "link queue<br>(kB)",
+]  # fmt: skip
+
+
+def gpu_figures(page: Page) -> list[tuple[list[str], dict[str, dict]]]:
+    """Of each chart of one GPU over time: titles of its rows but the first, and its traces by name."""
+    charts = [figure for figure in data_of(page) if len(figure.get("zoom", ())) > 1]
+    found = []
+    for figure in charts:
+        rows = range(2, len(figure["zoom"]) + 1)
+        titles = [figure["layout"][f"yaxis{row}"]["title"]["text"] for row in rows]
+        found.append((titles, {trace["name"]: trace for trace in figure["data"]}))
+    return found
+
+
+def test_the_limits_are_the_sentences_of_explain(parsed, tmp_path: Path):
+    explained = explain(read_folder(compare_folder(tmp_path / "out")).results)
+    sentences = [finding.text for policy in ("t3-mca", "sequential") for finding in explained[policy]]
+    assert sentences and set(sentences) <= {item.text for item in parsed["compare"].all("li")}
+
+
+def test_a_sweep_has_a_row_for_each_sublayer_on_each_machine(parsed):
+    rows = rows_of(parsed["sweep"], "Speedups over sequential: 1 is no overlap")
+    assert [row[:2] for row in rows[:3]] == [
+        ["machine", "sublayer"],
+        ["link.gb_s=10, dma.block=tile", "t-nlg fc2, TP 8"],
+        ["link.gb_s=10, dma.block=tile", "t-nlg op, TP 8"],
+    ]
+    assert rows[0][3:] == ["ideal-overlap", "t3", "t3-mca"] and rows[-1][3:] == ["1.500"] * 3 and len(rows) == 1 + 4 * 2
+    heads = {kind: rows_of(parsed[kind], "Change of each geometric mean")[0] for kind in ("sweep", "sensitivity")}
+    assert "settings" not in heads["sweep"] and "why" not in heads["sweep"], "the names are the settings"
+    assert "settings" in heads["sensitivity"] and heads["sensitivity"][-1] == "why"
+
+
+def test_a_map_says_where_its_extremes_are(parsed):
+    rows = rows_of(parsed["map"], "Extremes over all machines and GEMMs")
+    record = sample_map()
+    best = max(record.places(), key=lambda place: place.cell.worth)
+    assert rows[1][:3] == ["largest worth of arbitration", best.gemm, best.machine.name]
+    assert rows[1][3:] == [f"{value:.3f}" for value in (*best.cell.pair, best.cell.worth, best.cell.gain)]
+
+
+def test_a_gpu_over_time_has_a_track_for_each_queue(parsed):
+    figures = gpu_figures(parsed["run"])
+    assert len(figures) == 8, "one for each GPU"
+    timeline = sample_result.sample_timeline("t3-mca")
+    for number, (titles, traces) in enumerate(figures):
+        assert titles[3:] == AXES and titles[1] == "DRAM (GB/s)"
+        for queue, (name, _) in QUEUE_TITLES.items():
+            kilo = 1e3 if queue == "link_bytes" else 1
+            shown = np.frombuffer(base64.b64decode(traces[name]["y"]["bdata"]), traces[name]["y"]["dtype"]) * kilo
+            wanted = timeline.queues[queue][number]
+            np.testing.assert_allclose(shown, [*wanted, wanted[-1]], rtol=1e-6)
+    text = parsed["run"].all("main")[0].text
+    assert "link and near-memory updates, and what waits in queues" in next(
+        chart.attributes["aria-label"] for chart in parsed["run"].all("div", role="img")
+        if "GPU 0 over" in chart.attributes["aria-label"]
+    )  # fmt: skip
+    assert all(f"{name} ({unit})" in text for name, unit in QUEUE_TITLES.values() if unit != "bytes")
+
+
+def test_a_timeline_without_queues_is_shown_without_their_tracks(tmp_path: Path):
+    page = Page(report_html([read_folder(without_queues(run_folder(tmp_path / "run")))]))
+    figures = gpu_figures(page)
+    assert len(figures) == 8
+    for titles, traces in figures:
+        assert len(titles) == 3 and not any(title in titles for title in AXES)
+        assert not any(name in traces for name, _ in QUEUE_TITLES.values())
+    assert "what waits in queues" not in " ".join(item.attributes["aria-label"] for item in page.all("div", role="img"))
 
 
 def test_every_machine_value_has_its_unit_and_source(parsed):
@@ -194,3 +284,11 @@ def test_names_in_charts_are_shown_as_they_are(tmp_path: Path):
     (folder / "sweep.json").write_text(text.replace(json.dumps(first), json.dumps("<a href='http://x'>y</a>")))
     labels = json.dumps(data_of(Page(report_html([read_folder(folder)]))))
     assert "<a" not in labels and "&lt;a" in labels
+
+
+def test_a_machine_without_a_published_result_is_named_as_such(tmp_path: Path, pages):
+    own = tmp_path / "mine.toml"
+    own.write_text('base = "h100-like"\n[link]\ngb_s = 200\n')
+    page = Page(report_html([read_folder(compare_folder(tmp_path / "out", machine=own))]))
+    assert "Unvalidated machine: " in page.by_id("s1-summary").within("section").text
+    assert all("nvalidated machine" not in text for text in pages.values()), "the paper's machine and the toy are not"

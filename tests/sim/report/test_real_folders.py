@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from opent3 import sweeps
 from t3sim.cli import main as cli
 from t3sim.cli import reproduce as cli_reproduce
+from t3sim.cli.simulation import map as cli_map
 from t3sim.run.records import read_result
 
 from tests.support.html_page import Page
@@ -23,6 +24,7 @@ COMMANDS = {
     "compare": ("compare", *TOY),
     "sweep": ("sweep", *FEW, "--vary", "link.gb_s=10,20"),
     "sensitivity": ("sweep", *FEW, "--variants", "block-tile"),
+    "map": ("map", *FEW, "--axes", "starvation,order"),
     "reproduce": ("reproduce", "--hardware", "golden", "--only", "timeline"),
 }
 
@@ -40,6 +42,7 @@ def written(tmp_path_factory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweeps, "Suite", lambda **choices: toy_suite(patch, **choices))
         patch.setattr(cli_reproduce, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
+        patch.setattr(cli_map, "Suite", lambda **choices: toy_suite(patch, **choices))
         for kind, command in COMMANDS.items():
             t3(*command, "--out", str(root / kind))
             assert t3("report", str(root / kind)) == f"written to {root / kind / 'report.html'}\n"
@@ -53,8 +56,9 @@ def page_of(folder: Path) -> Page:
 @pytest.mark.parametrize("kind", COMMANDS)
 def test_every_kind_is_shown(written, kind):
     page = page_of(written / kind)
-    assert len(page.all("h3")) >= 11
-    assert len(page.all("div", role="img")) >= 3
+    blocks, charts = (7, 1) if kind == "map" else (11, 3)
+    assert len(page.all("h3")) >= blocks
+    assert len(page.all("div", role="img")) >= charts
     assert not page.all("div", **{"class": "card bad"})
 
 

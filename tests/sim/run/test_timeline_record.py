@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from t3sim.run.events import QUEUES
 from t3sim.run.request import CAUSES
 from t3sim.run.timeline_record import TimelineRecord
 
@@ -24,6 +25,8 @@ def test_the_record_has_all_of_the_timeline(policy):
         np.testing.assert_array_equal(gpu.local_updates, np.rint(timeline.local_updates[number]))
         for cause in CAUSES:
             np.testing.assert_array_equal(gpu.dram_bytes[cause], np.rint(timeline.bytes[cause][number]))
+        for queue in QUEUES:
+            np.testing.assert_allclose(getattr(gpu.queues, queue), timeline.queues[queue][number], atol=1e-6)
     spans = [(n, item.kind, item.start_ns, item.end_ns) for n, gpu in enumerate(record.gpus) for item in gpu.intervals]
     assert spans == [(item.gpu, item.kind, item.start_ns, item.end_ns) for item in timeline.intervals]
     fired = [(n, item.chunk, item.time_ns) for n, gpu in enumerate(record.gpus) for item in gpu.triggers]
@@ -36,7 +39,17 @@ def test_the_file_has_a_line_for_each_gpu():
     assert TimelineRecord.of(sample_timeline("t3", gpus=4)).text() == text
 
 
-@pytest.mark.parametrize("change", ["shorter", "cause", "none", "surplus"])
+def test_a_record_of_before_the_queues_is_read():
+    content = json.loads(TimelineRecord.of(sample_timeline("t3", gpus=2)).text())
+    assert content["schema"] == 2
+    old = content | {"schema": 1, "gpus": [{k: v for k, v in gpu.items() if k != "queues"} for gpu in content["gpus"]]}
+    assert [gpu.queues for gpu in TimelineRecord.model_validate(old).gpus] == [None, None]
+    for wrong in (content | {"schema": 1}, old | {"schema": 2}):
+        with pytest.raises(ValidationError, match="queues in format 2, and none in format 1"):
+            TimelineRecord.model_validate(wrong)
+
+
+@pytest.mark.parametrize("change", ["shorter", "cause", "none", "surplus", "queue", "longer queue"])
 def test_a_record_that_is_not_whole_is_refused(change):
     content = json.loads(TimelineRecord.of(sample_timeline("t3", gpus=2)).text())
     if change == "shorter":
@@ -45,7 +58,11 @@ def test_a_record_that_is_not_whole_is_refused(change):
         del content["gpus"][0]["dram_bytes"]["rs_read"]
     elif change == "none":
         content["gpus"] = []
+    elif change == "queue":
+        del content["gpus"][1]["queues"]["tokens"]
+    elif change == "longer queue":
+        content["gpus"][1]["queues"]["tokens"].append(0)
     else:
-        content["gpus"][0]["queues"] = []
+        content["gpus"][0]["more"] = []
     with pytest.raises(ValidationError):
         TimelineRecord.model_validate(content)

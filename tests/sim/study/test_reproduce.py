@@ -172,7 +172,7 @@ def test_ctrl_c_says_what_is_kept(patched, monkeypatch):
 def test_all_gpus_are_simulated_where_it_is_said(patched):
     for item in Suite(machine="toy", hardware="golden").experiments(TABLES):
         if not item.mirror:
-            assert item.policy in ("sequential", "t3", "t3-mca")
+            assert item.policy in ("sequential", "sequential-nmc", "t3", "t3-mca")
     assert all(item.mirror for item in Suite(machine="toy", quick=True).experiments(QUICK_TABLES))
     assert any(not item.mirror for item in Suite(machine="toy").experiments(["sublayers"]))
 

@@ -4,9 +4,11 @@ import shutil
 from collections import defaultdict
 from pathlib import Path
 
+import numpy as np
 import pytest
 from t3sim.inputs.machine.files import load_machine
 from t3sim.run import allocate
+from t3sim.run.events import QUEUE_TITLES
 from t3sim.run.request import CAUSE_TITLES, RunResult
 from t3sim.trace.file import trace_file
 from t3sim.trace.perfetto import write_trace
@@ -196,12 +198,25 @@ def test_samples_are_within_what_there_is(case):
     _, tracks = case
     busy = tracks_of(tracks, "CUs computing")
     assert 0 < max(value for group in busy.values() for _, value in group[0].values) <= 4 + 1e-9
-    for name in ("resident workgroups", "DRAM queue occupancy", "DMA commands not finished"):
-        for group in tracks_of(tracks, name).values():
-            values = [value for _, value in group[0].values]
-            assert min(values) == 0 and values[-1] == 0
-    triggers, open_commands = slices_of(tracks, "triggers"), tracks_of(tracks, "DMA commands not finished")
-    assert any(value for group in open_commands.values() for _, value in group[0].values) == bool(triggers)
+    for group in tracks_of(tracks, "resident workgroups").values():
+        values = [value for _, value in group[0].values]
+        assert min(values) == 0 and values[-1] == 0
+
+
+def test_queues_are_those_of_the_timeline(case):
+    """At the beginning of every bin each counter has the value that the timeline has."""
+    result, tracks = case
+    clock, width = result.events.clock_mhz, result.events.bin_cycles
+    for queue, (title, unit) in QUEUE_TITLES.items():
+        groups = tracks_of(tracks, title).values()
+        assert len(groups) == result.record.gpus_simulated
+        for (track,), wanted in zip(groups, result.timeline.queues[queue], strict=True):
+            assert track.unit == unit and track.values[-1][1] == 0
+            times, values = zip(*track.values, strict=True)
+            begins = np.arange(len(wanted)) * width * 1000 // clock
+            np.testing.assert_array_equal(np.array(values)[np.searchsorted(times, begins, "right") - 1], wanted)
+    fired = result.record.tracker.triggers if result.record.tracker else 0
+    assert result.timeline.queues["dma_blocks"].any() == bool(fired)
 
 
 @pytest.mark.parametrize("policy", ["sequential", "t3-mca"])

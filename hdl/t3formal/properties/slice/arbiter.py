@@ -21,10 +21,12 @@ _WAIT_BITS = 20
 
 @dataclass(frozen=True)
 class _View:
-    """What an observer sees: who could go and who goes; ``settings`` are as last written, ``wait_limit`` follows."""
+    """What an observer sees: who could go and who goes; ``settings`` are as last written, ``wait_limit`` follows.
+    ``mca``: T3-MCA is on, and communication is not behind."""
 
     harness: Harness
     settings: data.View
+    mca: Value
     wait_limit: Value
     restart: Value
     offers: data.View
@@ -68,8 +70,8 @@ def _observe(config: T3Config) -> _View:
     harness.claim("the settings are those last written", same & (used.wait_limit == wait_limit))
     offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))
     return _View(
-        harness=harness, settings=settings, wait_limit=used.wait_limit, restart=set_now,
-        offers=offers, grant=grant, free=~part.dram.valid | part.dram.ready,
+        harness=harness, settings=settings, mca=settings.mca & ~part.behind, wait_limit=used.wait_limit,
+        restart=set_now, offers=offers, grant=grant, free=~part.dram.valid | part.dram.ready,
     )  # fmt: skip
 
 
@@ -82,19 +84,19 @@ def _limits(config: T3Config) -> Harness:
     """The model is a stopwatch, and an allowance of lines that may follow when it has run out."""
     view = _observe(config)
     harness, settings, part = view.harness, view.settings, view.harness.dut
-    m, inside = harness.m, harness.inside
+    m, inside, mca = harness.m, harness.inside, view.mca
     compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
     running, waited_enough, last, allowance = Signal(), Signal(), Signal(TIME_BITS), Signal(8)
     lines, left = view.lines("comm"), Signal(8)
     m.d.comb += left.eq(Mux(allowance != 0, allowance, Mux(waited_enough, settings.quantum, 0)))
-    with m.If(view.restart | ~settings.mca | goes):
+    with m.If(view.restart | ~mca | goes):
         m.d.sync += [running.eq(0), waited_enough.eq(0)]
     with m.Elif(running):
         m.d.sync += waited_enough.eq(waited_enough | (part.now >= last))
     with m.Elif(comm):
         m.d.sync += [running.eq(1), waited_enough.eq(settings.starvation <= 1)]
         m.d.sync += last.eq(part.now + Mux(settings.starvation == 0, 0, settings.starvation - 1))
-    with m.If(~settings.mca | ~comm):
+    with m.If(~mca | ~comm):
         m.d.sync += allowance.eq(0)
     with m.Elif(goes):
         m.d.sync += allowance.eq(Mux(left > lines, left - lines, 0))
@@ -105,20 +107,18 @@ def _limits(config: T3Config) -> Harness:
     due = waited_enough | (allowance != 0)
     harness.claim(
         "communication passes compute or its limit only after the starvation limit, and by the quantum that follows",
-        ~(settings.mca & goes) | due | (below & ~compute),
+        ~(mca & goes) | due | (below & ~compute),
     )
-    over = settings.mca & goes & ~due & (limit != NO_LIMIT)
+    over = mca & goes & ~due & (limit != NO_LIMIT)
     most = limit + BURST_LINES - 1
     harness.claim(
         "it goes beyond its threshold by all lines but one of a burst at most", ~over | (level + lines <= most)
     )
     harness.cover("it goes beyond its threshold by so many", over & (level + lines == most))
-    harness.claim("it does go then", ~(settings.mca & view.free & comm & due) | goes)
+    harness.claim("it does go then", ~(mca & view.free & comm & due) | goes)
     harness.claim("it goes below its limit when compute has nothing", ~(view.free & comm & ~compute & below) | goes)
-    harness.claim("compute goes else", ~(settings.mca & view.free & compute & ~(comm & due)) | view.granted("compute"))
-    harness.claim(
-        "round-robin leaves no turn out", settings.mca | ~view.free | ~(comm | compute) | view.grant.as_value().any()
-    )
+    harness.claim("compute goes else", ~(mca & view.free & compute & ~(comm & due)) | view.granted("compute"))
+    harness.claim("round-robin leaves no turn out", mca | ~view.free | ~(comm | compute) | view.grant.as_value().any())
     harness.claim(
         "only an eligible head goes, and when there is room",
         ~view.grant.as_value().any() | (view.free & ((view.grant.as_value() & ~view.offers.as_value()) == 0)),
@@ -130,14 +130,14 @@ def _limits(config: T3Config) -> Harness:
     harness.claim("its end is the slice's", waited_enough == inside["arbiter.overdue"])
     harness.claim("only a wait ends", ~waited_enough | running)
     harness.claim("the allowance is the slice's", allowance == inside["arbiter.left"])
-    passes = settings.mca & goes & compute
+    passes = mca & goes & compute
     harness.cover("communication passes compute without a wait to speak of", passes & (settings.starvation == 0))
     harness.cover("it passes compute for the second time in a quantum", passes & harness.past(goes) & (allowance == 1))
     ends_inside = (allowance != 0) & (allowance < lines)
     harness.cover("a quantum ends inside of its second burst", passes & harness.past(goes) & ends_inside)
-    held = settings.mca & view.free & comm & ~compute & ~goes
+    held = mca & view.free & comm & ~compute & ~goes
     harness.cover("a threshold of 1 holds communication back", held & (limit == 1))
-    harness.cover("the largest threshold holds nothing back", goes & settings.mca & (part.occupancy == 127) & ~due)
+    harness.cover("the largest threshold holds nothing back", goes & mca & (part.occupancy == 127) & ~due)
     return harness
 
 
@@ -155,19 +155,17 @@ def _comm_waits(config: T3Config) -> Harness:
     """R is chosen; stopwatches count how long communication, and each of its heads, has been eligible in vain."""
     view = _observe(config)
     harness, settings, now = view.harness, view.settings, view.harness.dut.now
-    inside, (within, stalled) = harness.inside, _memory_accepts(view)
+    inside, mca, (within, stalled) = harness.inside, view.mca, _memory_accepts(view)
     harness.assume("now counts every cycle", harness.first | (now == harness.past(now) + 1))
     longest = Mux(settings.starvation == 0, 1, settings.starvation)
     bound = longest + within - 1  # cycles before the one in which it goes
     goes = view.granted("comm")
-    waited = view.count("comm_waited", 1, goes | ~view.candidate("comm") | ~settings.mca)
+    waited = view.count("comm_waited", 1, goes | ~view.candidate("comm") | ~mca)
     harness.claim("communication goes at most S + R cycles after it could", waited <= bound)
-    harness.cover(
-        "it waits that long", settings.mca & goes & (waited == bound) & (within == 3) & (settings.starvation == 2)
-    )
+    harness.cover("it waits that long", mca & goes & (waited == bound) & (within == 3) & (settings.starvation == 2))
     for kind, other in (("read", "write"), ("write", "read")):
         mine, others = view.grant[f"comm_{kind}"], view.grant[f"comm_{other}"]
-        over = mine | ~view.offers[f"comm_{kind}"] | ~settings.mca
+        over = mine | ~view.offers[f"comm_{kind}"] | ~mca
         own = view.count(f"comm_{kind}_waited", 1, over)
         passed = view.count(f"comm_{other}_first", others, over, width=2)
         harness.claim(f"a {kind} goes at most twice that after it could", own <= 2 * bound + 1)
@@ -192,7 +190,7 @@ def _compute_waits(config: T3Config) -> Harness:
     """R is chosen; what passes compute while it could go is counted. S must be at least R."""
     view = _observe(config)
     harness, settings, now = view.harness, view.settings, view.harness.dut.now
-    inside, (within, stalled) = harness.inside, _memory_accepts(view)
+    inside, mca, (within, stalled) = harness.inside, view.mca, _memory_accepts(view)
     harness.assume("now counts every cycle", harness.first | (now == harness.past(now) + 1))
     longest = (1 << len(settings.starvation)) - 1
     harness.assume("now is far from its end", now <= NEVER - longest)  # else a deadline would be of the past
@@ -204,12 +202,12 @@ def _compute_waits(config: T3Config) -> Harness:
     goes, comm_goes = view.granted("compute"), view.granted("comm")
     passed = view.count("comm_passed", view.lines("comm"), goes | ~view.candidate("compute") | ~patient)
     harness.claim("compute lets the lines of one quantum pass at most, rounded up to whole bursts", passed <= at_most)
-    harness.cover("two lines pass compute", settings.mca & goes & (passed == 2) & (within == 2))
-    most = settings.mca & goes & (quantum == 9) & (passed == at_most)
+    harness.cover("two lines pass compute", mca & goes & (passed == 2) & (within == 2))
+    most = mca & goes & (quantum == 9) & (passed == at_most)
     harness.cover("as many lines pass compute as there may be", most)
-    reverse = view.count("compute_passed", goes, comm_goes | ~view.candidate("comm") | settings.mca, width=2)
+    reverse = view.count("compute_passed", goes, comm_goes | ~view.candidate("comm") | mca, width=2)
     harness.claim("communication lets one burst of compute pass at most in round-robin", reverse <= 1)
-    harness.cover("one burst of compute passes communication", ~settings.mca & comm_goes & (reverse == 1))
+    harness.cover("one burst of compute passes communication", ~mca & comm_goes & (reverse == 1))
     for kind, other in (("read", "write"), ("write", "read")):
         over = view.grant[f"compute_{kind}"] | ~view.offers[f"compute_{kind}"]
         first = view.count(f"compute_{other}_first", view.grant[f"compute_{other}"], over, width=2)
@@ -219,17 +217,17 @@ def _compute_waits(config: T3Config) -> Harness:
     # What makes it inductive.
     left, running, over = inside["arbiter.left"], inside["arbiter.waiting"], inside["arbiter.overdue"]
     deadline, wait_limit = inside["arbiter.deadline"], view.wait_limit  # the wait began at deadline - patience
-    begun, mca = passed != 0, settings.mca
+    begun = passed != 0
     harness.claim("a quantum is no longer than it was set", left <= Mux(quantum == 0, 0, quantum - 1))
     one = Mux(left != 0, passed + left <= quantum, passed <= at_most)
     harness.claim("what has passed and what may pass are one quantum", ~begun | ~mca | one)
-    harness.claim("only the memory has held compute back since", ~begun | ~mca | view.harness.dut.dram.valid)
+    harness.claim("only the memory has held compute back since", ~begun | view.harness.dut.dram.valid)
     short = now + wait_limit <= deadline + stalled
     harness.claim("that is too short for the limit", ~(begun & mca & running) | short)
     harness.claim("the stopwatch did not begin in the future", ~running | (deadline < now + wait_limit))
     harness.claim("what is over took S cycles", ~over | (running & (now > deadline)))
     of_comm = inside["arbiter.last_stream"]
-    harness.claim("after a burst of communication it is compute's turn", ~begun | mca | of_comm)
+    harness.claim("after a burst of communication it is compute's turn", ~begun | of_comm)
     harness.claim("after a burst of compute it is communication's turn", (reverse == 0) | ~of_comm)
     return harness
 
@@ -266,7 +264,8 @@ PROOFS = (
     Proof(
         name="slice.serves-compute",
         invariants=(6,),
-        says="In round-robin mode each stream lets one burst of the other pass at most. In T3-MCA mode compute lets "
+        says="In round-robin mode, and while communication is behind, each stream lets one burst of the other pass at "
+        "most. In T3-MCA mode compute lets "
         "quantum + 7 lines pass at most (quantum: at least 1), if the starvation limit is R cycles or longer; with a "
         "shorter one communication may pass whenever the memory accepts.",
         harness=_compute_waits,

@@ -62,6 +62,11 @@ def _chooses(config: T3Config) -> Harness:
     harness.cover("it chooses for a use under 75 %", chosen & (choice == thresholds.under_75) & (choice == 1))
     harness.cover("it chooses for a use above", chosen & (lines != 0) & (choice == thresholds.above) & (choice == 126))
     model = {"measuring": measuring, "after": after, "begin": begin, "cycles": cycles, "lines": lines}
+    behind, late = Signal(), (thresholds.backlog != 0) & (part.backlog >= thresholds.backlog)
+    m.d.sync += behind.eq(late)
+    harness.claim("communication is behind when as many blocks waited a cycle ago", part.behind == behind)
+    harness.cover("it is behind with as many as the limit", behind & harness.past(part.backlog == thresholds.backlog))
+
     _claim_inside(harness, {**model, "thresholds": thresholds}, slices)
     return harness
 

@@ -7,6 +7,7 @@ from t3hdl.interface.layouts import EventKind
 from t3hdl.tracker.bank import EventStage, MatchedToken, TrackerBank, row_layout
 from t3hdl.tracker.event_queue import Event
 
+from ...models.frames import Frames
 from ...prover.harness import Harness
 from ...prover.proof import Proof
 
@@ -100,6 +101,34 @@ def _event_in_time(harness: Harness, config: T3Config, waited: Value, level: Val
         harness.cover("a tile waits for its turn behind another", there & (place == 0) & (age == banks + 1))
 
 
+def _keeps_moving(config: T3Config) -> Harness:
+    """Frames of as many cycles as there are banks, from any cycle on."""
+    bank, banks = TrackerBank(config=config), config.tracker_banks
+    harness = Harness(bank)
+    m, inside, waited = harness.m, harness.inside, _waits(harness, config)
+    row, matched = data.View(row_layout(config), inside["row"]), data.View(MatchedToken, inside["matched"])
+    level, event_stage = inside[r"events\.level"], data.View(EventStage, inside["event_stage"])
+    frames = Frames(m, harness.free("begin"), banks)
+    left = bank.event_taken | ~bank.event_valid
+    left_before, has_left = frames.seen("event_left", left)
+    harness.claim("in every frame an event leaves, unless there is none", ~frames.ends | has_left)
+    harness.claim("an event that has not left has waited", left_before | (waited >= frames.phase))
+    moves = ~row.valid | (level + event_stage.valid < config.event_queue)
+    harness.claim("in the cycle after that the pipeline moves", ~harness.past(left) | moves)
+    harness.claim("no more events than there is room for", level + event_stage.valid <= config.event_queue)
+    harness.claim("the queue fills from its head", ~inside[r"queue\.full"] | inside[r"queue\.o__valid"])
+    takes = harness.past(moves & ~bank.halt)
+    harness.claim("and in the next one a token may come", ~takes | bank.walk.clear | bank.token.ready)
+    halted, moved = Signal(), Signal(range(3))
+    m.d.sync += [halted.eq(bank.halt), moved.eq(Mux(bank.halt, moved + (moves & (moved != 2)), 0))]
+    harness.claim("a bank that is halted has no token after two moves", ~halted | (moved != 2) | bank.drained)
+    harness.claim("and none in M after one", ~halted | (moved == 0) | ~matched.valid)
+    harness.claim("moves count from the halt on", halted | (moved == 0))
+    harness.cover("a bank is empty after a halt", halted & (moved == 2) & harness.past(row.valid))
+    harness.cover("an event waits for the last cycle of a frame", frames.ends & ~left_before & bank.event_taken)
+    return harness
+
+
 _SMALL = {"tracker_ways": 1, "event_queue": 3, "descriptors": 2, "chunk_window": 2, "tile_count_bits": 4}
 
 PROOFS = (
@@ -117,5 +146,21 @@ PROOFS = (
         method="induction",
         depth=1,
         cover_depth=16,
+    ),
+    Proof(
+        name="tracker-bank.keeps-moving",
+        invariants=(3,),
+        says="A lemma of drain_cycles: in every tracker_banks cycles, whenever they begin, a bank's pipeline moves "
+        "once at least, a cycle later at most, and takes a token if it is not halted; when it is, two moves empty it.",
+        harness=_keeps_moving,
+        sizes={
+            "2 banks": preset("small", **_SMALL),
+            "1 bank": preset("small", **_SMALL, tracker_banks=1),
+            "4 banks": preset("small", **_SMALL, tracker_banks=4, tracker_sets=16, row_index_bits=2, blocks=16),
+            "8 banks": preset("small", **_SMALL, tracker_banks=8, tracker_sets=64, row_index_bits=3, blocks=32),
+        },
+        method="induction",
+        depth=1,
+        cover_depth=24,
     ),
 )

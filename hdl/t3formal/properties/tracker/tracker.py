@@ -84,6 +84,10 @@ _TINY = preset(
     event_queue=3, tile_count_bits=4, chunk_count_bits=8, wavefronts=1,
 )  # fmt: skip
 _TWO_BANKS = preset("small", chunk_window=2, descriptors=2, event_queue=3, tile_count_bits=4, chunk_count_bits=8)
+_FOUR_BANKS = preset(
+    "small", tracker_sets=16, tracker_banks=4, tracker_ways=1, row_index_bits=2, chunk_window=2, descriptors=2,
+    event_queue=3, tile_count_bits=4, chunk_count_bits=8, wavefronts=1, blocks=16,
+)  # fmt: skip
 
 PROOFS = (
     Proof(
@@ -91,10 +95,11 @@ PROOFS = (
         invariants=(1, 3, 4),
         says="In every cycle every output is that of the naive tracker, which is written from the contract alone.",
         harness=_as_naive,
-        sizes={"1 bank, 1 way": _TINY, "2 banks, 2 ways": _TWO_BANKS},
+        sizes={"1 bank, 1 way": _TINY, "2 banks, 2 ways": _TWO_BANKS, "4 banks, 1 way": _FOUR_BANKS},
         method="induction",
         depth=1,
         cover_depth=12,
         quick=False,
+        limit_s=1200,
     ),
 )

@@ -26,7 +26,7 @@ def _few(harness: Harness, name: str, values: int, *, chosen: bool = False) -> V
     return Value.cast(harness.chosen(name, bits) if chosen else harness.free(name, bits))
 
 
-def _narrow(harness: Harness, table: BlockTable, config: T3Config) -> tuple[Value, Value]:
+def narrow(harness: Harness, table: BlockTable, config: T3Config) -> tuple[Value, Value]:
     """Drives all inputs from few bits; gives what enters the pipeline, and the slot that it is about."""
     places: Any = data.View(BlockPlaces, Signal(BlockPlaces.size, name="places_in"))
     tile: Any = data.View(TileDone, Signal(TileDone.size, name="tile_in"))
@@ -51,7 +51,7 @@ def _fires(config: T3Config) -> Harness:
     table = BlockTable(config=config)
     harness = Harness(table)
     m = harness.m
-    op, slot = _narrow(harness, table, config)
+    op, slot = narrow(harness, table, config)
     mine = _few(harness, "slot_of_interest", config.chunk_window, chosen=True)
     number = _few(harness, "block_of_interest", config.blocks, chosen=True)
 

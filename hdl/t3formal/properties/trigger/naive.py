@@ -24,7 +24,7 @@ def _same(harness: Harness, dut: Any, naive: Any) -> None:
             pairs[f"{field} of context {c}"] = (mine[field], other[field], Const(1))
     for name in (
         "load_valid", "init_done", "armed", "live", "chunks_done", "done_mask", "poisoned", "quiesced", "quiet",
-        "stuck", "tile_twice", "too_large", "triggers", "command_stall", "peak_ready",
+        "stuck", "tile_twice", "too_large", "triggers", "command_stall", "peak_ready", "backlog",
     ):  # fmt: skip
         pairs[name] = (getattr(dut, name), getattr(naive, name), Const(1))
     for name, (mine, other, counts) in pairs.items():

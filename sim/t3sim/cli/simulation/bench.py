@@ -9,7 +9,7 @@ from t3sim.common.output import output_folder, write_atomically
 from t3sim.run.result import json_text
 
 from ..console import plain_console
-from ..errors import refuse_given
+from ..errors import out_option, refuse_given
 from ..reproduce import say_where
 from ..tables import bench_tables
 from .options import chosen, simulation_options
@@ -21,11 +21,13 @@ QUICK = {"machine": "toy", "m": 256, "n": 200, "k": 512, "tp": 4}
 
 @click.command()
 @simulation_options
+@out_option
 @click.option("--quick", is_flag=True, help="A toy machine and GEMM, for a fast look.")
 def bench(quick: bool, **options: Any) -> None:
-    """Hold the speed of the co-simulation against its targets, in one workload (t3-mca, one thread).
+    """Compare the co-simulation's speed with its targets.
 
-    It runs in mirror mode unless --no-mirror is given. A target that is missed does not change the exit code.
+    The workload is one sublayer under t3-mca, with one thread. It runs in mirror mode unless --no-mirror is given. A
+    target that is missed does not change the exit code.
     """
     from t3sim.validation import bench as benches
 

@@ -9,14 +9,13 @@ import opent3
 from opent3 import MODELS, Machine, Workload
 from opent3.runs import Options
 
-from t3sim.inputs.machine.files import parse_settings, preset_names
+from t3sim.inputs.machine.files import parse_settings
 from t3sim.inputs.transformer.sublayers import sublayer_workload
 from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP
-from t3sim.run.request import BACKENDS
 
-from ..errors import OUT_FOLDER
-from ..start.completion import values, values_or_files
+from ..start.completion import values
+from .machine_options import machine_options
 from .own_model import model_of, own_model_options, phase_option
 
 
@@ -41,12 +40,7 @@ def simulation_options(command: Callable) -> Callable:
         click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
         click.option("--n", type=int, help="Columns of its output."),
         click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
-        click.option("--machine", default="paper", shell_complete=values_or_files(preset_names()),
-                     help=f"Machine: {', '.join(preset_names())}, or a TOML file."),
-        click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE",
-                     help="Change one machine value, such as link.gb_s=75 or hardware.tracker_banks=8."),
-        click.option("--hardware", default="rtl", shell_complete=values(BACKENDS),
-                     help=f"T3 hardware: {' or '.join(BACKENDS)}."),
+        machine_options("rtl"),
         click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
         click.option("--mirror/--no-mirror", default=None,
                      help="Simulate one GPU and reflect its traffic, as the paper did. [default: no; in bench: yes]"),
@@ -54,8 +48,6 @@ def simulation_options(command: Callable) -> Callable:
                      help="Threads; the results do not depend on it."),
         click.option("--seed", type=int, default=0, help="Seed of data and samples."),
         click.option("--data-lines", type=int, help="Lines that carry data. [default: all, or a sample if large]"),
-        click.option("--out", "-o", type=OUT_FOLDER,
-                     help="Folder for results; none are written without it."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)

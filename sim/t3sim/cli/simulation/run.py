@@ -10,6 +10,7 @@ from opent3 import POLICIES, Comparison
 from t3sim.common.output import output_folder
 from t3sim.run.request import COMPARED, Policy
 
+from ..errors import out_option
 from ..start.completion import values
 from .options import chosen, names, simulation_options
 from .preview import preview_of, preview_option, previewed
@@ -19,10 +20,21 @@ from .trace import check_traceable, trace_option, trace_output
 
 @click.command()
 @simulation_options
+@out_option
 @trace_option
 @click.option("--policy", default="t3-mca", shell_complete=values(POLICIES), help=f"Policy: {', '.join(POLICIES)}.")
 def run(policy: Policy, trace: Path | None, **options: Any) -> None:
-    """Co-simulate one policy on one sublayer."""
+    """Co-simulate one policy on one sublayer.
+
+    The sublayer is one of --model or of --hf, or any GEMM (--m, --n, --k). sequential, sequential-pipelined (rings as
+    in RCCL) and sequential-nmc (reduces near memory) run the GEMM, then the collectives. t3 overlaps them; t3-mca also
+    arbitrates between their accesses to memory. ideal-overlap and ideal-overlap-nmc are computed: overlap without
+    contention.
+
+    \b
+    t3 run --model gpt-3 --sublayer fc1 --tp 32 --mirror --out out/gpt-3
+    t3 run --m 4096 --n 4096 --k 16384 --tp 8 --set link.gb_s=75 --mirror
+    """
     work, passed, own = chosen(options, events=trace is not None)
     opent3.requests_of(work, (policy,), **passed)  # refuses what cannot be simulated before a folder is opened
     if trace is not None:
@@ -38,6 +50,7 @@ def run(policy: Policy, trace: Path | None, **options: Any) -> None:
 
 @click.command()
 @simulation_options
+@out_option
 @trace_option
 @preview_option
 @click.option(
@@ -45,7 +58,14 @@ def run(policy: Policy, trace: Path | None, **options: Any) -> None:
     help=f"Of {', '.join(POLICIES)}; separated by commas.",
 )  # fmt: skip
 def compare(policies: tuple[Any, ...], trace: Path | None, preview: Path | None, **options: Any) -> None:
-    """Co-simulate several policies on one sublayer and put them side by side."""
+    """Co-simulate several policies on one sublayer, side by side.
+
+    The sublayer is one of --model or of --hf, or any GEMM (--m, --n, --k). `t3 run --help` says what each policy is.
+
+    \b
+    t3 compare --model t-nlg --sublayer fc2 --tp 8 --mirror --out out/t-nlg
+    t3 report out/t-nlg
+    """
     work, passed, own = chosen(options, events=trace is not None)
     opent3.requests_of(work, policies, **passed)
     if trace is not None:

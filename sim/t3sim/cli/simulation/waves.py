@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,7 +12,7 @@ from t3sim.common.output import output_folder
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.request import Backend, Policy, RunRequest
 
-from ..errors import Mismatch, is_given, refuse_given
+from ..errors import OUT_FOLDER, Mismatch, is_given, refuse_given
 from ..reproduce import say_where
 from ..start.completion import values
 from .options import chosen, simulation_options
@@ -26,9 +25,14 @@ AROUND_CLOCKS = 500
 
 @click.command()
 @simulation_options
+@click.option("--out", "-o", type=OUT_FOLDER, required=True, help="Folder for the files.")
 @click.option("--policy", default="t3-mca", shell_complete=values(POLICIES), help=f"Policy: {', '.join(POLICIES)}.")
 @click.option("--gpu", type=int, default=0, help="The GPU whose unit is shown.")
-@click.option("--parts", default="tracker,trigger", help="Parts of the unit, by commas: slice is all, slice.3 is one.")
+@click.option(
+    "--parts",
+    default="tracker,trigger",
+    help="Parts of the unit, separated by commas; slice is all slices, slice.3 one.",
+)
 @click.option("--from-ns", type=float, help="Where the window begins, in ns since the launch of the GEMM.")
 @click.option("--to-ns", type=float, help="Where the window ends; the run ends there, too.")
 @click.option(
@@ -36,20 +40,27 @@ AROUND_CLOCKS = 500
     type=int,
     metavar="TRIGGER",
     default=1,
-    help=f"Instead of both: {AROUND_CLOCKS} clocks before and behind this trigger of the GPU.",
+    help=f"Instead of --from-ns and --to-ns: {AROUND_CLOCKS} clocks before and after this trigger of the GPU.",
 )
-@click.option("--internals/--no-internals", default=True, help="With RTL: registers, memories and wires within parts.")
-@click.option("--golden/--no-golden", default=True, help="With RTL: the golden model's ports beside it, compared.")
+@click.option(
+    "--internals/--no-internals", default=True, help="With RTL: also registers, memories and wires in the parts."
+)
+@click.option("--golden/--no-golden", default=True, help="With RTL: also the ports of the golden model, compared.")
 @click.option("--format", "waveform", type=click.Choice(FORMATS), default="vcd", help="VCD is text, FST compressed.")
 def waves(
     policy: Policy, gpu: int, parts: str, from_ns: float | None, to_ns: float | None, around: int, internals: bool,
     golden: bool, waveform: str, **options: Any,
 ) -> None:  # fmt: skip
-    """Write what happens at the ports of parts of one GPU's T3 unit, and within them, clock by clock.
+    """Write waveforms of parts of one GPU's T3 unit in a run.
 
-    The run is as that of t3 run, up to the end of the window. The folder gets rtl.vcd (or rtl.fst), rtl.gtkw for
-    GTKWave and rtl.sucl for Surfer, with signals by stream; and golden.vcd with its own. Exit code 1 if RTL and golden
-    model differ at a port.
+    They show the ports of the parts and the signals inside them, clock by clock. The simulation is that of t3 run, up
+    to the end of the window. The folder gets rtl.vcd (or rtl.fst), rtl.gtkw for GTKWave and rtl.sucl for Surfer, which
+    group the signals by stream, and the same three files of the golden model. Exit code 1 if RTL and golden model
+    differ at a port.
+
+    \b
+    t3 waves --machine toy --m 256 --n 64 --k 64 --tp 4 --out out/waves
+    gtkwave out/waves/rtl.gtkw
     """
     from t3sim.waves.files import check_format, difference_text, summary, write_waves
     from t3sim.waves.record import Window, check_trigger, record, trigger_cycle
@@ -57,7 +68,7 @@ def waves(
 
     work, passed, _ = chosen(options)
     (request,) = opent3.requests_of(work, (policy,), **passed)
-    _check(request, gpu, options["out"])
+    _check(request, gpu)
     check_format(waveform)
     instances = part_instances(parts, request.machine.hardware.config())
     bounds = _bounds(from_ns, to_ns, around, request.machine.hbm.clock_mhz)
@@ -94,12 +105,10 @@ def _recordings(request: RunRequest, golden: bool, internals: bool) -> list[tupl
     return [("rtl", internals), ("golden", False)] if golden else [("rtl", internals)]
 
 
-def _check(request: RunRequest, gpu: int, out: Path | None) -> None:
+def _check(request: RunRequest, gpu: int) -> None:
     """Refuses (ValueError) what has no waves."""
     from t3sim.run.plan import RunPlan  # here, because it takes seconds to import, and a cache folder
 
-    if out is None:
-        raise ValueError("--out is missing: t3 waves writes files, and needs a folder for them")
     if request.policy in COMPUTED:
         raise ValueError(f"--policy must be one that is simulated, and {request.policy} is computed from others")
     simulated = RunPlan(request).simulated

@@ -21,7 +21,7 @@ INSTALL = {
 @click.command()
 @click.argument("shell", type=click.Choice(tuple(INSTALL)))
 def completion(shell: str) -> None:
-    """Print the script by which SHELL completes t3, and how to install it.
+    """Print the script by which bash, zsh or fish completes t3.
 
     In bash: eval "$(t3 completion bash)"
     """

@@ -137,7 +137,8 @@ def _left(folder: Path) -> Iterator[Fault]:
         if lock is None or path.is_symlink() or not path.is_dir():
             continue
         with suppress(OSError), FileLock(lock, timeout=0):  # else it is in use, or not ours to lock
-            yield Fault(path, "was left by a process that has ended", "removed", _remover(path))
+            if path.is_dir():  # else it was in use, and its process has just removed it
+                yield Fault(path, "was left by a process that has ended", "removed", _remover(path))
 
 
 def _remover(path: Path) -> Callable[[], object]:

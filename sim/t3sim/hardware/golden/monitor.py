@@ -1,9 +1,9 @@
-"""Golden model of the OccupancyMonitor: measures the first stage, picks the threshold for communication."""
+"""Golden model of the OccupancyMonitor: picks the threshold for communication, says when communication is behind."""
 
 import numpy as np
 from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.interface import register_map
-from t3hdl.interface.layouts import NEVER, OCCUPANCY_BITS, TIME_BITS
+from t3hdl.interface.layouts import BACKLOG_BITS, NEVER, OCCUPANCY_BITS, TIME_BITS
 from t3hdl.interface.signatures import monitor_signature
 from t3hdl.interface.words import ports_of
 
@@ -18,6 +18,7 @@ _SELECT_MASK = (1 << 6) - 1
 _SERVED_MASK = (1 << 24) - 1
 _TIME_MASK = (1 << TIME_BITS) - 1
 _THRESHOLD_MASK = (1 << OCCUPANCY_BITS) - 1
+_BACKLOG_MASK = (1 << BACKLOG_BITS) - 1
 _DEFAULTS = (
     NO_LIMIT << THRESHOLDS.under_25.shift
     | 30 << THRESHOLDS.under_50.shift
@@ -32,6 +33,7 @@ _S = state_map(
     thresholds=1,
     # the rest
     phase=1, start=1, elapsed=1, settle=1, sum=1, select=1, threshold=1, chosen=1,
+    behind=1,  # of the cycle before, whatever the phase
 )  # fmt: skip
 
 
@@ -91,6 +93,13 @@ def _advance(state, words):
 
 
 @njit(cache=True)
+def _is_behind(state, words):
+    """Whether as many DMA blocks wait as the limit says."""
+    limit = take(state[_S.thresholds], THRESHOLDS.backlog)
+    return 1 if limit != 0 and words[_IN.backlog] & _BACKLOG_MASK >= limit else 0
+
+
+@njit(cache=True)
 def _configure(state, address, value, now):
     """One configuration write; after everything else in its cycle, since it acts from the next one on."""
     if address == register_map.THRESHOLDS:
@@ -110,6 +119,7 @@ def _drive(state, comm_seen, out):
     out[_OUT.measure] = 1 if phase == _MEASURE else 0
     out[_OUT.threshold] = state[_S.threshold]
     out[_OUT.chosen] = state[_S.chosen]
+    out[_OUT.behind] = state[_S.behind]
     out[_OUT.idle] = 1 if phase == _OFF or phase == _DONE or (phase == _MEASURE and not comm_seen) else 0
     out[_OUT.wake_at] = NEVER
 
@@ -128,7 +138,12 @@ def step(state_at, in_at, out_at):
     """One clock cycle."""
     state, words = int64_at(state_at, _S.size), int64_at(in_at, _IN.size)
     _advance(state, words)
+    behind = _is_behind(state, words)
     if words[_IN.config_valid] & 1:
         now = words[_IN.now] & _TIME_MASK
         _configure(state, config_address(words, _IN.config), config_data(words, _IN.config), now)
-    _drive(state, words[_IN.comm_seen] & 1, int64_at(out_at, _OUT.size))
+    state[_S.behind] = behind
+    out = int64_at(out_at, _OUT.size)
+    _drive(state, words[_IN.comm_seen] & 1, out)
+    if _is_behind(state, words) != behind:  # a limit that has just been written
+        out[_OUT.idle] = 0

@@ -95,6 +95,9 @@ def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
 
     Raises ValueError as :func:`parse_settings` and :func:`~.hardware.hardware_config` do.
     """
+    settings = list(settings)
+    if wrong := [text for text in settings if "=" not in text]:
+        raise ValueError(f"--set must have the form key=value, as tracker_sets=512, not {shortened(wrong[0])}")
     parameters = parse_settings(f"hardware.{text}" for text in settings)
     return hardware_config(preset, {name.split(".", 1)[1]: value for name, value in parameters.items()})
 
@@ -145,7 +148,8 @@ def _text(name: str, folder: Path) -> tuple[str, str]:
     try:
         return str(path), read_file(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:
-        raise ValueError(f"{rule} ({error.strerror})") from error
+        near = difflib.get_close_matches(name, preset_names(), n=1)
+        raise ValueError(f"{rule} ({error.strerror}){f'; did you mean {near[0]!r}?' if near else ''}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"machine file {path} is not UTF-8 text ({error.reason})") from error
     except ValueError as error:

@@ -145,6 +145,11 @@ class LinkSection(Section):
             )
         return self
 
+    @property
+    def receive_lines(self) -> int:
+        """Room of the receiver's buffer, in lines."""
+        return self.rx_buffer_kib * 1024 // LINE_BYTES
+
 
 class DmaSection(Section):
     """The DMA engine that the trigger commands; rates are per memory clock."""
@@ -189,7 +194,18 @@ class ArbiterSection(Section):
     applies is measured in the first stage of the GEMM, by its data-bus use.
     """
 
-    starvation_cycles: int = quantity("clocks", "longest wait of communication", ge=1, le=65535)
+    mca: Literal["backlog", "paper"] = choice(
+        "`paper`: compute first, and communication below the threshold or after its starvation limit; `backlog`: "
+        "compute first if the GEMM is predicted to take longer than the link takes for the reduce-scatter, but while "
+        "DMA blocks pile up the two take turns, and no threshold"
+    )
+    backlog_blocks: int = quantity(
+        "DMA blocks", "with `backlog`: ready or under way, from which the two take turns", ge=1, le=65535
+    )
+    backlog_wait_cycles: int = quantity(
+        "clocks", "with `backlog`: longest wait of communication while fewer do", ge=1, le=65535
+    )
+    starvation_cycles: int = quantity("clocks", "with `paper`: longest wait of communication", ge=1, le=65535)
     starvation_quantum: int = quantity("lines", "communication lines that are then served", ge=1, le=255)
     threshold_under_25: int = quantity("lines", "threshold for a data-bus use under 25 %", ge=0, le=NO_LIMIT)
     threshold_under_50: int = quantity("lines", "threshold for 25 to 50 %", ge=0, le=NO_LIMIT)

@@ -1,4 +1,4 @@
-"""What kind of machine it is: its peak rates, and what its results have been held against, by the marks of its sources.
+"""What kind of machine it is: its peak rates, and what its results can be checked with, by the marks of its sources.
 
 A source that begins with ``[S]`` is a public specification of a product. No result of T3 was published for such a
 machine, so a simulation of it is a forecast that nothing confirms, also in a user's file that has it as its base.
@@ -19,7 +19,7 @@ def is_unvalidated(machine: Machine) -> bool:
 
 
 def standing(machine: Machine) -> str:
-    """In a few words: ``unvalidated``, ``toy``, or what it was held against."""
+    """In a few words: ``unvalidated``, ``toy``, or what its results are compared with."""
     if is_unvalidated(machine):
         return "unvalidated"
     if any(source.startswith(_TOY) for source in machine.sources.values()):
@@ -39,9 +39,10 @@ def bandwidth_gb_s(machine: Machine) -> float:
     return hbm.channels * LINE_BYTES / hbm.nBL * hbm.clock_mhz / 1000
 
 
-def caution(machine: Machine) -> list[str]:
-    """What a reader of the machine's results must know; nothing for the paper's machine and the toy."""
+def caution(machine: Machine, name: str = "") -> list[str]:
+    """What a reader of the machine's results must know; nothing for the paper's machine and the toy. ``name``: what the
+    results call it, where that is not its own."""
     if not is_unvalidated(machine):
         return []
-    text = "has a product's public figures on the paper's models, and no published result to hold it against"
-    return [f"unvalidated machine: {machine.name} {text}"]
+    text = "has a product's public figures in models of the paper's machine, and no published result to check it with"
+    return [f"unvalidated machine: {name or machine.name} {text}"]

@@ -26,7 +26,10 @@
   // Charts are drawn when they are first seen: Plotly needs their width.
   const drawn = new Map();
   const config = {displayModeBar: false, responsive: true, doubleClick: false};
-  const NARROW = 560, LEGEND_LINE = 19;
+  const NARROW = 560, WIDE = 800, LEGEND_LINE = 19;
+  // A chart with a legend for each row has one for all of them where these would not fit into a line.
+  const traces = (chart, state) =>
+    state.legends && chart.clientWidth < WIDE ? state.data.map(({legend, ...trace}) => trace) : state.data;
   // On a narrow page a legend is a column, and what is written behind bars takes a larger part of the width.
   const fitted = (chart, state, layout) => {
     if (chart.clientWidth >= NARROW) return layout;
@@ -49,7 +52,7 @@
     drawn.set(chart, state);
     const range = data.zoom && block(chart).shownRange;
     if (range) for (const axis of data.zoom) data.layout[axis].range = [...range];
-    Plotly.newPlot(chart, data.data, themed(fitted(chart, data, data.layout)), config);
+    Plotly.newPlot(chart, traces(chart, data), themed(fitted(chart, data, data.layout)), config);
     scale(chart);
     chart.on("plotly_afterplot", () => scale(chart));
     if (!data.zoom) return;
@@ -70,7 +73,7 @@
     drawn.forEach((state, chart) => {
       const current = {...state.layout};
       for (const axis of state.zoom || []) current[axis] = {...current[axis], range: [...chart.layout[axis].range]};
-      Plotly.react(chart, state.data, themed(fitted(chart, state, current)), config);
+      Plotly.react(chart, traces(chart, state), themed(fitted(chart, state, current)), config);
     });
     if (!theme) return;
     if (before) root.dataset.theme = before;

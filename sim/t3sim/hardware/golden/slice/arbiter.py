@@ -70,10 +70,16 @@ def below_limit(state, words):
 
 
 @njit(cache=True)
+def mca_acts(state, words):
+    """Whether compute goes first: T3-MCA is on, and communication is not behind."""
+    return state[S.mca] and not words[IN.behind] & 1
+
+
+@njit(cache=True)
 def arbitrate(state, words, compute, comm):
     """The stream that is granted, or ``NONE``; keeps ``left``. ``compute``, ``comm``: the queue of the candidate, or
     ``NONE``."""
-    if not state[S.mca]:
+    if not mca_acts(state, words):
         if compute != NONE and comm != NONE:
             return 1 - state[S.last_stream]
         return COMPUTE if compute != NONE else (COMM if comm != NONE else NONE)
@@ -90,7 +96,7 @@ def arbitrate(state, words, compute, comm):
 @njit(cache=True)
 def watch_comm(state, words, waits, granted):
     """The wait of comm, and the end of its quantum. ``waits``: comm has a candidate; ``granted``: a stream."""
-    if not state[S.mca]:
+    if not mca_acts(state, words):
         end_wait(state)
         state[S.left] = 0
         return
@@ -120,7 +126,7 @@ def drive_idle(state, words, out):
     """``idle`` and ``wake_at``: whether the registers would change if the inputs stayed and nothing transferred."""
     compute, comm = offer(state, COMPUTE) != NONE, offer(state, COMM) != NONE
     wake_at = NEVER
-    if state[S.mca]:
+    if mca_acts(state, words):
         busy = not state[S.comm_waiting] if comm else state[S.left] > 0
         if not state[S.out_valid]:
             busy |= compute or (comm and (state[S.left] > 0 or below_limit(state, words)))

@@ -34,6 +34,7 @@ S = state_map(
     # contexts: `loading` are the armed ones with descriptors left; lists of ready blocks, `waiting` their sum
     armed=1, loading=1, following=CONTEXTS, end=CONTEXTS, slots=CONTEXTS, outstanding=CONTEXTS,
     ready=CONTEXTS, oldest=CONTEXTS, newest=CONTEXTS, waiting=1, peak_ready=1,
+    backlog=1,  # `waiting` and all of `outstanding`, a cycle ago
     changed=1, status=CONTEXTS,  # contexts whose status word is to be made anew; status words as at the ports
     quiesced=1, abort_busy=1, live=1, chunks_done=1, done_mask=1, poisoned_mask=1,
     # loader: state, READ cycles left, slot and context; load pulse
@@ -62,6 +63,15 @@ def lowest(mask):
             bit += width
         width >>= 1
     return bit
+
+
+@njit(cache=True)
+def unfinished(state):
+    """Blocks that are ready, and commands that are not done, of all contexts."""
+    blocks = state[S.waiting]
+    for context in range(state[S.contexts]):
+        blocks += state[S.outstanding + context]
+    return blocks
 
 
 @njit(cache=True)

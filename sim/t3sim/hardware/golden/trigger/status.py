@@ -8,7 +8,7 @@ from t3sim.common.compiled import njit
 from t3sim.hardware.words import CONTEXT_STATUS, NEVER, place
 
 from .commands import issuer_rests
-from .state import FETCH, WAIT, S, may_load, retiring, stuck_slots
+from .state import FETCH, WAIT, S, may_load, retiring, stuck_slots, unfinished
 
 IN, OUT = ports_of(trigger_signature(T3Config(contexts=1)))
 """First words of the ports; the outputs end with one status word per context."""
@@ -21,7 +21,7 @@ def _is_idle(state):
         return False
     if state[S.a] | state[S.b] | state[S.c] or state[S.loader] != WAIT or state[S.waiting] > state[S.peak_ready]:
         return False
-    if state[S.loading] and may_load(state):
+    if unfinished(state) != state[S.backlog] or (state[S.loading] and may_load(state)):
         return False
     return (state[S.issuer] == FETCH and state[S.waiting] == 0) or issuer_rests(state)
 
@@ -81,7 +81,7 @@ def drive(state, out):
     out[OUT.stuck] = state[S.stuck]
     out[OUT.tile_twice], out[OUT.too_large] = state[S.tile_twice], state[S.too_large]
     out[OUT.triggers], out[OUT.command_stall] = state[S.triggers], state[S.command_stall]
-    out[OUT.peak_ready] = state[S.peak_ready]
+    out[OUT.peak_ready], out[OUT.backlog] = state[S.peak_ready], state[S.backlog]
     out[OUT.corrected] = out[OUT.uncorrectable] = 0
     out[OUT.idle] = 1 if _is_idle(state) else 0
     out[OUT.wake_at] = _wake_at(state)

@@ -44,6 +44,7 @@ from .state import (
     share_log,
     slot_field,
     touch,
+    unfinished,
 )
 from .status import IN, OUT, drive
 
@@ -246,6 +247,7 @@ def step(state_at, in_at, out_at):
     context = words[IN.command_done] & _CONTEXT_MASK
     returned = words[IN.command_done_valid] & 1 and context < state[S.contexts] and state[S.outstanding + context] > 0
     state[S.peak_ready] = max(state[S.peak_ready], state[S.waiting])
+    state[S.backlog] = unfinished(state)
     state[S.abort_busy] = words[IN.abort_busy] & 1
     if state[S.load_valid]:
         count_live(state)

@@ -1,17 +1,22 @@
-"""A bundle of arrays: what it accepts, and that compiled code sees the arrays that are bound now."""
+"""A bundle of records and arrays: what it accepts, and that compiled code sees those that are bound now."""
 
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from numba import njit
-from t3sim.engine.reference import Bundle
+from t3sim.common.bundle import Bundle
 
 POINT = np.dtype([("x", "i8"), ("y", "i4")], align=True)
 
 
 class Scene(Bundle):
-    FIELDS: ClassVar = {"points": (POINT, 1), "grid": (np.dtype(np.int64), 2), "cube": (np.dtype(np.int32), 3)}
+    FIELDS: ClassVar = {
+        "origin": (POINT, 0),
+        "points": (POINT, 1),
+        "grid": (np.dtype(np.int64), 2),
+        "cube": (np.dtype(np.int32), 3),
+    }
 
 
 class Other(Bundle):
@@ -19,7 +24,12 @@ class Other(Bundle):
 
 
 def scene(**arrays: np.ndarray) -> Scene:
-    made = {"points": np.zeros(4, POINT), "grid": np.zeros((3, 5), np.int64), "cube": np.zeros((2, 3, 4), np.int32)}
+    made = {
+        "origin": np.zeros((), POINT),
+        "points": np.zeros(4, POINT),
+        "grid": np.zeros((3, 5), np.int64),
+        "cube": np.zeros((2, 3, 4), np.int32),
+    }
     return Scene(**(made | arrays))
 
 
@@ -55,6 +65,15 @@ def fill(g):
 
 
 @njit
+def move_origin(g, x):
+    """Write to a record in both ways; what it was."""
+    origin, before = g.origin, g.origin.x
+    origin.x = x
+    g.origin.y = x + 1
+    return before
+
+
+@njit
 def first_of(g):
     return g.grid[0]
 
@@ -68,6 +87,18 @@ def test_kernels_see_the_arrays():
     assert all(bundle.cube[i] == 100 * i[0] + 10 * i[1] + i[2] for i in np.ndindex(2, 3, 4))
     bundle.grid[2, 4] = 1000
     assert total(bundle) == 1000 + 21 + sum((10 + i) * (20 + i) for i in range(4))
+
+
+def test_a_field_without_dimensions_is_a_record():
+    bundle, other = scene(), scene()
+    bundle.origin["x"] = 4
+    assert move_origin(bundle, 6) == 4
+    assert (bundle.origin["x"], bundle.origin["y"]) == (6, 7)
+    assert (other.origin["x"], other.origin["y"]) == (0, 0)
+    shared = np.array((1, 2), POINT)
+    bundle.bind("origin", shared)
+    other.bind("origin", shared)
+    assert move_origin(other, 3) == 1 and bundle.origin["x"] == 3
 
 
 def test_bind_shares_and_replaces():
@@ -104,6 +135,7 @@ def test_other_bundle_is_another_type():
         ("grid", np.zeros((5, 3), np.int64).T, r"^field grid is 2-dimensional and C-contiguous"),
         ("cube", np.zeros((2, 3, 8), np.int32)[:, :, ::2], r"^field cube is 3-dimensional and C-contiguous, of int32$"),
         ("points", np.zeros(4, np.dtype([("x", "i8"), ("y", "i8")])), r"^field points is 1-dimensional"),
+        ("origin", np.zeros(1, POINT), r"^field origin is 0-dimensional"),
     ],
 )
 def test_arrays_of_another_shape_or_type_are_refused(name, array, message):
@@ -117,7 +149,7 @@ def test_arrays_of_another_shape_or_type_are_refused(name, array, message):
 
 
 def test_missing_and_unknown_fields():
-    with pytest.raises(TypeError, match=r"^Scene has other fields than \['cube', 'points'\]$"):
+    with pytest.raises(TypeError, match=r"^Scene has other fields than \['cube', 'origin', 'points'\]$"):
         Scene(grid=np.zeros((3, 5), np.int64))
     with pytest.raises(TypeError, match=r"^Scene has other fields than \['more'\]$"):
         scene(more=np.zeros(1))

@@ -1,8 +1,8 @@
-"""A bundle of arrays that compiled code takes as one pointer.
+"""A bundle of records and arrays that compiled code takes as one pointer.
 
 Numba passes a tuple of arrays by value, some hundred words and as many reference counts for each call. A
-:class:`Bundle` is instead a table of addresses and shapes; an attribute of it is an array that compiled code builds
-from the table where it needs it, as in C. The Python object keeps the arrays alive.
+:class:`Bundle` is instead a table of addresses and shapes; an attribute of it is a record, or an array that compiled
+code builds from the table where it needs it, as in C. The Python object keeps them alive.
 """
 
 from typing import Any, ClassVar
@@ -30,6 +30,9 @@ _ROW_WORDS = 1 + MAX_DIMENSIONS
 class Bundle:
     """Base of bundles: subclasses declare ``FIELDS``, name -> (dtype, dimensions), and get one attribute per field.
 
+    An array without dimensions is a record: ``bundle.link["latency_cycles"]``, in compiled code
+    ``bundle.link.latency_cycles``.
+
     Raises TypeError if an array is missing, unknown, or not a C-contiguous array of its field's type.
     """
 
@@ -51,7 +54,7 @@ class Bundle:
         row = self._table[list(self.FIELDS).index(name)]
         row[0] = array.ctypes.data
         row[1 : 1 + dimensions] = array.shape
-        setattr(self, name, array)
+        setattr(self, name, array if dimensions else array[()])
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"{type(self).__name__} has no array {name!r}")
@@ -64,12 +67,12 @@ class BundleType(types.Type):
         self.bundle = bundle
         super().__init__(name=f"{bundle.__module__}.{bundle.__qualname__}")
 
-    def array_type(self, name: str) -> types.Array | None:
-        """The type of a field's array; None if there is no such field."""
+    def field_type(self, name: str) -> types.Type | None:
+        """The type of a field, a record or an array; None if there is no such field."""
         if name not in self.bundle.FIELDS:
             return None
         dtype, dimensions = self.bundle.FIELDS[name]
-        return types.Array(from_dtype(dtype), dimensions, "C")
+        return types.Array(from_dtype(dtype), dimensions, "C") if dimensions else from_dtype(dtype)
 
 
 @typeof_impl.register(Bundle)
@@ -96,12 +99,12 @@ class _BundleAttributes(AttributeTemplate):
     key = BundleType
 
     def generic_resolve(self, typ, attr):
-        return typ.array_type(attr)
+        return typ.field_type(attr)
 
 
 @lower_getattr_generic(BundleType)
-def _get_array(context, builder, typ, value, attr):
-    array_type = typ.array_type(attr)
+def _get_field(context, builder, typ, value, attr):
+    field = typ.field_type(attr)
     word = ir.IntType(64)
     table = builder.inttoptr(value, word.as_pointer())
     first = list(typ.bundle.FIELDS).index(attr) * _ROW_WORDS
@@ -114,12 +117,14 @@ def _get_array(context, builder, typ, value, attr):
         loaded.set_metadata("invariant.load", invariant)
         return loaded
 
-    shape = [load(1 + i) for i in range(array_type.ndim)]
-    itemsize = ir.Constant(word, context.get_abi_sizeof(context.get_data_type(array_type.dtype)))
+    if isinstance(field, types.Record):
+        return builder.inttoptr(load(0), context.get_value_type(field))
+    shape = [load(1 + i) for i in range(field.ndim)]
+    itemsize = ir.Constant(word, context.get_abi_sizeof(context.get_data_type(field.dtype)))
     strides = [itemsize]
     for extent in reversed(shape[1:]):
         strides.insert(0, builder.mul(strides[0], extent))
-    array = context.make_array(array_type)(context, builder)
+    array = context.make_array(field)(context, builder)
     data = builder.inttoptr(load(0), array.data.type)
     populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=None)
     return array._getvalue()

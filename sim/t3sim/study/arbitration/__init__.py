@@ -1,0 +1,1 @@
+"""The map of arbitration: on which machines the communication-aware arbiter pays, how much, and why."""

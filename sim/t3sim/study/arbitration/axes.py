@@ -1,0 +1,123 @@
+"""What ``t3 map`` changes on a machine: the axes and combinations of ``axes.toml``, and the machines that they make."""
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from t3sim.inputs.machine.files import load_machine
+from t3sim.study.sweep import BASE, Variant
+
+NONE = "none"
+"""Instead of axes: the machine as it is, alone."""
+PLUS = " + "
+"""Between the changes in the name of a machine."""
+
+
+class Combination(BaseModel):
+    """Changes of several axes at once, as AXIS-VALUE; and in one sentence why."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    changes: tuple[str, ...]
+    why: str
+
+
+class Axes(BaseModel):
+    """``axes``: axis -> value -> what it changes. ``quick``: axes of which a quick map makes pairs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    axes: dict[str, dict[str, Variant]]
+    quick: tuple[str, ...]
+    combinations: dict[str, Combination]
+
+    @model_validator(mode="after")
+    def _combinations_name_changes(self) -> "Axes":
+        for name, combination in self.combinations.items():
+            if unknown := [change for change in combination.changes if change not in self.changes]:
+                raise ValueError(f"combination {name} names {', '.join(unknown)}, which no axis has")
+        return self
+
+    @property
+    def changes(self) -> dict[str, Variant]:
+        """Every value of every axis, as AXIS-VALUE."""
+        return {f"{axis}-{name}": value for axis, values in self.axes.items() for name, value in values.items()}
+
+    def of(self, names: Sequence[str]) -> "Axes":
+        """These axes alone, all without names, with the combinations that need no other; none for :data:`NONE`.
+
+        Raises ValueError if one is unknown.
+        """
+        if tuple(names) == (NONE,):
+            return Axes(axes={}, quick=(), combinations={})
+        if unknown := [name for name in names if name not in self.axes]:
+            raise ValueError(
+                f"--axes must be {NONE} alone, or name some of {', '.join(self.axes)}, not {', '.join(unknown)}"
+            )
+        kept = Axes(axes={name: self.axes[name] for name in names or self.axes}, quick=self.quick, combinations={})
+        fit = {k: item for k, item in self.combinations.items() if set(item.changes) <= set(kept.changes)}
+        return kept.model_copy(update={"combinations": fit})
+
+
+@lru_cache
+def known_axes() -> Axes:
+    """What ``axes.toml`` says."""
+    text = (resources.files(__package__) / "axes.toml").read_text(encoding="utf-8")
+    return Axes.model_validate(tomllib.loads(text))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The machines of a map: ``variants`` by their names, and ``changes`` of each, none of the base and one or more of
+    the others. ``singles``: the changes that this machine can take, by axis."""
+
+    variants: Mapping[str, Variant]
+    changes: Mapping[str, tuple[str, ...]]
+    singles: Mapping[str, tuple[str, ...]]
+
+
+def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: bool) -> Plan:
+    """The base, every change that is one to this machine, every pair of changes of different axes, the combinations.
+
+    A ``quick`` plan has fewer pairs: of the first changes of the axes that :class:`Axes` names. Raises ValueError for a
+    machine or value that is not legal, and if there are axes but no change is left.
+    """
+    base = _values(machine, settings)
+
+    def differs(value: Variant) -> bool:
+        return _values(machine, {**settings, **value.settings}) != base
+
+    singles = {
+        axis: tuple(f"{axis}-{name}" for name, value in values.items() if differs(value))
+        for axis, values in axes.axes.items()
+    }
+    if singles and not any(singles.values()):
+        raise ValueError(f"--axes must leave something to change: {machine} is as {', '.join(axes.axes)} would make it")
+    found: dict[str, tuple[tuple[str, ...], str]] = {BASE: ((), "The machine as it is.")}
+    found |= {name: ((name,), axes.changes[name].why) for names in singles.values() for name in names}
+    paired = [singles[axis][:1] for axis in axes.quick if axis in singles] if quick else list(singles.values())
+    found |= {PLUS.join(both): (both, "") for both in _pairs(paired)}
+    found |= {name: (item.changes, item.why) for name, item in axes.combinations.items()}
+    return Plan(
+        variants={
+            name: Variant(settings={k: v for item in names for k, v in axes.changes[item].settings.items()}, why=why)
+            for name, (names, why) in found.items()
+        },
+        changes={name: names for name, (names, _) in found.items()},
+        singles=singles,
+    )
+
+
+def _pairs(paired: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
+    for first, second in itertools.combinations(paired, 2):
+        yield from itertools.product(first, second)
+
+
+def _values(machine: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    """All that a machine is, without its name, and without what says where a value comes from."""
+    found = load_machine(machine, settings)
+    return found.model_dump(exclude={"name", "sources", "settings", "hardware"}), found.hardware.config()

@@ -1,0 +1,194 @@
+"""The record of a map: for every machine and GEMM what arbitration is worth, and who waited for what."""
+
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from t3sim import __version__
+from t3sim.inputs.workload import CUSTOM
+from t3sim.run.policies import failures
+from t3sim.run.request import Policy
+from t3sim.run.result import Result, StreamContention, WorkloadRecord
+from t3sim.study.evaluation import Evaluation, geomean
+from t3sim.study.store import Store
+from t3sim.study.suite import BASELINE, OVERLAPPED, Point
+from t3sim.study.sweep import Sweep, Variant
+
+from .axes import Axes, Plan
+
+BOUND: Policy = "ideal-overlap"
+MAPPED: tuple[Policy, ...] = (BOUND, *OVERLAPPED)
+PUBLISHED_PAIR = (1.19, 1.02)
+"""GEMM under t3 and t3-mca over the sequential GEMM. The paper prints neither; its speedups of large FC layers need
+them (t3 more than 15 % off ideal, t3-mca near it; T-NLG FC-2 at TP 8)."""
+CAUSES = ("other_stream", "threshold", "full_queue", "tracker")
+"""Why the head of a stream waited at its memory slice, as the record of a run has it."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class StreamWaits(_Record):
+    """Waits of a stream at the memory slices: mean of a line, and by cause memory clocks for each line of it."""
+
+    mean_wait_ns: float
+    blocked: dict[str, float]
+
+    @classmethod
+    def of(cls, stream: StreamContention) -> Self:
+        """The waits of ``stream``."""
+        cycles = {cause: getattr(stream, f"blocked_by_{cause}_cycles") for cause in CAUSES}
+        return cls(
+            mean_wait_ns=stream.mean_wait_ns,
+            blocked={cause: value / max(1, stream.lines) for cause, value in cycles.items()},
+        )
+
+
+class PolicyCell(_Record):
+    """One run. ``gemm``, ``all_gather``: their time over that in the sequential run; ``stalls``: mean time that a CU
+    waits for loads and stores, over the sequential GEMM's time."""
+
+    gemm: float
+    all_gather: float
+    speedup: float
+    stalls: dict[str, float]
+    compute: StreamWaits
+    communication: StreamWaits
+
+    @classmethod
+    def of(cls, result: Result, alone: Result) -> Self:
+        """``result`` beside the sequential run ``alone``."""
+        assert result.contention is not None
+        return cls(
+            gemm=result.time_ns.gemm / alone.time_ns.gemm,
+            all_gather=result.time_ns.all_gather / alone.time_ns.all_gather,
+            speedup=alone.time_ns.total / result.time_ns.total,
+            stalls={name: ns / alone.time_ns.gemm for name, ns in result.contention.cu_stall_ns.items()},
+            compute=StreamWaits.of(result.contention.compute),
+            communication=StreamWaits.of(result.contention.communication),
+        )
+
+
+class Cell(_Record):
+    """One GEMM on one machine. ``worth``: the GEMM's time under t3 over that under t3-mca; ``gain``: the same of the
+    whole sublayer, for communication that was held back comes later; ``ideal``: speedup of ideal-overlap;
+    ``policies``: the sequential run, t3 and t3-mca."""
+
+    worth: float
+    gain: float
+    ideal: float
+    policies: dict[Policy, PolicyCell]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation, point: Point) -> Self:
+        """From the finished runs of a machine."""
+        alone = evaluation.record(point, BASELINE)
+        cells = {name: PolicyCell.of(evaluation.record(point, name), alone) for name in (BASELINE, *OVERLAPPED)}
+        return cls(
+            worth=cells["t3"].gemm / cells["t3-mca"].gemm,
+            gain=cells["t3-mca"].speedup / cells["t3"].speedup,
+            ideal=evaluation.speedup(point, BOUND),
+            policies=cells,
+        )
+
+    @property
+    def above_bound(self) -> float:
+        """Time of the sublayer under t3-mca over its bound, less 1: ideal-overlap, max(GEMM, RS) + AG."""
+        return self.ideal / self.policies["t3-mca"].speedup - 1
+
+    @property
+    def pair(self) -> tuple[float, float]:
+        """The GEMM under t3 and under t3-mca, over the sequential GEMM."""
+        return self.policies["t3"].gemm, self.policies["t3-mca"].gemm
+
+
+class MappedMachine(_Record):
+    """A machine with a cell for each GEMM; ``changes``: by which it differs from the first, as AXIS-VALUE."""
+
+    name: str
+    changes: list[str]
+    settings: dict[str, Any]
+    why: str
+    cells: list[Cell]
+
+    @property
+    def worth(self) -> float:
+        """Geometric mean over the GEMMs."""
+        return geomean(cell.worth for cell in self.cells)
+
+
+class Place(NamedTuple):
+    """A GEMM, by its name, on a machine."""
+
+    machine: MappedMachine
+    gemm: str
+    cell: Cell
+
+
+class ArbitrationMap(_Record):
+    """All of ``map.json``. ``gemms``: in the order of the cells; ``changes``: what the machines are made of;
+    ``singles``: those that are changes to this machine, by axis; ``failures``: what does not add up."""
+
+    schema_version: Literal[1] = Field(default=1, alias="schema")
+    opent3: str = __version__
+    sources: str
+    machine: str
+    settings: dict[str, Any]
+    hardware: str
+    seed: int
+    quick: bool
+    gemms: list[WorkloadRecord]
+    changes: dict[str, Variant]
+    singles: dict[str, list[str]]
+    machines: list[MappedMachine]
+    failures: list[str]
+
+    @property
+    def titles(self) -> list[str]:
+        """Names of the GEMMs for people."""
+        return [f"{_name(gemm)} TP {gemm.tp}" for gemm in self.gemms]
+
+    def places(self) -> Iterator[Place]:
+        """Every GEMM on every machine."""
+        for machine in self.machines:
+            yield from (Place(machine, *both) for both in zip(self.titles, machine.cells, strict=True))
+
+    def at(self, changes: set[str]) -> MappedMachine | None:
+        """The machine that differs by these changes; None if it was not simulated."""
+        return next((item for item in self.machines if set(item.changes) == changes), None)
+
+
+def _name(gemm: WorkloadRecord) -> str:
+    sizes = f"{gemm.m} x {gemm.n} x {gemm.k_total}"
+    return sizes if gemm.model == CUSTOM else f"{gemm.model} {gemm.sublayer}"
+
+
+def map_record(sweep: Sweep, plan: Plan, axes: Axes, store: Store, *, quick: bool) -> ArbitrationMap:
+    """The record of a map whose runs are finished. KeyError if one is not."""
+    machines, broken = [], []
+    for name, suite in sweep.suites():
+        evaluation = Evaluation(suite, store)
+        machines.append(
+            MappedMachine(
+                name=name, changes=list(plan.changes[name]), settings=plan.variants[name].settings,
+                why=plan.variants[name].why, cells=[Cell.of(evaluation, point) for point in sweep.points],
+            )
+        )  # fmt: skip
+        runs = (evaluation.record(point, policy) for point in sweep.points for policy in (BASELINE, *OVERLAPPED))
+        broken += [f"{name}: {text}" for run in runs for text in failures(run)]
+    suite = sweep.suite
+    return ArbitrationMap(
+        sources=store.sources,
+        machine=suite.machine,
+        settings=dict(suite.settings),
+        hardware=suite.hardware,
+        seed=suite.seed,
+        quick=quick,
+        gemms=[WorkloadRecord.of(suite.workload(point)) for point in sweep.points],
+        changes=axes.changes,
+        singles={axis: list(names) for axis, names in plan.singles.items()},
+        machines=machines,
+        failures=broken,
+    )

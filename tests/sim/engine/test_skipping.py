@@ -1,0 +1,78 @@
+"""The engine looks at a channel, and evaluates a part, only when something can change there: that changes nothing.
+
+And the LLC's table of lines, in which it finds a line instead of looking through a set, agrees with the sets.
+"""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from t3sim.hardware.backends import open_hardware
+from t3sim.run.plan import RunPlan
+from t3sim.run.simulate import set_up
+from t3sim.run.system import System
+
+from tests.support.system_cases import BASE, EVEN, request
+
+THRESHOLDS = {"arbiter.mca": "paper"} | {
+    f"arbiter.threshold_{use}": 6 for use in ("under_25", "under_50", "under_75", "above")
+}
+COMPARED = ("wait", "blocked", "bytes_by_cause", "received", "memory", "bins")
+
+
+@pytest.fixture(scope="module")
+def hardware():
+    opened = open_hardware(request(EVEN, "t3").machine.hardware.config(), "golden")
+    yield opened
+    opened.close()
+
+
+def programmed(hardware, policy, overrides=None):
+    """A system before its first cycle."""
+    system, _ = set_up(RunPlan(request(BASE, policy, overrides)), hardware, System)
+    system.program()
+    return system
+
+
+def run_awake(system):
+    """Simulate cycle by cycle, in each of which every channel is looked at and every slice and part is evaluated."""
+    cycle = 0
+    while any(gpu.time["finish_cycle"] < 0 for gpu in system.gpus):
+        cycle += 1
+        for gpu in system.gpus:
+            gpu.channel_wake[:] = gpu.part_wake[:] = 0
+            gpu.fronts["due"] = gpu.fronts["slice_wake"] = 0
+        for job in system._window(cycle):
+            job()
+
+
+@pytest.mark.parametrize(
+    ("policy", "overrides"), [("sequential", {}), ("t3", {}), ("t3-mca", {}), ("t3-mca", THRESHOLDS)]
+)
+def test_what_is_left_out_changes_nothing(hardware, policy, overrides):
+    asleep, awake = (programmed(hardware, policy, overrides) for _ in range(2))
+    for _ in asleep.run(1):
+        pass
+    run_awake(awake)
+    for one, other in zip(asleep.gpus, awake.gpus, strict=True):
+        assert one.time["finish_cycle"] == other.time["finish_cycle"]
+        for name in COMPARED:
+            assert (getattr(one, name) == getattr(other, name)).all(), name
+        assert one.evaluated.sum() < other.evaluated.sum() / 2
+    if overrides:
+        assert sum(gpu.blocked[1, 1] for gpu in asleep.gpus) > 0, "the threshold held communication back"
+
+
+@pytest.mark.parametrize("replacement", ["lru", "random"])
+def test_the_table_of_lines_agrees_with_the_sets_of_the_cache(hardware, replacement):
+    system = programmed(hardware, "sequential", {"llc.capacity_kib": 32, "llc.replacement": replacement})
+    ways = int(system.gpus[0].llc["sets"] * system.gpus[0].llc["ways"])
+    held = 0
+    for _ in islice(system.run(1), 12):
+        for gpu in system.gpus:
+            tags = gpu.llc_entries["tag"][:ways]
+            entries = np.flatnonzero(tags >= 0)
+            assert (gpu.llc_place[tags[entries]] == entries + 1).all()
+            assert np.count_nonzero(gpu.llc_place) == len(entries)
+            held = max(held, len(entries))
+    assert held == ways, "lines have given up their place to others"

@@ -1,0 +1,235 @@
+"""``t3 map``: its axes, the machines that it makes of them, what it measures, writes and says."""
+
+import re
+
+import pytest
+from click.testing import CliRunner
+from t3sim.cli import main as cli
+from t3sim.cli.simulation import map as cli_map
+from t3sim.common.manifest import MANIFEST
+from t3sim.inputs.machine.files import load_machine
+from t3sim.study.arbitration.axes import Axes, known_axes, plan_of
+from t3sim.study.arbitration.gains import gains, rows, verdict, worst_first
+from t3sim.study.arbitration.pictures import draw_map, heat_maps
+from t3sim.study.arbitration.random_gemms import DEGREES, INNER, MOST_OUTPUT, MOST_WORK, OUTPUT, random_points
+from t3sim.study.arbitration.record import PUBLISHED_PAIR, ArbitrationMap
+from t3sim.study.arbitration.table import SHOWN_PAIRS, extremes, nearest, reached, shown_machines
+from t3sim.study.suite import Suite, custom_point
+from t3sim.study.sweep import BASE, Variant
+
+from tests.support.sample_map import sample_gains, sample_map
+from tests.support.toy_evaluation import toy_suite
+
+TOY = ("map", "--machine", "toy", "--models", "t-nlg", "--sublayers", "op", "--tp", "8")
+
+
+def t3(*arguments: str):
+    return CliRunner().invoke(cli.main, arguments)
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    monkeypatch.setattr(cli_map, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+
+
+@pytest.mark.parametrize("name", known_axes().changes)
+def test_every_change_has_its_reason_and_is_legal_on_the_machine_of_the_paper(name):
+    change = known_axes().changes[name]
+    assert change.why.endswith(".") and change.settings
+    load_machine("paper", change.settings)
+
+
+@pytest.mark.parametrize("machine", ["paper", "paper-accelsim"])
+def test_every_machine_of_a_map_is_legal_and_none_is_there_twice(machine):
+    plan = plan_of(known_axes(), machine, {}, quick=False)
+    for variant in plan.variants.values():
+        load_machine(machine, variant.settings)
+    names = [name for name in plan.variants if name not in known_axes().combinations]
+    settings = [sorted(plan.variants[name].settings.items()) for name in names]
+    assert all(settings.count(item) == 1 for item in settings)
+
+
+def test_what_the_machine_has_already_is_no_change():
+    paper, accelsim = (plan_of(known_axes(), name, {}, quick=False) for name in ("paper", "paper-accelsim"))
+    assert (paper.singles["release"], accelsim.singles["release"]) == (("release-performed",), ("release-accepted",))
+    changed = plan_of(known_axes(), "paper", {"gpu.dispatch": "stage"}, quick=False)
+    assert changed.singles["dispatch"] == ("dispatch-free",)
+
+
+def test_pairs_are_of_different_axes_and_a_quick_map_has_fewer():
+    whole, quick = (plan_of(known_axes(), "paper", {}, quick=quick) for quick in (False, True))
+    sizes = [len(names) for names in whole.singles.values()]
+    pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
+    assert len(whole.variants) == 1 + sum(sizes) + pairs + len(known_axes().combinations)
+    few = len(known_axes().quick)
+    assert len(quick.variants) == 1 + sum(sizes) + few * (few - 1) // 2 + len(known_axes().combinations)
+    assert set(quick.variants) < set(whole.variants)
+    assert "compute-2048 + compute-512" not in whole.variants
+    both = whole.variants["queue-126 + dma-4"].settings
+    assert both == {"hbm.queue_lines": 126, "dma.lines_per_cycle": 4}
+
+
+def test_some_axes_alone_keep_the_combinations_that_they_can_make():
+    chosen = known_axes().of(("release", "dispatch"))
+    assert list(chosen.axes) == ["release", "dispatch"] and list(chosen.combinations) == ["lockstep"]
+
+
+def test_no_axes_leave_the_machine_as_it_is():
+    plan = plan_of(known_axes().of(("none",)), "paper", {}, quick=False)
+    assert list(plan.variants) == [BASE] and plan.singles == {}
+    with pytest.raises(ValueError, match="--axes must be none alone, or name some of dispatch, .*, not none"):
+        known_axes().of(("none", "queue"))
+
+
+def test_random_gemms_are_legal_different_and_the_first_of_many():
+    machine = load_machine("paper")
+    points = random_points(machine, 40)
+    assert len(set(points)) == 40 and points[:10] == random_points(machine, 10)
+    for gemm in map(Suite().workload, points):
+        gemm.check_tiles(machine.gpu.tiles)
+        assert gemm.tp in DEGREES and OUTPUT[0] <= min(gemm.m, gemm.n) and max(gemm.m, gemm.n) <= OUTPUT[1]
+        assert INNER[0] <= gemm.k <= INNER[1] and gemm.m * gemm.n <= MOST_OUTPUT
+        assert gemm.m * gemm.n * gemm.k_range[1] <= MOST_WORK
+    assert {point.tp for point in points} == set(DEGREES)
+
+
+def test_random_gemms_are_those_that_a_machine_can_run():
+    suite = Suite(machine="toy", hardware="golden")
+    for point in random_points(suite.machine_of("base"), 5):
+        suite.experiment(point, "t3-mca")
+    small = load_machine("toy", {"hardware.chunk_count_bits": 12})
+    with pytest.raises(ValueError, match="--random must be at most 0 on machine 'toy', not 1: .*refused: .* set "):
+        random_points(small, 1)
+
+
+def test_the_gemm_that_arbitration_costs_most_comes_first():
+    record = sample_gains()
+    gemms = [place.gemm for place in worst_first(record)]
+    assert gemms == ["t-nlg fc2 TP 8", "t-nlg op TP 8"] == [row[0] for row in rows(record)]
+    assert next(rows(record))[3] == "-2.00"
+    assert "in all: 2; with a loss above 0.1%: 1 (at most 2.00%); with a gain above 0.1%: 0; " in verdict(record)
+    above = [cell.above_bound for cell in record.machines[0].cells]
+    speedup = record.machines[0].cells[0].policies["t3-mca"].speedup
+    assert above[0] == pytest.approx(1.5 / speedup - 1) and above[1] == pytest.approx(1.4 / speedup - 1)
+
+
+def test_the_picture_of_gains_has_a_line_for_each_gemm():
+    (axes,) = gains(sample_gains()).axes
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["t-nlg op TP 8", "t-nlg fc2 TP 8"]
+    t3, mca, _ = axes.lines
+    assert (t3.get_label(), mca.get_label()) == ("t3", "t3-mca") and len(t3.get_xdata()) == 2
+
+
+@pytest.mark.long
+def test_a_map_of_no_axes_has_every_gemm_and_random_ones(toys, tmp_path, monkeypatch):
+    drawn = (custom_point(128, 128, 256, 4),)
+    monkeypatch.setattr(cli_map, "random_points", lambda machine, count: drawn[:count])
+    out = tmp_path / "out"
+    result = t3(*TOY, "--axes", "none", "--random", "1", "--jobs", "1", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in out.iterdir()} == {"map.json", "gains.png", "gains.svg", MANIFEST}
+    record = ArbitrationMap.model_validate_json((out / "map.json").read_bytes())
+    assert record.titles == ["t-nlg op TP 4", "128 x 128 x 256 TP 4"] and record.failures == []
+    assert verdict(record) in result.stdout.replace("\n", " ") and "128 x 128 x 256 TP 4" in result.stdout
+
+
+def test_a_combination_of_a_change_that_no_axis_has():
+    axes = {"queue": {"16": Variant(settings={"hbm.queue_lines": 16}, why="Short.")}}
+    with pytest.raises(ValueError, match="combination short names queue-17, which no axis has"):
+        Axes.model_validate(
+            {"axes": axes, "quick": (), "combinations": {"short": {"changes": ["queue-17"], "why": "Shorter."}}}
+        )
+
+
+@pytest.mark.long
+def test_a_map_says_what_its_runs_say(toys, tmp_path):
+    out = tmp_path / "out"
+    result = t3(*TOY, "--axes", "dispatch,release,starvation", "--jobs", "1", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    names = {"map.json", "pairs.png", "pairs.svg", "worth-t-nlg-op-tp-4.png", "worth-t-nlg-op-tp-4.svg"}
+    assert {path.name for path in out.iterdir()} == {*names, MANIFEST}
+    record = ArbitrationMap.model_validate_json((out / "map.json").read_bytes())
+    assert [item.name for item in record.machines][:1] == [BASE] and record.failures == []
+    for machine, gemm, cell in record.places():
+        assert gemm == "t-nlg op TP 4", "the toy's"
+        t3_cell, alone = cell.policies["t3"], cell.policies["sequential"]
+        assert cell.worth == pytest.approx(t3_cell.gemm / cell.policies["t3-mca"].gemm)
+        gain = cell.policies["t3-mca"].speedup / t3_cell.speedup
+        assert cell.gain == pytest.approx(gain)
+        assert (alone.gemm, alone.all_gather, alone.speedup) == (1, 1, 1)
+        assert sum(t3_cell.stalls.values()) < t3_cell.gemm
+        assert t3_cell.compute.blocked["threshold"] == 0, "only communication waits for the threshold"
+        assert machine.name in result.stdout
+    stage, performed = (record.at({name}).cells[0] for name in ("dispatch-stage", "release-performed"))
+    assert stage.policies["t3"] != record.machines[0].cells[0].policies["t3"]
+    assert performed.policies["t3"].stalls["stores"] > 0
+    changed = load_machine("toy", record.at({"dispatch-stage", "release-performed"}).settings)
+    assert (changed.gpu.dispatch, changed.gpu.store_release) == ("stage", "performed")
+
+
+def test_the_extremes_are_those_of_the_record():
+    record = sample_map()
+    said = list(extremes(record))
+    lockstep = "worth 1.038 (1.080, 1.040), gain 1.020, t-nlg fc2 TP 8 on lockstep"
+    assert said[0] == f"arbitration is worth most: {lockstep}"
+    assert said[2] == f"the sublayer gains most: {lockstep}"
+    assert said[4] == f"the GEMM is slowest under t3: {lockstep}"
+    assert said[-1].endswith("is nowhere in the map") and not reached(record.places())
+    assert nearest(record.places()).machine.name == "lockstep"
+    cell = record.machines[0].cells[0]
+    pair = dict(zip(("t3", "t3-mca"), PUBLISHED_PAIR, strict=True))
+    cell.policies.update({name: cell.policies[name].model_copy(update={"gemm": gemm}) for name, gemm in pair.items()})
+    assert reached(record.places()) and list(extremes(record))[-1].endswith("is in the map")
+
+
+def test_of_many_pairs_those_are_shown_where_arbitration_is_worth_most():
+    record = sample_map()
+    pair = record.machines[3]
+    worse = [pair.model_copy(update={"name": f"{n} + {n}", "cells": record.machines[0].cells}) for n in range(20)]
+    many = record.model_copy(update={"machines": [*record.machines, *worse]})
+    shown = list(shown_machines(many))
+    assert pair in shown and len(shown) == len(record.machines) - 1 + SHOWN_PAIRS
+
+
+def test_a_heat_map_has_every_change_and_every_pair_that_ran():
+    figure = heat_maps(sample_map(), 0)
+    cost, left, gain = figure.axes
+    assert [text.get_text() for text in left.get_xticklabels()] == ["dispatch-stage", "order-age"]
+    cells = {text.get_position(): text.get_text() for text in left.texts}
+    assert cells == {(0, 0): "1.010", (1, 1): "1.020", (0, 1): "1.029"}
+    assert {text.get_text() for text in cost.texts} == {"1.020", "1.040", "1.060"}
+    assert {text.get_text() for text in gain.texts} == {"1.005", "1.010", "1.015"}
+    assert "as it is: 1.000" in left.get_title(loc="left")
+
+
+def test_pictures_repeat_byte_for_byte(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        draw_map(sample_map(), tmp_path / name)
+    files = sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert [re.sub(r"\..*", "", name) for name in files[::2]] == [
+        "pairs",
+        "worth-t-nlg-fc2-tp-8",
+        "worth-t-nlg-op-tp-8",
+    ]
+    assert all((tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes() for name in files)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--axes", "dispatch,dispatch"), "--axes must name each once"),
+        (("--axes", "dispath"), "--axes must be none alone, or name some of dispatch, "),
+        (("--axes", "order", "--set", "hbm.service_order=old"), "hbm.service_order"),
+        (("--machine", "none"), "none"),
+        (("--models", "tnlg"), "did you mean 't-nlg'?"),
+        (("--tp", "x"), "--tp must be numbers of GPUs"),
+        (("--out", "tests"), "--out must be a new folder"),
+        (("--jobs", "1", "--scheduler", "tcp://localhost:1"), "with --scheduler it is the cluster"),
+    ],
+)
+def test_errors_are_one_message(arguments, message):
+    result = t3("map", *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert "Traceback" not in result.output
