@@ -21,7 +21,8 @@ from t3hdl.interface.words import WordMap, word_map
 from t3sim.common.cache import cache_errors, cache_folder, cached, digest
 from t3sim.hardware.abi import LoadedHardware, NativeFunction, PartType, part_words, words_of
 
-from .build import library, library_file
+from .build import NOT_GATED, library, library_file
+from .gated_clocks import Gating, gating
 from .toolchain import find_toolchain
 
 _JOBS = 4
@@ -77,8 +78,8 @@ class CompiledPart:
 class PartSource:
     """Where a compiled part comes from: a component of ``config`` that ``make`` makes, with ports ``words``.
 
-    ``name`` : what its module and files are called by. ``optimise`` : as in :func:`~.build.library`. ``kind`` : what
-    its library is loaded as.
+    ``name`` : what its module and files are called by. ``optimise``, ``gating`` : as in :func:`~.build.library`.
+    ``kind`` : what its library is loaded as.
     """
 
     config: T3Config
@@ -87,6 +88,7 @@ class PartSource:
     words: WordMap
     optimise: int
     kind: type[CompiledPart] = CompiledPart
+    gating: Gating = NOT_GATED
 
     @property
     def is_kept(self) -> bool:
@@ -100,9 +102,9 @@ class PartSource:
         """The part, compiled now or before; errors as :func:`rtl_hardware`."""
         return self.kind(self.name, self.words, library(*self._library(self._verilog())))
 
-    def _library(self, verilog: str) -> tuple[str, str, WordMap, str, int, bool]:
+    def _library(self, verilog: str) -> tuple[str, str, WordMap, str, int, bool, Gating]:
         """The arguments of :func:`~.build.library`."""
-        return f"t3_{self.name}", verilog, self.words, "", self.optimise, self.kind.traced
+        return f"t3_{self.name}", verilog, self.words, "", self.optimise, self.kind.traced, self.gating
 
     @property
     def _verilog_file(self) -> str:
@@ -127,7 +129,8 @@ SourceOf = Callable[[T3Config, str], PartSource]
 def part_source(config: T3Config, name: str) -> PartSource:
     """One part of ``config``, a name of :data:`~t3hdl.interface.parts.TABLE`, as it is."""
     words = words_of(config, name)
-    return PartSource(config=config, name=name, make=TABLE[name].make, words=words, optimise=_level(name))
+    make, gates = TABLE[name].make, gating(config, name)
+    return PartSource(config=config, name=name, make=make, words=words, optimise=_level(name), gating=gates)
 
 
 def upsettable_source(config: T3Config, name: str) -> PartSource:

@@ -7,6 +7,7 @@ from t3hdl.interface.words import WordMap
 
 from t3sim.common.cache import cached, digest
 
+from .gated_clocks import Gating
 from .toolchain import Toolchain, find_toolchain
 from .wrapper import simulated_copy, wrapper
 
@@ -32,11 +33,22 @@ _RUNTIME_LEVEL = "-O1"
 """A step calls nothing of the runtime: it serves what makes and frees instances, and what writes traces."""
 
 
-def library(name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3, traced: bool = False) -> Path:
+NOT_GATED = Gating()
+
+
+def library(
+    name: str,
+    verilog: str,
+    words: WordMap,
+    select: str = "",
+    optimise: int = 3,
+    traced: bool = False,
+    gating: Gating = NOT_GATED,
+) -> Path:
     """The shared library of the part ``name`` (also its top module), compiled now or before.
 
-    ``select`` and ``traced`` as in :func:`~.wrapper.wrapper`. ``optimise``: the compiler's -O; a design that is run
-    for seconds alone, or whose code is large, takes less time in all with 1.
+    ``select``, ``traced`` and ``gating`` as in :func:`~.wrapper.wrapper`. ``optimise``: the compiler's -O; a design
+    that is run for seconds alone, or whose code is large, takes less time in all with 1.
     Raises BuildError if a tool is missing or fails, if the disk is full, or if the cache folder cannot be used.
     """
     tools = find_toolchain()
@@ -44,24 +56,24 @@ def library(name: str, verilog: str, words: WordMap, select: str = "", optimise:
     def build(folder: Path) -> Path:
         _log.info("compiling %s", name)
         runtime = _runtime(tools, traced)
-        (folder / f"{name}.v").write_text(simulated_copy(verilog))
+        (folder / f"{name}.v").write_text(simulated_copy(verilog, name, gating))
         tools.verilate([*_verilator_flags(traced), "--top-module", name, f"{name}.v"], folder)
         sources = sorted(path.name for path in folder.glob("*.cpp"))
-        (folder / "part.cpp").write_text(wrapper(words, sources, select, traced))
+        (folder / "part.cpp").write_text(wrapper(words, sources, gating, select, traced))
         flags = [*_flags(tools, traced), *_LINKER_FLAGS, f"-O{optimise}"]
         tools.compile([*flags, "part.cpp", str(runtime), "-o", "part.so"], folder)
         return folder / "part.so"
 
-    return cached(library_file(name, verilog, words, select, optimise, traced), build)
+    return cached(library_file(name, verilog, words, select, optimise, traced, gating), build)
 
 
 def library_file(
-    name: str, verilog: str, words: WordMap, select: str = "", optimise: int = 3, traced: bool = False
+    name: str, verilog: str, words: WordMap, select: str, optimise: int, traced: bool, gating: Gating
 ) -> str:
     """What :func:`library` is called in the cache folder. Raises BuildError if a tool is missing."""
     # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
     flags = (*_verilator_flags(traced), *_build_texts(find_toolchain()), *_LINKER_FLAGS, f"-O{optimise}")
-    return f"{name}-{digest(verilog, wrapper(words, (), select, traced), *flags)}.so"
+    return f"{name}-{digest(verilog, wrapper(words, (), gating, select, traced), *flags)}.so"
 
 
 def _runtime(tools: Toolchain, traced: bool) -> Path:

@@ -12,6 +12,7 @@ from t3hdl.interface.words import WordMap
 from t3sim.hardware.abi import PartType
 
 from .backend import CompiledPart, PartSource, part_source
+from .build import NOT_GATED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,5 +65,5 @@ class TracedPart(CompiledPart):
 
 
 def traced_source(config: T3Config, name: str) -> PartSource:
-    """One part of ``config`` with traces: it is run for seconds alone."""
-    return replace(part_source(config, name), optimise=1, kind=TracedPart)
+    """One part of ``config`` with traces, in which every clock is the part's: it is run for seconds alone."""
+    return replace(part_source(config, name), optimise=1, kind=TracedPart, gating=NOT_GATED)

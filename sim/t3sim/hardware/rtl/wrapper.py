@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 from t3hdl.interface.words import WordMap
 
+from .gated_clocks import Gating, busy_of, clock_of, with_gated_clocks
+
 _TEMPLATE = """\
 {includes}
 #include <cstdint>
@@ -23,16 +25,26 @@ inline void sample(const V___024root& top, uint64_t* out) {{
 {sample}
 }}
 
-inline void clock(V& model) {{
-    model.rootp->clk ^= 1;
+// A model, and for how many cycles all of its gated clocks tick after what roused them.
+struct Part {{
+    V model;
+    unsigned roused = 0;
+    explicit Part(VerilatedContext* context) : model(context) {{}}
+}};
+
+inline void clock(Part& part, bool rouse) {{
+    V& model = part.model;
+    V___024root& top = *model.rootp;
+    top.clk ^= 1;
+{gates}
     {evaluate}
 }}
 
 inline void step(intptr_t state, const uint64_t* in, uint64_t* out) {{
-    V& model = *reinterpret_cast<V*>(state);
-    drive(*model.rootp, in);
-    clock(model);
-    sample(*model.rootp, out);
+    Part& part = *reinterpret_cast<Part*>(state);
+    drive(*part.model.rootp, in);
+    clock(part, false);
+    sample(*part.model.rootp, out);
 }}
 
 }}  // namespace
@@ -43,28 +55,29 @@ inline void step(intptr_t state, const uint64_t* in, uint64_t* out) {{
 PART intptr_t part_new() {{
     VerilatedContext* context = new VerilatedContext;
     context->traceEverOn({traced});
-    V* model = new V(context);
-    model->eval();  // initial values
-    return reinterpret_cast<intptr_t>(model);
+    Part* part = new Part(context);
+    part->model.eval();  // initial values
+    return reinterpret_cast<intptr_t>(part);
 }}
 
 PART void part_free(intptr_t state) {{
-    V* model = reinterpret_cast<V*>(state);
-    VerilatedContext* context = model->contextp();
-    delete model;
+    Part* part = reinterpret_cast<Part*>(state);
+    VerilatedContext* context = part->model.contextp();
+    delete part;
     delete context;
 }}
 
 // Two cycles with all inputs 0: after the first no write port of a memory is active any more.
 PART void part_reset(intptr_t state, intptr_t, intptr_t out) {{
     static const uint64_t zeros[{input_words}] = {{}};
-    V& model = *reinterpret_cast<V*>(state);
-    drive(*model.rootp, zeros);
-    model.rootp->rst = 1;
-    clock(model);
-    clock(model);
-    model.rootp->rst = 0;
-    sample(*model.rootp, reinterpret_cast<uint64_t*>(out));
+    Part& part = *reinterpret_cast<Part*>(state);
+    V___024root& top = *part.model.rootp;
+    drive(top, zeros);
+    top.rst = 1;
+    clock(part, true);
+    clock(part, true);
+    top.rst = 0;
+    sample(top, reinterpret_cast<uint64_t*>(out));
 }}
 
 PART void part_step(intptr_t state, intptr_t in, intptr_t out) {{
@@ -87,7 +100,9 @@ _EVALUATE_TRACED = "model.eval();"
 
 _SELECT = """
 // The input that is no port of the part: it keeps its value, also during a reset.
-PART void part_select(intptr_t state, int64_t value) {{ reinterpret_cast<V*>(state)->rootp->{select} = value; }}
+PART void part_select(intptr_t state, int64_t value) {{
+    reinterpret_cast<Part*>(state)->model.rootp->{select} = value;
+}}
 """
 
 # A trace is kept in memory: Verilator ends the process when it cannot write a file.
@@ -110,14 +125,14 @@ struct Trace {{
 
 PART intptr_t part_trace_begin(intptr_t state) {{
     Trace* trace = new Trace;
-    reinterpret_cast<V*>(state)->trace(&trace->vcd, 99);
+    reinterpret_cast<Part*>(state)->model.trace(&trace->vcd, 99);
     trace->vcd.open("");
     return reinterpret_cast<intptr_t>(trace);
 }}
 
 // What every signal is in the present cycle, with these inputs; the clock does not advance.
 PART void part_trace_observe(intptr_t trace, intptr_t state, intptr_t in, int64_t time) {{
-    V& model = *reinterpret_cast<V*>(state);
+    V& model = reinterpret_cast<Part*>(state)->model;
     drive(*model.rootp, reinterpret_cast<const uint64_t*>(in));
     model.eval();
     reinterpret_cast<Trace*>(trace)->vcd.dump(uint64_t(time));
@@ -133,32 +148,53 @@ PART void part_trace_end(intptr_t trace) {{ delete reinterpret_cast<Trace*>(trac
 """
 
 
-def simulated_copy(verilog: str) -> str:
-    """``verilog`` with a clock that acts at both edges, so that a cycle costs one evaluation and not two.
+def simulated_copy(verilog: str, top: str, gating: Gating) -> str:
+    """``verilog``, of module ``top``, with clocks that act at both edges, so that a cycle costs one evaluation and not
+    two, and with those of ``gating``.
 
-    Raises ValueError if the design uses the falling edge.
+    Raises ValueError if the design uses the falling edge, or cannot be gated like that.
     """
     if re.search(r"\bnegedge\b", verilog):
         raise ValueError("a part must use the rising edge of clk alone, but its Verilog has a negedge")
-    return re.sub(r"\bposedge\b", "edge", verilog)
+    return with_gated_clocks(re.sub(r"\bposedge\b", "edge", verilog), top, gating.gates)
 
 
-def wrapper(words: WordMap, sources: Iterable[str], select: str = "", traced: bool = False) -> str:
+def wrapper(words: WordMap, sources: Iterable[str], gating: Gating, select: str = "", traced: bool = False) -> str:
     """The C++ file for a part with these words; ``sources`` are Verilator's generated files, to be included.
 
-    ``select`` : an input beside those in ``words``, for which there is a function ``part_select`` (prover/mutation.py).
-    ``traced`` : with functions that record every signal (``traced.py``); Verilator's files must be made for that.
+    ``gating`` : as of :func:`simulated_copy`. ``select`` : an input beside those in ``words``, for which there is a
+    function ``part_select`` (prover/mutation.py). ``traced`` : with functions that record every signal
+    (``traced.py``); Verilator's files must be made for that.
     """
     return _TEMPLATE.format(
         includes="\n".join(f'#include "{name}"' for name in sources),
         drive="\n".join(_drive(_member(path), *place) for path, place in words.inputs.items()),
         sample="\n".join(_sample(_member(path), *place) for path, place in words.outputs.items()),
+        gates=_ticks(gating),
         input_words=max(1, words.input_words),
         traced="true" if traced else "false",
         evaluate=_EVALUATE_TRACED if traced else _EVALUATE,
         select=_SELECT.format(select=select) if select else "",
         trace=_TRACE.format() if traced else "",
     )
+
+
+ROUSED_CYCLES = 2
+"""For how many cycles after what roused them all gated clocks tick."""
+
+
+def _ticks(gating: Gating) -> str:
+    """The edges of the gated clocks."""
+    if not gating.gates:
+        return "    static_cast<void>(rouse);"
+    rouses = [*map(_member, gating.rouses), *(f"!{_member(path)}" for path in gating.resting)]
+    lines = [
+        f"    part.roused = rouse || {' || '.join(rouses)} ? {ROUSED_CYCLES + 1} : part.roused - (part.roused != 0);"
+    ]
+    for number, gate in enumerate(gating.gates):
+        wakes = [*([f"top.{busy_of(number)}"] if gate.busy else []), *map(_member, gate.wakes)]
+        lines.append(f"    top.{clock_of(number)} ^= {' || '.join(['part.roused', *wakes])};")
+    return "\n".join(lines)
 
 
 _RENAMED = ("interrupt",)
