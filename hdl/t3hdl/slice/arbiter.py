@@ -51,6 +51,7 @@ class StreamArbiter(wiring.Component):
         arrives later in the cycle than ``offer``.
     free : Out(1) : there is room: the register is empty or being taken.
     granted, grant : Out(1), Out(Sources) : a head leaves its queue in this cycle; which one.
+    settled : Out(1) : wait and quantum of communication stay as they are until a head comes or goes, or ``wake_at``.
     wake_at : Out : when the wait of communication is over; ``NEVER`` without a wait, and after it if no head can go.
 
     Latency: 0. Throughput: one grant per cycle. Reset: compute's turn, read and write alternate from write.
@@ -63,7 +64,8 @@ class StreamArbiter(wiring.Component):
             "out_valid": In(1), "out_length": In(LENGTH_BITS), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "behind": In(1), "now": In(TIME_BITS),
             "offer": Out(Sources), "comm": Out(1),
-            "free": Out(1), "granted": Out(1), "grant": Out(Sources), "wake_at": Out(TIME_BITS),
+            "free": Out(1), "granted": Out(1), "grant": Out(Sources),
+            "settled": Out(1), "wake_at": Out(TIME_BITS),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
@@ -142,6 +144,7 @@ class StreamArbiter(wiring.Component):
         m.d.sync += [waiting.eq(waits), overdue.eq(waits & over), left.eq(next_left)]
         with m.If(mca & comm & ~waiting):  # also if it is granted at once: the grant arrives late in the cycle
             m.d.sync += deadline.eq(self.now + settings.wait_limit)
+        m.d.comb += self.settled.eq((left == 0) & Mux(settings.mca, waiting | ~comm, ~waiting))
         # Once it is over, it counts only where it leads to a grant: with a head to send and room behind the arbiter.
         m.d.comb += self.wake_at.eq(Mux(waiting & (~overdue | (comm & ~self.out_valid)), deadline, NEVER))
         return urgent

@@ -22,6 +22,7 @@ WriteMatch = data.StructLayout({"request": MemoryRequest, "violation": 1, "stale
 of one range and block (``violation``), or if it is an update of no live epoch (``stale``)."""
 
 _SERVED_MAX = (1 << 24) - 1
+_REFUSALS = tuple((stream, pulse) for stream in ("compute", "comm") for pulse in ("refused", "stale"))
 _WRITE_PLACES = 5
 """Bursts of writes that a slice holds at most: two in each stream's queue, one at ``dram``."""
 
@@ -118,18 +119,34 @@ class MemorySlice(wiring.Component):
         granted_lines = Mux(arbiter.granted, next_request.length + 1, 0)
         self._measure(m, control, granted_lines, arbiter.grant.comm_read | arbiter.grant.comm_write)
 
-        # Idle: the cycle after one in which something moved settles wait and burst of the arbiter; from then on every
-        # cycle repeats itself until something moves, an input changes or the deadline comes.
-        moved = taking | arbiter.granted | transferred | counting | self.config_valid
-        no_activity, new_uncorrectable = Signal(), table.damaged | tokens.uncorrectable
+        queues_move = taking | arbiter.granted
+        moved = queues_move | transferred | counting | self.config_valid
+        rests = self._rest(m, heads, arbiter, queues_move, moved)
+        new_uncorrectable = table.damaged | tokens.uncorrectable
         m.d.sync += [
-            no_activity.eq(~moved),
             self.corrected.eq((self.corrected | tokens.corrected) & ~control.disarm),
             self.uncorrectable.eq((self.uncorrectable | new_uncorrectable) & ~control.disarm),
         ]
         fault = tokens.uncorrectable | (table.damaged & ~self.uncorrectable) | (tokens.corrected & ~self.corrected)
-        m.d.comb += [self.idle.eq(no_activity & ~fault), self.wake_at.eq(arbiter.wake_at)]
+        m.d.comb += [self.idle.eq(rests & ~fault), self.wake_at.eq(arbiter.wake_at)]
         return m
+
+    def _rest(
+        self, m: Module, heads: dict[str, Any], arbiter: StreamArbiter, queues_move: Value, moved: Value
+    ) -> Value:
+        """Whether every register stays as it is until something moves, an input changes or the deadline comes.
+
+        Either nothing would fill the output register, no refusal is to be taken back, the arbiter has settled, and the
+        queues have sampled their inputs; or the cycle before was one in which nothing moved, so that it repeats itself.
+        """
+        queues_rest, repeats, at_rest = Signal(), Signal(), Signal()
+        refusals = Cat(getattr(self, f"{stream}_{pulse}_valid") for stream, pulse in _REFUSALS)
+        waits_for_room = self.dram.valid | ~Cat(head.valid for head in heads.values()).any()
+        m.d.comb += at_rest.eq(queues_rest & waits_for_room & ~refusals.any() & arbiter.settled)
+        m.d.sync += queues_rest.eq(~queues_move)
+        with m.If(moved | ~at_rest):  # it stays as it is, too
+            m.d.sync += repeats.eq(~moved)
+        return repeats | at_rest
 
     def _enqueue(self, m: Module, ranges: Any, pending: PendingAccesses) -> tuple[dict[str, Any], Value]:
         """The four input queues, those for writes behind the match; returns their heads, and whether one takes an
