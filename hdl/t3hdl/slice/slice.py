@@ -137,13 +137,14 @@ class MemorySlice(wiring.Component):
         """Whether every register stays as it is until something moves, an input changes or the deadline comes.
 
         Either nothing would fill the output register, no refusal is to be taken back, the arbiter has settled, and the
-        queues have sampled their inputs; or the cycle before was one in which nothing moved, so that it repeats itself.
+        queues have sampled their inputs, as the ranges match them; or the cycle before was one in which nothing moved,
+        so that it repeats itself.
         """
         queues_rest, repeats, at_rest = Signal(), Signal(), Signal()
         refusals = Cat(getattr(self, f"{stream}_{pulse}_valid") for stream, pulse in _REFUSALS)
         waits_for_room = self.dram.valid | ~Cat(head.valid for head in heads.values()).any()
         m.d.comb += at_rest.eq(queues_rest & waits_for_room & ~refusals.any() & arbiter.settled)
-        m.d.sync += queues_rest.eq(~queues_move)
+        m.d.sync += queues_rest.eq(~(queues_move | self.config_valid))
         with m.If(moved | ~at_rest):  # it stays as it is, too
             m.d.sync += repeats.eq(~moved)
         return repeats | at_rest
