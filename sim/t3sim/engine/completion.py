@@ -1,6 +1,8 @@
-"""What becomes of a burst when DRAM has moved its lines: their data move, and the model that asked for it is told.
+"""What becomes of a burst at the memory, and who is told: all who ask for bursts are known here, and to no channel.
 
-A burst goes back to the model of its cause: LLC, DMA engine or kernel, workgroup, or whoever waits for what arrives.
+A channel says that a burst has entered its slice, that the DRAM queue has taken it, that the slice has refused it, and
+that DRAM has moved a line of it. With the last line the burst is performed: the data of its lines have moved, its
+requester is told, and its record is free.
 """
 
 from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
@@ -12,27 +14,30 @@ from .compute import stored, written_back
 from .llc import cache_burst_read
 from .mover import release_row_segment, row_segment_read
 from .nmc import apply_update, store_line
-from .requests import NOBODY, free_burst
+from .requests import free_burst
 from .row_segments import carried_line, free_row_segment, note_communication
 from .state import (
-    AG_READ,
+    ARRIVAL,
     BYTE,
+    CACHE_FILL,
     DMA,
-    GEMM_READ,
     GEMM_WRITE,
     INCOMING_UPDATES,
     INT64,
     LINE_WORDS,
     LOCAL_UPDATES,
-    RS_READ,
+    MOVER_READ,
+    MOVER_WRITE,
     RS_WRITE,
+    WORKGROUP,
+    WRITE_BACK,
     integers,
 )
 
-# The chunk that this GPU owns: lines of its ``update_lines`` updates that :mod:`.channel` has seen counted, and that
-# are performed. Without tracking: bytes of the whole output that were written back. :mod:`.gpu` draws the conclusions:
-# ``done``: it is reduced, so that the all-gather may begin; ``premature``: the hardware reported it complete before its
-# last update was counted.
+# The chunk that this GPU owns: lines of its ``update_lines`` updates that are counted, and that are performed. Without
+# tracking: bytes of the whole output that were written back. :mod:`.gpu` draws the conclusions: ``done``: it is
+# reduced, so that the all-gather may begin; ``premature``: the hardware reported it complete before its last update was
+# counted.
 OWN = integers(
     "update_lines", "output_bytes", "counted_lines", "performed_lines", "written_bytes", "premature", "done",
 )  # fmt: skip
@@ -52,6 +57,44 @@ def is_update(op):
 
 
 @compiled_inner
+def _is_of_own_chunk(g, burst):
+    """Whether a burst of the output, or of a chunk that arrives, is of the chunk that this GPU owns."""
+    return g.part_chunk[burst.part] == g.link.gpu
+
+
+@compiled_inner
+def burst_entered(g, burst):
+    """The slice has taken a burst out of its request queue: an arrived packet frees its room in the receive buffer."""
+    if burst.requester == ARRIVAL:
+        g.link.freed_lines = g.link.freed_lines + burst.lines
+
+
+@compiled_inner
+def burst_accepted(g, burst, op, now):
+    """The DRAM queue takes a burst, with the ``op`` that the slice made of it: from now on its lines are counted."""
+    if is_update(op) and _is_of_own_chunk(g, burst):
+        g.own.counted_lines = g.own.counted_lines + burst.lines
+    if burst.requester == WORKGROUP and not g.gemm.hold_store:
+        stored(g, burst.owner, burst.lines, now + 1)
+
+
+@compiled_inner
+def burst_refused(g, n, now):
+    """The slice gives back a write, to another context's range or of no live epoch: it ends here, with an error."""
+    burst = g.bursts[n]
+    g.unit.refused = g.unit.refused + 1
+    if burst.requester == WORKGROUP:
+        stored(g, burst.owner, burst.lines, now)
+    elif burst.requester == WRITE_BACK:
+        written_back(g, now)
+    elif burst.requester == MOVER_WRITE:
+        release_row_segment(g, burst.owner, now)
+    else:
+        _arrival_ended(g, burst)
+    free_burst(g, n)
+
+
+@compiled_inner
 def line_done(g, tag, now, done):
     """The column command of line ``tag`` % 8 of burst ``tag`` // 8 issues at ``now``; its data move by ``done``."""
     n, i = tag // BURST_LINES, tag % BURST_LINES
@@ -61,13 +104,13 @@ def line_done(g, tag, now, done):
     burst.bytes = burst.bytes - nbytes
     g.bytes_by_cause[burst.cause] += nbytes
     g.bins[burst.cause, g.time.bin] += nbytes
-    if burst.cause == RS_READ or burst.cause == AG_READ:
+    if burst.requester == MOVER_READ:
         _line_read(g, burst, i)
-    elif burst.cause != GEMM_READ:
+    elif burst.requester != CACHE_FILL:
         _line_written(g, burst, i, nbytes)
     burst.left = burst.left - 1
     if burst.left == 0:
-        _burst_done(g, n, now, done)
+        _burst_performed(g, n, now, done)
 
 
 @compiled_inner
@@ -115,45 +158,50 @@ def _carry_out(g, op, carried, data):
 
 
 @compiled_inner
-def _burst_done(g, n, now, done):
-    """All lines of a burst are read, or in memory."""
+def _burst_performed(g, n, now, done):
+    """All lines of a burst are read, or in memory, by ``done``: its requester goes on."""
     burst = g.bursts[n]
-    cause = burst.cause
-    if cause == GEMM_READ:
+    requester = burst.requester
+    if requester == CACHE_FILL:
         cache_burst_read(g, burst.owner, done)
-    elif cause == RS_READ or cause == AG_READ:
-        note_communication(g, cause, now)
+    elif requester == MOVER_READ:
+        note_communication(g, burst.cause, now)
         row_segment_read(g, burst.owner, done)
-    elif cause == GEMM_WRITE:
-        _store_performed(g, burst, done)
+    elif requester == WORKGROUP:
+        if g.gemm.hold_store:
+            stored(g, burst.owner, burst.lines, done)
+        _note_own(g, burst)
+    elif requester == WRITE_BACK:
+        written_back(g, done)
     else:
-        _communication_performed(g, burst, done)
+        note_communication(g, burst.cause, done)
+        if requester == MOVER_WRITE:
+            release_row_segment(g, burst.owner, done)
+        else:
+            _arrival_performed(g, burst)
     free_burst(g, n)
 
 
 @compiled_inner
-def _store_performed(g, burst, done):
-    """A burst of the GEMM's output is in memory."""
-    own = g.own
-    if burst.owner == NOBODY:
-        written_back(g, done)
-    elif g.gemm.hold_store:
-        stored(g, burst.owner, burst.lines, done)
-    if not g.output.cached and g.part_chunk[burst.part] == g.link.gpu:
-        own.performed_lines = own.performed_lines + burst.lines
+def _note_own(g, burst):
+    """A burst of an update is in memory."""
+    if not g.output.cached and _is_of_own_chunk(g, burst):
+        g.own.performed_lines = g.own.performed_lines + burst.lines
 
 
 @compiled_inner
-def _communication_performed(g, burst, done):
-    """A burst of a kernel of this GPU, or of a packet that has arrived, is in memory."""
-    comm, own = g.comm, g.own
-    note_communication(g, burst.cause, done)
-    if burst.owner >= 0:
-        release_row_segment(g, burst.owner, done)
-        return
-    comm.incoming = comm.incoming - 1
+def _arrival_performed(g, burst):
+    """What a packet brought, or an outsider, is in memory."""
+    reduces = burst.cause == RS_WRITE
+    g.received[0 if reduces else 1, burst.part] += burst.lines
+    if reduces and _is_of_own_chunk(g, burst):
+        g.own.performed_lines = g.own.performed_lines + burst.lines
+    _arrival_ended(g, burst)
+
+
+@compiled_inner
+def _arrival_ended(g, burst):
+    """What a packet brought, or an outsider, is in memory or refused."""
+    g.comm.incoming = g.comm.incoming - 1
     if burst.row >= 0:
         free_row_segment(g, burst.row)
-    g.received[0 if burst.cause == RS_WRITE else 1, burst.part] += burst.lines
-    if burst.cause == RS_WRITE and g.part_chunk[burst.part] == g.link.gpu:
-        own.performed_lines = own.performed_lines + burst.lines

@@ -24,7 +24,7 @@ from .requests import (
     tile_part,
 )
 from .row_segments import allocate_row_segment, carried_line, transmit
-from .state import COMPUTE_WRITE, GEMM_WRITE, INT64, LINE_WORDS, NEVER_CYCLE, NO_MOVER, RS_WRITE, integers
+from .state import COMPUTE_WRITE, GEMM_WRITE, INT64, LINE_WORDS, NEVER_CYCLE, RS_WRITE, TILE, WORKGROUP, integers
 from .words import MATCHER, OF_MATCHER, part_in, part_out
 
 FLIGHT_WG, FLIGHT_ROW, FLIGHT_LINE, FLIGHT_WORDS = range(4)
@@ -68,7 +68,7 @@ def _store_locally(g, wg, row, begin, descriptor, now):
     """A burst stays here: an update of the compute stream."""
     egress, c = g.egress, g.workgroups[wg]
     line, lines, wf, right, bottom = _tile_burst(g, wg, row, begin)
-    n = make_burst(g, line, lines, STORE, GEMM_WRITE, COMPUTE_WRITE, bytes_of_lines(g, line, lines), wg)
+    n = make_burst(g, line, lines, STORE, GEMM_WRITE, COMPUTE_WRITE, bytes_of_lines(g, line, lines), WORKGROUP, wg)
     burst = g.bursts[n]
     burst.part = g.part_at[c.row, c.col]
     if g.output.tracked:
@@ -86,7 +86,7 @@ def _send_remote(g, wg, row, begin, line, op, now):
     out = g.rows[r]
     out.line, out.lines, out.bytes = line, lines, bytes_of_lines(g, here, lines)
     out.row, out.col, out.wf, out.right, out.bottom = c.row, c.col, wf, right, bottom
-    out.cause, out.op, out.tagged, out.mover, out.link = RS_WRITE, op, 1, NO_MOVER, 1
+    out.cause, out.op, out.tagged, out.mover, out.link = RS_WRITE, op, 1, TILE, 1
     out.chunk = g.chunk_at[c.row, c.col]
     for i in range(lines):
         carry = carried_line(g, here + i)

@@ -12,6 +12,7 @@ from .nmc import run_updates
 from .observed.queues import observe_queues
 from .state import BINS, DMA, INT64, KERNEL, MOVERS, integers
 from .unit import gather_unit, step_unit, unit_wake
+from .wakes import next_awake, take_awake
 from .words import OF_MATCHER, OF_NMC, OF_SLICE, TRIGGER, part_out
 
 COMPUTE, EXPOSED, IDLE_STATE = range(3)
@@ -34,7 +35,7 @@ FIELDS = {
 def _next_cycle(g, rx_limit, grant_limit, now):
     """The earliest later cycle in which something can happen."""
     gemm, link = g.gemm, g.link
-    wake = min(gemm.wake_cycle, link.wake_cycle, unit_wake(g, now))
+    wake = min(gemm.wake_cycle, link.wake_cycle, g.wakes.unit_cycle, next_awake(g))
     if gemm.start_cycle < 0:
         wake = min(wake, gemm.launch_cycle)
     wake = min(wake, g.movers[DMA].wake_cycle, g.movers[KERNEL].wake_cycle, g.kernel.wake_cycle)
@@ -44,18 +45,7 @@ def _next_cycle(g, rx_limit, grant_limit, now):
         wake = min(wake, g.rx[link.rx_tail % g.rx.shape[0]].arrival)
     if link.credit_tail < grant_limit:
         wake = min(wake, g.grants[link.credit_tail % g.grants.shape[0]].arrival)
-    for c in range(g.fabric.channels):
-        wake = min(wake, g.channel_wake[c])
     return max(wake, now + 1)
-
-
-@compiled_inner
-def _awake_channels(g, all_of_them, now):
-    """The channels that must be looked at, as bits."""
-    awake = 0
-    for c in range(g.fabric.channels):
-        awake |= int(all_of_them or g.channel_wake[c] <= now) << c
-    return awake
 
 
 @compiled_inner
@@ -144,19 +134,24 @@ def advance(g, steps, until, rx_limit, grant_limit):
             run_cus(g, now)
         run_receiver(g, rx_limit, now)
         take_grants(g, grant_limit, now)
-        state_changed = gather_unit(g, now)
+        unit_awake = g.wakes.unit_cycle <= now
+        state_changed = gather_unit(g, now) if unit_awake else False
         for port in range(g.egress.ports):
             if g.port_wake[port] <= now:
                 run_port(g, port, steps[OF_MATCHER], now)
         for which in range(MOVERS):
             if g.movers[which].wake_cycle <= now:
                 run_mover(g, which, now)
-        awake = _awake_channels(g, state_changed, now)
+        awake = take_awake(g, now)
+        if state_changed:
+            awake = (1 << g.fabric.channels - 1 << 1) - 1  # all of 1 to 64
         while awake:
             c = lowest_bit(awake)
             awake &= awake - 1
             run_channel(g, c, steps[OF_SLICE], state_changed, now)
-        step_unit(g, steps, now)
+        if unit_awake:
+            step_unit(g, steps, now)
+            g.wakes.unit_cycle = unit_wake(g, now)
         if g.nmc.queued:
             run_updates(g, steps[OF_NMC])
         if g.link.wake_cycle <= now:

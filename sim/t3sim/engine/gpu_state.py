@@ -11,6 +11,7 @@ from . import (
     completion,
     compute,
     egress,
+    front,
     gpu,
     link,
     llc,
@@ -21,13 +22,14 @@ from . import (
     row_segments,
     state,
     unit,
+    wakes,
     words,
 )
-from .observed import queues
+from .observed import contention, queues
 
 _OWNERS = (
-    state, compute, llc, egress, requests, row_segments, channel, completion, nmc, mover, link, words, ports, unit, gpu,
-    queues,
+    state, compute, llc, egress, requests, row_segments, wakes, front, channel, completion, nmc, mover, link, words,
+    ports, unit, gpu, contention, queues,
 )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ CREDIT = record(arrival="i8", lines="i8", taken="i8", missing="i8")
 # ``posted_lines``: room of the receive buffer that is granted only when the own output is in memory. State: heads and
 # tails count all that ever was in a ring (:mod:`.row_segments` puts what is sent into ``tx``); ``credit_lines``: free
 # room at the receiver; ``end_ps``: when the last byte has left, and ``left_ps_num / byte_ps_den``: what of its last
-# picosecond is unused; ``freed_lines``: room of the receive buffer that :mod:`.channel`, or :mod:`.gpu` for what was
+# picosecond is unused; ``freed_lines``: room of the receive buffer that :mod:`.completion`, or :mod:`.gpu` for what was
 # posted, has freed in this cycle. Retries: numbers of packets sent, acknowledged and taken; ``resend_cycle``: when the
 # receiver was silent for too long; ``answer_now``, ``missing_now``: what the next credit says.
 LINK = integers(

@@ -7,8 +7,8 @@ bypasses it. Dirty state is kept per 32-byte sector, so a line that two tiles sh
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import STORE
 
-from .requests import NOBODY, burst_lines, line_bytes, make_burst, request_llc_line, send
-from .state import COMPUTE_WRITE, GEMM_WRITE, INT32, WAITING, integers, record
+from .requests import burst_lines, line_bytes, make_burst, request_llc_line, send
+from .state import COMPUTE_WRITE, GEMM_WRITE, INT32, WAITING, WRITE_BACK, integers, record
 
 EMPTY = -1
 
@@ -52,7 +52,7 @@ def _store(g, line, lines, now):
         nbytes = 0
         for i in range(count):  # they may belong to two output rows
             nbytes += line_bytes(g, line + i)
-        send(g, make_burst(g, line, count, STORE, GEMM_WRITE, COMPUTE_WRITE, nbytes, NOBODY), now)
+        send(g, make_burst(g, line, count, STORE, GEMM_WRITE, COMPUTE_WRITE, nbytes, WRITE_BACK, 0), now)
         llc.write_backs = llc.write_backs + 1
         line += count
         lines -= count

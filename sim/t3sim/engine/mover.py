@@ -11,7 +11,21 @@ from t3sim.hardware.words import COMMAND, READ, get
 
 from .requests import burst_lines, bytes_of_lines, make_burst, send
 from .row_segments import allocate_row_segment, free_row_segment, transmit, write_row_segment
-from .state import COMM_READ, DMA, INT64, KERNEL, NEVER_CYCLE, NO_MOVER, NO_SOURCE, RS_READ, RS_WRITE, integers, record
+from .state import (
+    COMM_READ,
+    DMA,
+    INT64,
+    KERNEL,
+    MOVER_READ,
+    NEVER_CYCLE,
+    NO_SOURCE,
+    RS_READ,
+    RS_WRITE,
+    TILE,
+    integers,
+    record,
+)
+from .wakes import wake_unit
 from .words import TRIGGER, part_in, part_out
 
 # States of the collective kernels' sequence.
@@ -129,6 +143,7 @@ def _command_done(g, command):
     g.command_rows[command] = rows
     if rows == 0:
         g.dma.commands_done = g.dma.commands_done + 1
+        wake_unit(g)
 
 
 @compiled_inner
@@ -193,7 +208,7 @@ def _issue_burst(g, which, now):
         g.command_rows[row.command] = g.command_rows[row.command] + 1
     for source in range(sources):
         base = move.source if source == 0 else move.source2
-        send(g, make_burst(g, base + offset, lines, READ, move.read_cause, COMM_READ, row.bytes, r), now)
+        send(g, make_burst(g, base + offset, lines, READ, move.read_cause, COMM_READ, row.bytes, MOVER_READ, r), now)
     mover.inflight_lines = mover.inflight_lines + lines
     mover.rows_out = mover.rows_out + 1
     comm.outgoing = comm.outgoing + 1
@@ -245,7 +260,7 @@ def release_row_segment(g, r, now):
     """A row segment has left its mover (sent, or written): its room is free."""
     row, comm, dma, egress = g.rows[r], g.comm, g.dma, g.egress
     comm.outgoing = comm.outgoing - 1
-    if row.mover == NO_MOVER:
+    if row.mover == TILE:
         egress.free_lines = egress.free_lines + row.lines
         for port in range(egress.ports):
             if g.flight_count[port] > 0:

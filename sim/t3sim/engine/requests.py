@@ -7,16 +7,14 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.dram.state import lowest_bit
 from t3sim.hardware.words import READ, REQUEST, place
 
-from .state import COMM_READ, COMPUTE_READ, GEMM_READ, INT64, integers, record
+from .state import CACHE_FILL, COMM_READ, COMPUTE_READ, GEMM_READ, INT64, integers, record
+from .wakes import wake_channel
 
-NOBODY, ARRIVED = -1, -2
-"""Owners of a request that is neither a workgroup's nor a row's: none; a packet, whose room in the receive buffer goes
-back to the sender as a credit."""
-
-# A burst, from its source until all its lines are performed: ``left`` of ``lines`` are not yet. Its index is its tag.
+# A burst, from its source until all its lines are performed: ``left`` of ``lines`` are not yet. Its index is its tag;
+# ``row``: the row segment with the data of an arrived one, or -1; ``available_cycle``: when it is at its slice.
 BURST = record(
     next="i4", owner="i4", row="i4", part="i4", bytes="i2", lines="i1", left="i1", cause="i1", queue="i1", channel="i1",
-    available="i8", word0="i8", word1="i8",
+    requester="i1", available_cycle="i8", word0="i8", word1="i8",
 )  # fmt: skip
 
 # The fabric between the models and the channels. State: the first free burst, and how many are in use; chunks that are
@@ -99,13 +97,13 @@ def append(g, n, queue, channel, available):
     """Put burst ``n`` behind the others that wait for a slice's queue, usable from cycle ``available``."""
     burst = g.bursts[n]
     burst.next = -1
-    burst.available = available
+    burst.available_cycle = available
     front = g.fronts[channel]
     if front.tail[queue] < 0:
         front.head[queue] = n
-        front.usable[queue] = available
-        front.due = min(front.due, available)
-        g.channel_wake[channel] = min(g.channel_wake[channel], available)
+        front.usable_cycle[queue] = available
+        front.due_cycle = min(front.due_cycle, available)
+        wake_channel(g, channel, available)
     else:
         g.bursts[front.tail[queue]].next = n
     front.tail[queue] = n
@@ -144,16 +142,16 @@ def tile_part(wf, right, bottom):
 
 
 @compiled_inner
-def make_burst(g, line, lines, op, cause, queue, nbytes, owner):
-    """A new untagged request for ``lines`` lines of one aligned block, ``nbytes`` of them enabled; its queue and owner
-    are recorded, it waits nowhere yet."""
+def make_burst(g, line, lines, op, cause, queue, nbytes, requester, owner):
+    """A new untagged request for ``lines`` lines of one aligned block, ``nbytes`` of them enabled; its queue and who
+    asks for it are recorded, it waits nowhere yet."""
     n = _allocate_burst(g)
     burst = g.bursts[n]
     burst.cause = cause
     burst.queue = queue
     burst.bytes = nbytes
     burst.lines = burst.left = lines
-    burst.owner = owner
+    burst.requester, burst.owner = requester, owner
     burst.row = -1
     burst.part = 0
     burst.channel = channel_of_line(line, g.fabric.channels)
@@ -217,7 +215,8 @@ def request_llc_line(g, entry, line, now):
     first, end, count = line * g.llc.entry_lines, (line + 1) * g.llc.entry_lines, 0
     while first < end:
         lines = burst_lines(first, end - first)
-        send(g, make_burst(g, first, lines, READ, GEMM_READ, COMPUTE_READ, LINE_BYTES * lines, entry), now)
+        nbytes = LINE_BYTES * lines
+        send(g, make_burst(g, first, lines, READ, GEMM_READ, COMPUTE_READ, nbytes, CACHE_FILL, entry), now)
         first += lines
         count += 1
     return count

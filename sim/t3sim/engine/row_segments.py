@@ -2,8 +2,8 @@
 
 from t3sim.common.compiled import compiled_inner
 
-from .requests import ARRIVED, append, deliver, make_burst, send, set_tile_identity
-from .state import AG_READ, COMM_WRITE, INT64, LINE_WORDS, RS_READ, integers, record
+from .requests import append, deliver, make_burst, send, set_tile_identity
+from .state import AG_READ, ARRIVAL, COMM_WRITE, INT64, LINE_WORDS, MOVER_WRITE, RS_READ, integers, record
 
 # A row segment, which is stored or sent as one burst: lines of one output row of one wavefront tile. ``left``: reads
 # that it waits for; ``carried``: bit i: line i carries data.
@@ -14,8 +14,8 @@ ROW = record(
 )  # fmt: skip
 
 # Communication as a whole: the first free row segment; ``outgoing``: commands and row segments that are not gone yet,
-# from :mod:`.egress` and :mod:`.mover`; ``incoming``: bursts that have arrived, until they are performed
-# (:mod:`.completion`) or refused (:mod:`.channel`); first and last cycles of reduce-scatter and all-gather.
+# from :mod:`.egress` and :mod:`.mover`; ``incoming``: bursts that have arrived, until they are performed or refused
+# (:mod:`.completion`); first and last cycles of reduce-scatter and all-gather.
 COMM = integers(
     "row_segment_free", "outgoing", "incoming",
     "rs_first_cycle", "rs_last_cycle", "ag_first_cycle", "ag_last_cycle",
@@ -71,7 +71,7 @@ def carried_line(g, line):
 def write_packet(g, packet, source, now):
     """Write an arrived packet to memory: a request of the communication stream."""
     comm = g.comm
-    n = make_burst(g, packet.line, packet.lines, packet.op, packet.cause, COMM_WRITE, packet.bytes, ARRIVED)
+    n = make_burst(g, packet.line, packet.lines, packet.op, packet.cause, COMM_WRITE, packet.bytes, ARRIVAL, 0)
     burst = g.bursts[n]
     burst.part = g.part_at[packet.row, packet.col]
     for i in range(packet.lines):
@@ -98,7 +98,7 @@ def keep_data(g, burst, i, data):
 def write_row_segment(g, r, now):
     """A kernel's reduced row goes to this GPU's own memory; the record lives until its burst is performed."""
     row = g.rows[r]
-    n = make_burst(g, row.line, row.lines, row.op, row.cause, COMM_WRITE, row.bytes, r)
+    n = make_burst(g, row.line, row.lines, row.op, row.cause, COMM_WRITE, row.bytes, MOVER_WRITE, r)
     append(g, n, COMM_WRITE, g.bursts[n].channel, now + g.fabric.request_cycles)
 
 

@@ -19,14 +19,16 @@ COMPUTE_READ, COMPUTE_WRITE, COMM_READ, COMM_WRITE = range(4)
 QUEUES, STREAMS = 4, 2
 # States of a place for a workgroup.
 IDLE, WAITING, STARTING, COMPUTING, STORING, RELEASING = range(6)
-# The two movers of lines.
-DMA, KERNEL = 0, 1
-MOVERS, NO_MOVER = 2, -1  # a workgroup's rows have none
+# Who asks memory for a burst, and is told what becomes of it (:mod:`.completion`): a workgroup for its stores, the LLC
+# for a line that is missing or given up, a mover for its reads and its writes, a packet that has arrived, and one who
+# does not own what he writes to (faults/foreign.py). A burst's ``owner``: which workgroup, LLC entry or row segment.
+REQUESTERS = WORKGROUP, CACHE_FILL, WRITE_BACK, MOVER_READ, MOVER_WRITE, ARRIVAL, OUTSIDER = range(7)
+# What row segments come from: the two movers of lines, and tiles.
+DMA, KERNEL, TILE = range(3)
+MOVERS = KERNEL + 1
 NO_SOURCE = -1
 """The second source of a rectangle that a mover only reads from one."""
 BINS = 4096
-WAIT_BINS = 4096
-"""Histogram of waiting times, in cycles; the last bin holds all longer ones."""
 LINE_WORDS = LINE_BYTES // WORD_BYTES
 """Words of a line's data."""
 

@@ -7,6 +7,7 @@ part is stepped only when something can change in it (docs/hardware/rules.md, ru
 from t3hdl.interface.layouts import NEVER
 
 from t3sim.common.compiled import compiled_inner
+from t3sim.dram.state import lowest_bit
 from t3sim.hardware.abi import address_of
 
 from .mover import offer_command
@@ -23,6 +24,7 @@ from .ports import (
 )
 from .requests import release_held
 from .state import FLAG, INT64, NEVER_CYCLE, integers
+from .wakes import wake_channel
 from .words import (
     LEAF,
     MONITOR,
@@ -54,7 +56,8 @@ UNIT = integers(
 
 FIELDS = {
     "unit": (UNIT, 0),
-    "leaf_tokens": (INT64, 1),  # [leaves] slices with a token on offer, as a bit mask
+    "leaf_tokens": (INT64, 1),  # [leaves] slices with a token on offer, as bits
+    "leaf_shown": (INT64, 1),  # [leaves] those that the leaf's inputs show
     "part_wake": (INT64, 1),  # leaves, root, tracker, trigger, monitor
     "part_active": (FLAG, 1),
     "evaluated": (INT64, 1),  # [parts] evaluations, in the order of parts.SIMULATED
@@ -72,8 +75,11 @@ def _gather_leaf(g, leaf, now):
     """Offer the slices' tokens to a leaf; slices whose token it takes must be evaluated in this cycle."""
     at, inputs = g.at, g.unit.leaf_inputs
     base, taken = part_in(g, LEAF, leaf), part_out(g, LEAF, leaf) + at.leaf_token_in_ready
-    active = False
-    for i in range(inputs):
+    active, changing = False, g.leaf_tokens[leaf] | g.leaf_shown[leaf]
+    g.leaf_shown[leaf] = g.leaf_tokens[leaf]
+    while changing:
+        i = lowest_bit(changing)
+        changing &= changing - 1
         valid = g.leaf_tokens[leaf] >> i & 1
         g.words[base + at.leaf_token_in_valid + TOKEN_STRIDE * i] = valid
         if valid:
@@ -82,7 +88,8 @@ def _gather_leaf(g, leaf, now):
             g.words[base + at.leaf_token_in_payload + TOKEN_STRIDE * i] = token
             if g.words[taken + i]:
                 g.fronts[c].token_take = True
-                g.fronts[c].due = g.channel_wake[c] = now
+                g.fronts[c].due_cycle = now
+                wake_channel(g, c, now)
                 active = True
     return active
 
@@ -96,11 +103,8 @@ def _gather_network(g, now):
     for leaf in range(unit.leaves):
         base, out = part_in(g, LEAF, leaf), part_out(g, LEAF, leaf)
         active = g.part_wake[leaf] <= now
-        if g.leaf_tokens[leaf]:
+        if g.leaf_tokens[leaf] or g.leaf_shown[leaf]:
             active |= _gather_leaf(g, leaf, now)
-        else:
-            for i in range(unit.leaf_inputs):
-                words[base + at.leaf_token_in_valid + TOKEN_STRIDE * i] = 0
         offered, room = words[out + at.leaf_token_out_valid], words[root_out + at.root_token_in_ready + leaf]
         words[base + at.leaf_token_out_ready] = room
         words[root_in + at.root_token_in_payload + TOKEN_STRIDE * leaf] = words[out + at.leaf_token_out_payload]

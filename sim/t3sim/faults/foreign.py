@@ -10,12 +10,9 @@ from t3hdl.interface.words import pack, split
 from t3sim.common.compiled import compiled
 from t3sim.engine.requests import append, make_burst
 from t3sim.engine.row_segments import carried_line, keep_data
-from t3sim.engine.state import COMM_WRITE, LINE_WORDS, RS_WRITE
+from t3sim.engine.state import COMM_WRITE, LINE_WORDS, OUTSIDER, RS_WRITE
 
 from .setup import FaultSystem
-
-_FOREIGN = -3
-"""An owner that is neither a workgroup nor a row of this GPU, nor a packet, whose room would go back as a credit."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +51,7 @@ def inject_foreign_store(system: FaultSystem, gpu: int, store: Store) -> None:
 @compiled
 def _inject(g, line, op, word0, word1, data, now):
     """Queue the request at its channel, with data if lines carry some."""
-    n = make_burst(g, g.output.line + line, 1, op, RS_WRITE, COMM_WRITE, LINE_BYTES, _FOREIGN)
+    n = make_burst(g, g.output.line + line, 1, op, RS_WRITE, COMM_WRITE, LINE_BYTES, OUTSIDER, 0)
     burst = g.bursts[n]
     burst.word0 |= word0
     burst.word1 |= word1

@@ -81,7 +81,7 @@ def upset(scene: FaultSetup, gpu: int, part: str, word: int, bit: int, system: F
     inputs = scene.hardware.parts[part].words.inputs
     ports = [base + inputs[name][0] for name in ("upset_word", "upset_bit")]
     target.words[ports] = word, bit
-    target.part_wake[slot] = system.now
+    target.part_wake[slot] = target.wakes["unit_cycle"] = system.now
     system.advance_to(system.now + 1)
     target.words[ports] = 0
 

@@ -8,20 +8,23 @@ from t3sim.collective.carried import tile_map, to_words
 from t3sim.collective.ring import ring_maps, ring_order
 from t3sim.dram.hbm import new_hbm_state
 from t3sim.engine import state
-from t3sim.engine.channel import FRONT
+from t3sim.engine.channel import WAIT_BINS
 from t3sim.engine.compute import CU, SLAB, WORKGROUP
 from t3sim.engine.egress import FLIGHT_WORDS
+from t3sim.engine.front import FRONT
 from t3sim.engine.gpu import IDLE_STATE
 from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.link import CREDIT, PACKET
 from t3sim.engine.llc import LLC_ENTRY
 from t3sim.engine.mover import MOVER, TRANSFER
 from t3sim.engine.nmc import UPDATE_WORDS
+from t3sim.engine.observed.contention import CAUSES_OF_WAIT, NOTHING
 from t3sim.engine.observed.queues import QUEUE_ROWS
 from t3sim.engine.ports import fault_words, places, shown
 from t3sim.engine.requests import BURST
 from t3sim.engine.row_segments import ROW
 from t3sim.engine.unit import PARTS
+from t3sim.engine.wakes import FILLED_WORDS, WHEEL_CYCLES
 from t3sim.engine.words import place
 from t3sim.hardware.abi import LoadedHardware
 from t3sim.inputs.geometry import ceil_div
@@ -188,8 +191,9 @@ def _hardware_arrays(sizes: Sizes, hardware: LoadedHardware) -> Arrays:
     channels = sizes.config.slices
     words, handles = place(hardware)
     fronts = _zeros(channels, dtype=FRONT)
-    fronts["head"] = fronts["tail"] = fronts["blocked_by"] = -1
-    fronts["usable"] = state.NEVER_CYCLE
+    fronts["head"] = fronts["tail"] = -1
+    fronts["blocked_by"] = NOTHING
+    fronts["usable_cycle"] = state.NEVER_CYCLE
     return {
         **_one(sizes, "unit", threshold_lines=-1, measure=-1, behind=-1),
         "words": words,
@@ -197,12 +201,25 @@ def _hardware_arrays(sizes: Sizes, hardware: LoadedHardware) -> Arrays:
         "at": places(hardware),
         "shown": shown(hardware, words),
         "fault_words": fault_words(hardware, words),
-        "channel_wake": _zeros(channels),
         "fronts": fronts,
+        **_wake_arrays(sizes, channels),
         "leaf_tokens": _zeros(sizes.config.nodes),
+        "leaf_shown": _zeros(sizes.config.nodes),
         "part_wake": _zeros(PARTS),
         "part_active": _zeros(PARTS, dtype=np.bool_),
         "evaluated": _zeros(len(hardware.parts)),
+    }
+
+
+def _wake_arrays(sizes: Sizes, channels: int) -> Arrays:
+    """Every channel is looked at in the first cycle."""
+    wheel, filled = _zeros(WHEEL_CYCLES), _zeros(FILLED_WORDS)
+    wheel[0], filled[0] = -1 if channels == 64 else (1 << channels) - 1, 1
+    return {
+        **_one(sizes, "wakes", outside_cycle=state.NEVER_CYCLE),
+        "channel_wake": _zeros(channels),
+        "wheel": wheel,
+        "wheel_filled": filled,
     }
 
 
@@ -226,8 +243,9 @@ def _observation_arrays(sizes: Sizes) -> Arrays:
         "bins": _zeros(state.BIN_ROWS, state.BINS),
         "queued": _zeros(QUEUE_ROWS, state.BINS),
         "queued_bins": _zeros(1),
-        "wait": _zeros(2, state.WAIT_BINS),
-        "blocked": _zeros(2, 4),
+        "wait": _zeros(state.STREAMS, WAIT_BINS),
+        **_one(sizes, "contention", observed=1),
+        "blocked_cycles": _zeros(state.STREAMS, len(CAUSES_OF_WAIT)),
         "stages": stages,
         "exposed": _zeros(4096, 2),
         "fired": _zeros(sizes.plan.gpus * sizes.config.blocks, 2),

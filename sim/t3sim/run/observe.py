@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from t3sim.dram.state import STATISTICS, HbmState, statistics
 from t3sim.engine import state
+from t3sim.engine.channel import WAIT_BINS
 from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.observed.queues import DRAM_LINES
 
@@ -59,9 +60,9 @@ def contention(system: System) -> Contention:
 
 def _stream(system: System, stream: int) -> StreamContention:
     histogram = sum(gpu.wait[stream] for gpu in system.gpus)
-    blocked = [int(cycles) for cycles in sum(gpu.blocked[stream] for gpu in system.gpus)]
+    blocked = [int(cycles) for cycles in sum(gpu.blocked_cycles[stream] for gpu in system.gpus)]
     lines = int(histogram.sum())
-    waits = np.arange(state.WAIT_BINS)
+    waits = np.arange(WAIT_BINS)
     mean = float((histogram * waits).sum() / lines) if lines else 0.0
     p99 = int(np.searchsorted(np.cumsum(histogram), 0.99 * lines)) if lines else 0
     return StreamContention(

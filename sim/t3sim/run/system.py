@@ -202,7 +202,7 @@ class System:
 
     def _on_its_way(self, cycle: int) -> bool:
         """Whether a packet, a credit or a request in the fabric has yet to arrive."""
-        usable = (gpu.fronts["usable"] for gpu in self.gpus)
+        usable = (gpu.fronts["usable_cycle"] for gpu in self.gpus)
         return self._next_arrival() < NEVER_CYCLE or any(
             ((heads > cycle) & (heads < NEVER_CYCLE)).any() for heads in usable
         )

@@ -44,7 +44,7 @@ class SliceProbe(Probe):
         front = self._gpu.fronts[self.instance.index]
         for queue, at in enumerate(QUEUE_IN):
             request = self._gpu.bursts[front["head"][queue]]
-            waits = front["usable"][queue] <= cycle
+            waits = front["usable_cycle"][queue] <= cycle
             inputs[at + QUEUE_VALID] = waits
             if waits:
                 inputs[at : at + 2] = np.array([request["word0"], request["word1"]], np.int64).view(np.uint64)

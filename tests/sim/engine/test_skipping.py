@@ -17,7 +17,7 @@ from tests.support.system_cases import BASE, EVEN, request
 THRESHOLDS = {"arbiter.mca": "paper"} | {
     f"arbiter.threshold_{use}": 6 for use in ("under_25", "under_50", "under_75", "above")
 }
-COMPARED = ("wait", "blocked", "bytes_by_cause", "received", "memory", "bins")
+COMPARED = ("wait", "blocked_cycles", "bytes_by_cause", "received", "memory", "bins")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,9 @@ def run_awake(system):
         cycle += 1
         for gpu in system.gpus:
             gpu.channel_wake[:] = gpu.part_wake[:] = 0
-            gpu.fronts["due"] = gpu.fronts["slice_wake"] = 0
+            gpu.wheel[:] = (1 << len(gpu.channel_wake)) - 1
+            gpu.wakes["unit_cycle"] = 0
+            gpu.fronts["due_cycle"] = gpu.fronts["slice_wake_cycle"] = 0
         for job in system._window(cycle):
             job()
 
@@ -60,7 +62,7 @@ def test_what_is_left_out_changes_nothing(hardware, policy, overrides):
             assert (getattr(one, name) == getattr(other, name)).all(), name
         assert one.evaluated.sum() < other.evaluated.sum() / 2
     if overrides:
-        assert sum(gpu.blocked[1, 1] for gpu in asleep.gpus) > 0, "the threshold held communication back"
+        assert sum(gpu.blocked_cycles[1, 1] for gpu in asleep.gpus) > 0, "the threshold held communication back"
 
 
 @pytest.mark.parametrize("replacement", ["lru", "random"])

@@ -9,7 +9,7 @@ from t3hdl.interface.layouts import LINE_BYTES
 from t3sim.common.compiled import compiled_inner
 from t3sim.dram.hbm import occupancy
 
-from ..channel import COMMUNICATION, COMPUTE, QUEUES_PER_STREAM
+from ..front import COMMUNICATION, COMPUTE, QUEUES_PER_STREAM
 from ..ports import TOKEN_STRIDE
 from ..state import INT64
 from ..words import LEAF, ROOT, TRIGGER, part_out
@@ -58,7 +58,7 @@ def _at_slice(g, front, stream, cycle):
     count = front.inside[stream]
     for queue in range(QUEUES_PER_STREAM * stream, QUEUES_PER_STREAM * (stream + 1)):
         n = front.head[queue]
-        while n >= 0 and g.bursts[n].available <= cycle:
+        while n >= 0 and g.bursts[n].available_cycle <= cycle:
             count += 1
             n = g.bursts[n].next
     return count

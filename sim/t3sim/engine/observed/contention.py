@@ -1,0 +1,70 @@
+"""What the two streams wait for at the memory slices.
+
+What a stream waits for changes only when its channel is looked at, so it is noted then, for the cycles until the next
+look. Nothing in the GPU depends on it: a run that is not to be observed leaves it out.
+"""
+
+from t3hdl.config import NO_LIMIT
+
+from t3sim.common.compiled import compiled_inner
+from t3sim.hardware.words import REQUEST, take
+
+from ..front import COMMUNICATION, QUEUES_OF_STREAM, SLICE_IN, SLICE_OUT, offers_room
+from ..state import INT64, QUEUES, STREAMS, integers
+from ..words import SLICE, part_in, part_out
+
+BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = CAUSES_OF_WAIT = range(4)
+NOTHING = -1
+
+# ``observed``: whether the waits are noted.
+CONTENTION = integers("observed")
+
+FIELDS = {
+    "contention": (CONTENTION, 0),
+    "blocked_cycles": (INT64, 2),  # [streams, causes of wait]
+}
+
+
+@compiled_inner
+def account_waits(g, front, now):
+    """Add the cycles since the last look at a channel to what each stream has waited for."""
+    for stream in range(STREAMS):
+        if front.blocked_by[stream] != NOTHING:
+            g.blocked_cycles[stream, front.blocked_by[stream]] += now - front.visited_cycle
+    front.visited_cycle = now
+
+
+@compiled_inner
+def note_causes(g, c, waiting, taken):
+    """Note what each stream waits for from this look at channel ``c`` on.
+
+    ``waiting``: request queues whose head waits for the slice, as bits; ``taken``: those whose head it has just taken,
+    which could not be granted yet.
+    """
+    front = g.fronts[c]
+    for stream in range(STREAMS):
+        front.blocked_by[stream] = _cause_of_wait(g, c, front, stream, waiting, taken)
+
+
+@compiled_inner
+def _cause_of_wait(g, c, front, stream, waiting, taken):
+    """What the bursts of a stream wait for (BY_*); NOTHING if none waits, or its own one has its turn."""
+    words, base, out = g.words, part_in(g, SLICE, c), part_out(g, SLICE, c)
+    offered, word0 = words[out + SLICE_OUT.dram_valid], words[out + SLICE_OUT.dram_payload]
+    own = take(word0, REQUEST.stream) == stream
+    held = front.inside[stream] - (offered and own)
+    if offered:
+        if held == 0 and waiting & QUEUES_OF_STREAM[stream] == 0:
+            return NOTHING
+        if not offers_room(g, c, out):
+            return BY_QUEUE
+        return NOTHING if own else BY_STREAM
+    for queue in range(QUEUES):
+        held -= taken & QUEUES_OF_STREAM[stream] & 1 << queue != 0
+    if held == 0:
+        return NOTHING
+    limit = words[base + SLICE_IN.threshold]
+    compute_first = g.unit.mca and not g.unit.behind
+    if stream == COMMUNICATION and compute_first and limit != NO_LIMIT and front.occupancy_lines >= limit:
+        return BY_THRESHOLD
+    return BY_TRACKER  # with an empty output only a full token queue refuses a burst
