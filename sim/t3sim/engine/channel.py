@@ -15,8 +15,18 @@ from t3sim.dram.state import CHANNEL, lowest_bit
 from t3sim.hardware.abi import address_of
 from t3sim.hardware.words import READ, REQUEST, STORE, get, place, take
 
-from .completion import burst_accepted, burst_entered, burst_refused, line_done
-from .front import COMMUNICATION, COMPUTE, QUEUE_IN, QUEUE_READY, QUEUE_VALID, SLICE_IN, SLICE_OUT, offers_room
+from .completion import burst_accepted, burst_entered, burst_performed, burst_refused, line_moved
+from .front import (
+    COMMUNICATION,
+    COMPUTE,
+    QUEUE_IN,
+    QUEUE_READY,
+    QUEUE_VALID,
+    SLICE_IN,
+    SLICE_OUT,
+    finds_room,
+    has_room,
+)
 from .observed.contention import account_waits, note_causes
 from .requests import local_line_of, stream_of
 from .state import INT64, NEVER_CYCLE, QUEUES, STREAMS
@@ -40,24 +50,88 @@ FIELDS = {
 
 
 @compiled_inner
-def run_channel(g, c, step, state_changed, now):
-    """Cycle ``now`` of channel ``c``; sets the cycle at which it must be looked at again."""
+def run_channel(g, c, step, update, state_changed, now, limit):
+    """Cycle ``now`` of channel ``c``; sets the cycle at which it must be looked at again.
+
+    ``step``, ``update``: functions of slice and NMC unit. ``state_changed``: so has an input of all slices. DRAM may go
+    ahead to ``limit`` (exclusive).
+    """
     front = g.fronts[c]
     while front.hbm_wake_cycle < now:  # refreshes of an empty channel, for which no event was scheduled
-        front.hbm_wake_cycle, _, _ = tick(g, c, front.hbm_wake_cycle)
+        _command(g, c, update)
     due = state_changed or front.due_cycle <= now
     accepted, op, taken = _run_slice(g, c, step, state_changed, now) if due else (NO_BURST, 0, 0)
-    if now >= front.hbm_wake_cycle:
-        front.hbm_wake_cycle, tag, done = tick(g, c, now)
-        if tag >= 0:
-            line_done(g, tag, now, done)
+    if front.hbm_wake_cycle <= now:
+        _command(g, c, update)
+        if not due and _has_room_now(g, c, now):
+            due = True
+            if g.contention.observed:
+                account_waits(g, front, now)
+    while front.ended_cycle <= now:
+        _tell_ended(g, front)
     if accepted != NO_BURST:
         _accept(g, c, accepted, op, now)
     if due:
         _set_due(g, c, taken, now)
+    _run_ahead(g, c, update, now, limit)
     # Refreshes of an empty channel are issued later.
     wake = front.due_cycle if is_empty(g, c) else min(front.due_cycle, front.hbm_wake_cycle)
-    set_channel_wake(g, c, max(wake, now + 1))
+    set_channel_wake(g, c, max(min(wake, front.ended_cycle), now + 1))
+
+
+@compiled_inner
+def _command(g, c, update):
+    """The cycle of DRAM's next event: at most one command on each bus, and with it perhaps the end of a burst."""
+    front = g.fronts[c]
+    front.hbm_cycle = front.hbm_wake_cycle
+    front.hbm_wake_cycle, tag, done = tick(g, c, front.hbm_cycle)
+    if tag < 0 or not line_moved(g, update, tag // BURST_LINES, tag % BURST_LINES):
+        return
+    n = tag // BURST_LINES
+    burst = g.bursts[n]
+    burst.next, burst.issue_cycle, burst.done_cycle = NO_BURST, front.hbm_cycle, done
+    if front.ended_cycle == NEVER_CYCLE:
+        front.ended_head, front.ended_cycle = n, front.hbm_cycle
+    else:
+        g.bursts[front.ended_tail].next = n
+    front.ended_tail = n
+
+
+@compiled_inner
+def _tell_ended(g, front):
+    """The GPU's time has come to the end of a burst: who asked for it is told."""
+    n = front.ended_head
+    burst = g.bursts[n]
+    front.ended_head = burst.next
+    front.ended_cycle = g.bursts[burst.next].issue_cycle if burst.next != NO_BURST else NEVER_CYCLE
+    burst_performed(g, n, burst.issue_cycle, burst.done_cycle)
+
+
+@compiled_inner
+def _has_room_now(g, c, now):
+    """Whether the slice offers a burst, and the DRAM queue has room for it."""
+    out = part_out(g, SLICE, c)
+    return g.words[out + SLICE_OUT.dram_valid] != 0 and finds_room(g, c, out, now)
+
+
+@compiled_inner
+def _run_ahead(g, c, update, now, limit):
+    """Let DRAM go ahead of the GPU's time as long as nothing can be added to its queue.
+
+    That is so while the slice is empty, until the next request may be there, which takes ``request_cycles``; and while
+    it offers a burst for which there is no room, until there is. What has ended is told when the GPU's time comes.
+    Whatever looks at DRAM, the timeline's bins among it, looks no earlier than at ``limit``.
+    """
+    words, front = g.words, g.fronts[c]
+    base, out = part_in(g, SLICE, c), part_out(g, SLICE, c)
+    offers = words[out + SLICE_OUT.dram_valid] != 0
+    if not offers and (front.inside[COMPUTE] or front.inside[COMMUNICATION]) or _heeds_occupancy(words, base, out):
+        return
+    horizon = min(front.due_cycle, now + g.fabric.request_cycles, limit)
+    while front.hbm_wake_cycle < horizon and not is_empty(g, c):
+        _command(g, c, update)
+        if offers and has_room(g, c, out):
+            front.due_cycle = horizon = front.hbm_cycle
 
 
 @compiled_inner
@@ -75,7 +149,7 @@ def _run_slice(g, c, step, state_changed, now):
     taken = waiting & _ready_queues(words, out)
     accepted = NO_BURST
     op = get(words, out + SLICE_OUT.dram_payload, REQUEST.op)
-    if words[out + SLICE_OUT.dram_valid] and offers_room(g, c, out):
+    if words[out + SLICE_OUT.dram_valid] and finds_room(g, c, out, now - 1):
         accepted = get(words, out + SLICE_OUT.dram_payload, REQUEST.tag)
     lines = occupancy(g, c)
     moved = taken or accepted != NO_BURST or front.token_take
@@ -197,22 +271,24 @@ def _accept(g, c, n, op, now):
 def _set_due(g, c, taken, now):
     """When the slice must be looked at again. ``taken``: request queues whose head it has just taken, as bits.
 
-    A slice with a burst before it, in it or on offer sees every cycle in which DRAM does something: room, and what its
-    arbiter's threshold looks at, change then. An empty one waits for the next burst, or for its deadline.
+    That is when it can take or give a burst, at its deadline, and in every cycle in which DRAM does something while its
+    arbiter's threshold looks at the occupancy. What makes room for what it offers is :func:`run_channel`'s.
     """
     front, words = g.fronts[c], g.words
     base, out = part_in(g, SLICE, c), part_out(g, SLICE, c)
     waiting = _waiting(front, now)
     if g.contention.observed:
-        note_causes(g, c, waiting, taken)
+        note_causes(g, c, waiting, taken, now)
     wake = front.slice_wake_cycle
-    if (waiting or front.inside[COMPUTE] or front.inside[COMMUNICATION]) and not is_empty(g, c):
-        wake = min(wake, front.hbm_wake_cycle)
     for queue in range(QUEUES):
         if not waiting >> queue & 1:
             wake = min(wake, front.usable_cycle[queue])
     takes = waiting & _ready_queues(words, out) != 0
-    gives = words[out + SLICE_OUT.dram_valid] != 0 and offers_room(g, c, out)
-    if takes or gives or (occupancy(g, c) != front.occupancy_lines and _heeds_occupancy(words, base, out)):
+    heeds = _heeds_occupancy(words, base, out)
+    if takes or _has_room_now(g, c, now) or (heeds and occupancy(g, c) != front.occupancy_lines):
         wake = now + 1
+    elif heeds and not is_empty(g, c):
+        wake = min(wake, front.hbm_wake_cycle)
+    elif front.hbm_cycle > now and words[out + SLICE_OUT.dram_valid]:
+        wake = min(wake, front.hbm_cycle)  # the command that makes room, if that is why DRAM has stopped there
     front.due_cycle = max(wake, now + 1)

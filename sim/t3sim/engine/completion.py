@@ -1,11 +1,11 @@
 """What becomes of a burst at the memory, and who is told: all who ask for bursts are known here, and to no channel.
 
-A channel says that a burst has entered its slice, that the DRAM queue has taken it, that the slice has refused it, and
-that DRAM has moved a line of it. With the last line the burst is performed: the data of its lines have moved, its
-requester is told, and its record is free.
+A channel says that a burst has entered its slice, that the DRAM queue has taken it, that the slice has refused it, that
+DRAM has moved a line of it, and that it is performed, all of its lines: then its requester is told, and its record is
+free.
 """
 
-from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import READ, REQUEST, STORE, take
@@ -13,7 +13,7 @@ from t3sim.hardware.words import READ, REQUEST, STORE, take
 from .compute import stored, written_back
 from .llc import cache_burst_read
 from .mover import release_row_segment, row_segment_read
-from .nmc import apply_update, store_line
+from .nmc import store_line, update_line
 from .requests import free_burst
 from .row_segments import carried_line, free_row_segment, note_communication
 from .state import (
@@ -95,22 +95,23 @@ def burst_refused(g, n, now):
 
 
 @compiled_inner
-def line_done(g, tag, now, done):
-    """The column command of line ``tag`` % 8 of burst ``tag`` // 8 issues at ``now``; its data move by ``done``."""
-    n, i = tag // BURST_LINES, tag % BURST_LINES
+def line_moved(g, update, n, i):
+    """DRAM moves line ``i`` of burst ``n``: its bytes and its data. ``update``: the NMC unit's function.
+
+    Nothing but this line depends on it, so it may come ahead of the GPU's time, within a bin of the timeline. Returns
+    whether it is the last line of its burst; :func:`burst_performed` is then due when the GPU's time has come.
+    """
     burst = g.bursts[n]
     # What is not enabled lies in the last lines, so to speak: where it is does not matter to sums.
-    nbytes = min(LINE_BYTES, burst.bytes)
-    burst.bytes = burst.bytes - nbytes
+    nbytes = max(0, min(LINE_BYTES, burst.bytes - LINE_BYTES * (burst.lines - burst.left)))
     g.bytes_by_cause[burst.cause] += nbytes
     g.bins[burst.cause, g.time.bin] += nbytes
     if burst.requester == MOVER_READ:
         _line_read(g, burst, i)
     elif burst.requester != CACHE_FILL:
-        _line_written(g, burst, i, nbytes)
+        _line_written(g, update, burst, i)
     burst.left = burst.left - 1
-    if burst.left == 0:
-        _burst_performed(g, n, now, done)
+    return burst.left == 0
 
 
 @compiled_inner
@@ -128,11 +129,10 @@ def _line_read(g, burst, i):
 
 
 @compiled_inner
-def _line_written(g, burst, i, nbytes):
+def _line_written(g, update, burst, i):
     """Line ``i`` of a store or update is performed: its data, if it carries some."""
     if burst.cause == GEMM_WRITE:
         g.bins[LOCAL_UPDATES, g.time.bin] += 1
-        g.own.written_bytes = g.own.written_bytes + nbytes
     elif burst.cause == RS_WRITE:
         g.bins[INCOMING_UPDATES, g.time.bin] += 1
     op, line = take(burst.word0, REQUEST.op), take(burst.word0, REQUEST.line) + i
@@ -143,23 +143,24 @@ def _line_written(g, burst, i, nbytes):
     if carried < 0:
         return
     if burst.cause == GEMM_WRITE:
-        _carry_out(g, op, carried, g.partial[carried])
+        _carry_out(g, update, op, carried, g.partial[carried])
     elif burst.row >= 0:
-        _carry_out(g, op, carried, g.row_data[burst.row, i])
+        _carry_out(g, update, op, carried, g.row_data[burst.row, i])
 
 
 @compiled_inner
-def _carry_out(g, op, carried, data):
+def _carry_out(g, update, op, carried, data):
     """A store or update with ``data`` on a carried line."""
     if op == STORE:
         store_line(g, carried, data)
     else:
-        apply_update(g, carried, op, data)
+        update_line(g, update, carried, op, data)
 
 
 @compiled_inner
-def _burst_performed(g, n, now, done):
-    """All lines of a burst are read, or in memory, by ``done``: its requester goes on."""
+def burst_performed(g, n, now, done):
+    """The column command of the last line of a burst has issued at ``now``, its data move by ``done``: its requester
+    goes on."""
     burst = g.bursts[n]
     requester = burst.requester
     if requester == CACHE_FILL:
@@ -173,6 +174,7 @@ def _burst_performed(g, n, now, done):
         _note_own(g, burst)
     elif requester == WRITE_BACK:
         written_back(g, done)
+        g.own.written_bytes = g.own.written_bytes + burst.bytes
     else:
         note_communication(g, burst.cause, done)
         if requester == MOVER_WRITE:

@@ -8,7 +8,6 @@ from .compute import dispatch_stage, run_cus
 from .egress import run_port
 from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
-from .nmc import run_updates
 from .observed.queues import observe_queues
 from .state import BINS, DMA, INT64, KERNEL, MOVERS, integers
 from .unit import gather_unit, step_unit, unit_wake
@@ -125,6 +124,7 @@ def advance(g, steps, until, rx_limit, grant_limit):
     now = time.now_cycle
     while now < until:
         time.bin = min(now // time.bin_cycles, BINS - 1)
+        limit = until if time.bin == BINS - 1 else min(until, (time.bin + 1) * time.bin_cycles)
         if g.queued_bins[0] <= time.bin:
             observe_queues(g)
         if gemm.start_cycle < 0 and now >= gemm.launch_cycle:
@@ -148,12 +148,10 @@ def advance(g, steps, until, rx_limit, grant_limit):
         while awake:
             c = lowest_bit(awake)
             awake &= awake - 1
-            run_channel(g, c, steps[OF_SLICE], state_changed, now)
+            run_channel(g, c, steps[OF_SLICE], steps[OF_NMC], state_changed, now, limit)
         if unit_awake:
             step_unit(g, steps, now)
             g.wakes.unit_cycle = unit_wake(g, now)
-        if g.nmc.queued:
-            run_updates(g, steps[OF_NMC])
         if g.link.wake_cycle <= now:
             run_link(g, now)
         return_credits(g, now)

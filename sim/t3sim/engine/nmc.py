@@ -11,23 +11,15 @@ from t3sim.hardware.abi import address_of
 from t3sim.hardware.words import NMC_REQUEST, place
 
 from .ports import NMC_IN, NMC_OUT
-from .state import INT32, INT64, LINE_WORDS, integers
+from .state import INT32, INT64, LINE_WORDS
 from .words import NMC, OF_NMC, part_in, part_out
 
 MAX_LATENCY = 64
-UPDATE_LINE, UPDATE_OP, UPDATE_DATA = range(3)
-"""Words of a record of ``updates``: carried line, op, and the line's data to its end."""
-UPDATE_WORDS = UPDATE_DATA + LINE_WORDS
-
-# ``queued``: op-and-stores of this cycle, in ``updates``.
-NMC_UNIT = integers("queued")
 
 FIELDS = {
-    "nmc": (NMC_UNIT, 0),
     "carry_of": (INT32, 1),  # [output lines] carried line number or -1
     "partial": (INT64, 2),  # [carried, LINE_WORDS]
     "memory": (INT64, 2),  # [carried, LINE_WORDS]
-    "updates": (INT64, 2),  # [.., UPDATE_WORDS] op-and-stores of this cycle
 }
 
 
@@ -42,17 +34,6 @@ def _expand(mask, word):
 
 
 @compiled_inner
-def apply_update(g, carry, op, data):
-    """Queue an op-and-store on carried line ``carry``, for the end of this cycle."""
-    nmc = g.nmc
-    update = g.updates[nmc.queued]
-    update[UPDATE_LINE], update[UPDATE_OP] = carry, op
-    for word in range(LINE_WORDS):
-        update[UPDATE_DATA + word] = data[word]
-    nmc.queued = nmc.queued + 1
-
-
-@compiled_inner
 def store_line(g, carry, data):
     """A plain store of a carried line."""
     for word in range(LINE_WORDS):
@@ -60,17 +41,8 @@ def store_line(g, carry, data):
 
 
 @compiled_inner
-def run_updates(g, step):
-    """Perform the op-and-stores of this cycle, in the order in which their column commands issued."""
-    nmc = g.nmc
-    for i in range(nmc.queued):
-        _run(g, step, g.updates[i, UPDATE_LINE], g.updates[i, UPDATE_OP], g.updates[i, UPDATE_DATA:])
-    nmc.queued = 0
-
-
-@compiled_inner
-def _run(g, step, carry, op, data):
-    """One op-and-store through the unit, with the carried line as its memory."""
+def update_line(g, step, carry, op, data):
+    """An op-and-store on carried line ``carry``, which is the unit's memory; ``step``: its function."""
     words = g.words
     base, out = part_in(g, NMC, 0), part_out(g, NMC, 0)
     request = base + NMC_IN.request_payload

@@ -11,10 +11,11 @@ from .state import CACHE_FILL, COMM_READ, COMPUTE_READ, GEMM_READ, INT64, intege
 from .wakes import wake_channel
 
 # A burst, from its source until all its lines are performed: ``left`` of ``lines`` are not yet. Its index is its tag;
-# ``row``: the row segment with the data of an arrived one, or -1; ``available_cycle``: when it is at its slice.
+# ``row``: the row segment with the data of an arrived one, or -1; ``available_cycle``: when it is at its slice;
+# ``issue_cycle``, ``done_cycle``: when the column command of its last line issues, and its data have moved.
 BURST = record(
     next="i4", owner="i4", row="i4", part="i4", bytes="i2", lines="i1", left="i1", cause="i1", queue="i1", channel="i1",
-    requester="i1", available_cycle="i8", word0="i8", word1="i8",
+    requester="i1", available_cycle="i8", issue_cycle="i8", done_cycle="i8", word0="i8", word1="i8",
 )  # fmt: skip
 
 # The fabric between the models and the channels. State: the first free burst, and how many are in use; chunks that are

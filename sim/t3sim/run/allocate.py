@@ -17,7 +17,6 @@ from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.link import CREDIT, PACKET
 from t3sim.engine.llc import LLC_ENTRY
 from t3sim.engine.mover import MOVER, TRANSFER
-from t3sim.engine.nmc import UPDATE_WORDS
 from t3sim.engine.observed.contention import CAUSES_OF_WAIT, NOTHING
 from t3sim.engine.observed.queues import QUEUE_ROWS
 from t3sim.engine.ports import fault_words, places, shown
@@ -192,6 +191,7 @@ def _hardware_arrays(sizes: Sizes, hardware: LoadedHardware) -> Arrays:
     words, handles = place(hardware)
     fronts = _zeros(channels, dtype=FRONT)
     fronts["head"] = fronts["tail"] = -1
+    fronts["ended_cycle"] = state.NEVER_CYCLE
     fronts["blocked_by"] = NOTHING
     fronts["usable_cycle"] = state.NEVER_CYCLE
     return {
@@ -226,11 +226,9 @@ def _wake_arrays(sizes: Sizes, channels: int) -> Arrays:
 def _data_arrays(sizes: Sizes, partial: NDArray[np.float16] | None) -> Arrays:
     carried = max(1, len(sizes.plan.carried.lines))
     return {
-        **_one(sizes, "nmc"),
         "carry_of": sizes.plan.carried.number_of,
         "partial": _zeros(1, 4) if partial is None or not len(partial) else to_words(partial),
         "memory": _zeros(carried, 4),
-        "updates": _zeros(2 * sizes.config.slices, UPDATE_WORDS),
     }
 
 

@@ -9,7 +9,7 @@ from t3hdl.config import NO_LIMIT
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import REQUEST, take
 
-from ..front import COMMUNICATION, QUEUES_OF_STREAM, SLICE_IN, SLICE_OUT, offers_room
+from ..front import COMMUNICATION, QUEUES_OF_STREAM, SLICE_IN, SLICE_OUT, finds_room
 from ..state import INT64, QUEUES, STREAMS, integers
 from ..words import SLICE, part_in, part_out
 
@@ -35,19 +35,19 @@ def account_waits(g, front, now):
 
 
 @compiled_inner
-def note_causes(g, c, waiting, taken):
-    """Note what each stream waits for from this look at channel ``c`` on.
+def note_causes(g, c, waiting, taken, now):
+    """Note what each stream waits for from this look at channel ``c``, at ``now``, on.
 
     ``waiting``: request queues whose head waits for the slice, as bits; ``taken``: those whose head it has just taken,
     which could not be granted yet.
     """
     front = g.fronts[c]
     for stream in range(STREAMS):
-        front.blocked_by[stream] = _cause_of_wait(g, c, front, stream, waiting, taken)
+        front.blocked_by[stream] = _cause_of_wait(g, c, front, stream, waiting, taken, now)
 
 
 @compiled_inner
-def _cause_of_wait(g, c, front, stream, waiting, taken):
+def _cause_of_wait(g, c, front, stream, waiting, taken, now):
     """What the bursts of a stream wait for (BY_*); NOTHING if none waits, or its own one has its turn."""
     words, base, out = g.words, part_in(g, SLICE, c), part_out(g, SLICE, c)
     offered, word0 = words[out + SLICE_OUT.dram_valid], words[out + SLICE_OUT.dram_payload]
@@ -56,7 +56,7 @@ def _cause_of_wait(g, c, front, stream, waiting, taken):
     if offered:
         if held == 0 and waiting & QUEUES_OF_STREAM[stream] == 0:
             return NOTHING
-        if not offers_room(g, c, out):
+        if not finds_room(g, c, out, now):
             return BY_QUEUE
         return NOTHING if own else BY_STREAM
     for queue in range(QUEUES):
