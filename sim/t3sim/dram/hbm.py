@@ -109,7 +109,7 @@ def enqueue(hbm, c, now, local_line, lines, kind, tag):
         bank_group, bank, row, column = dram_address(local_line + i, order, bank_hash)
         banks |= _insert(channel, now, bank_group, bank, row, column, kind, tag + i)
     widen_plans(channel, banks, now)
-    channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
+    channel.wake = max(now, min(channel.wake, _next_event(channel, now, False)))
     return channel.wake
 
 
@@ -119,7 +119,7 @@ def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag):
     channel = hbm.channel[c]
     banks = _insert(channel, now, bank_group, bank, row, column, kind, tag)
     widen_plans(channel, banks, now)
-    channel.wake = max(now, min(channel.wake, _next_event(channel, now)))
+    channel.wake = max(now, min(channel.wake, _next_event(channel, now, False)))
     return channel.wake
 
 
@@ -154,9 +154,11 @@ def tick(hbm, c, now):
         _note_age(channel, now)
         _choose_class(channel)
         make_plans(channel, now)
+    settled = True
     if channel.row_plan.cycle <= now:
         bank = channel.row_plan.bank
         channel.row_plan.known = 0
+        settled = False
         if is_paused(channel):
             issue_pause(channel, now)
             forget_plans(channel)
@@ -164,7 +166,7 @@ def tick(hbm, c, now):
         else:
             issue_row(channel, now, slot_of(channel.row_plan.rank))
             correct_column(channel, bank, now + 1)
-    channel.wake = max(_next_event(channel, now + 1), now + 1)
+    channel.wake = max(_next_event(channel, now + 1, settled), now + 1)
     return channel.wake, tag, done
 
 
@@ -205,14 +207,17 @@ def _choose_class(channel):
 
 
 @njit(cache=True, nogil=True)
-def _next_event(channel, start):
-    """The first cycle at which something may issue or change if nothing is enqueued; before ``start``: at once."""
+def _next_event(channel, start, settled):
+    """The first cycle at which something may issue or change if nothing is enqueued; before ``start``: at once.
+
+    ``settled``: what is served was decided after the last line had come or gone.
+    """
     choice = min(channel.next_refresh, channel.next_mature)
     if not is_paused(channel):
         choice = min(choice, switch_event(channel))
         if channel.overdue == NONE:
             choice = min(choice, age_event(channel))
-        if serves(channel) != channel.serving:
+        if not settled and serves(channel) != channel.serving:
             choice = start
     channel.next_choice = choice
     if choice <= start:

@@ -8,14 +8,14 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.words import STORE
 
 from .requests import burst_lines, line_bytes, make_burst, request_llc_line, send
-from .state import COMPUTE_WRITE, GEMM_WRITE, INT32, WAITING, WRITE_BACK, integers, record
+from .state import COMPUTE_WRITE, GEMM_WRITE, INT32, INT64, NEVER_CYCLE, WAITING, WRITE_BACK, integers, record
 
 EMPTY = -1
 
 # One way of a set of the LLC, or a spare entry for a miss that found every way waiting. ``left``: bursts that it waits
-# for, and ``waiter`` the first of those who wait for them (-1: none); ``fill``: cycle at which it is filled; ``dirty``:
-# a bit per sector; ``used``: how often the cache had been used when it was last used, or the next free spare entry.
-LLC_ENTRY = record(used="i8", fill="i8", tag="i4", waiter="i4", left="i4", dirty="i4")
+# for, and ``waiter`` the first of those who wait for them (-1: none); ``fill_cycle``: when it is filled; ``dirty``: a
+# bit per sector; ``next_spare``: the next free spare entry.
+LLC_ENTRY = record(fill_cycle="i8", tag="i4", waiter="i4", left="i4", dirty="i4", next_spare="i4")
 
 # The cache. Constants: ``set_mask``: -1 unless ``sets`` is a power of two; ``entry_lines``: 32-byte lines of an LLC
 # line; ``bytes_per_clock``: of a CU's path from it. State: how often it was used; the first spare entry that is free;
@@ -29,6 +29,7 @@ LLC = integers(
 FIELDS = {
     "llc": (LLC, 0),
     "llc_entries": (LLC_ENTRY, 1),  # [sets * ways + spare entries]
+    "llc_used": (INT64, 1),  # [sets * ways] how often the cache had been used when an entry was; apart, to be searched
     "llc_place": (INT32, 1),  # [LLC lines of all buffers] the entry that holds a line, plus 1; 0: none
     "waiters": (INT32, 2),  # [workgroups * slots, lines of a slab] the next who waits for the same line
 }
@@ -77,12 +78,16 @@ def _write_back(g, entry, now):
 @compiled_inner
 def _lru_victim(g, first):
     """The entry of a set that is empty or least recently used; -1 if all wait for memory."""
-    victim = -1
-    oldest = 1 << 62
+    oldest, victim = NEVER_CYCLE, -1
     for n in range(first, first + g.llc.ways):
-        if g.llc_entries[n].left == 0 and g.llc_entries[n].used < oldest:
-            oldest = g.llc_entries[n].used
-            victim = n
+        if g.llc_used[n] < oldest:
+            oldest, victim = g.llc_used[n], n
+    if g.llc_entries[victim].left == 0:  # nearly always: what waits for memory was used lately
+        return victim
+    oldest, victim = NEVER_CYCLE, -1
+    for n in range(first, first + g.llc.ways):
+        if g.llc_used[n] < oldest and g.llc_entries[n].left == 0:
+            oldest, victim = g.llc_used[n], n
     return victim
 
 
@@ -125,10 +130,10 @@ def _allocate(g, line, now):
 
 
 @compiled_inner
-def _touch(g, entry):
+def _touch(g, n):
     llc = g.llc
     llc.uses = llc.uses + 1
-    entry.used = llc.uses
+    g.llc_used[n] = llc.uses
 
 
 @compiled_inner
@@ -149,10 +154,10 @@ def _miss(g, line, now):
         n = g.llc.spare_free
         if n < 0:
             raise RuntimeError("the LLC's spare miss entries are exhausted")
-        g.llc.spare_free = g.llc_entries[n].used
+        g.llc.spare_free = g.llc_entries[n].next_spare
         g.llc_entries[n].tag = EMPTY
     entry = g.llc_entries[n]
-    entry.fill, entry.waiter = 0, -1
+    entry.fill_cycle, entry.waiter = 0, -1
     entry.left = request_llc_line(g, n, line, now + g.llc.latency_cycles)
     return n
 
@@ -165,31 +170,31 @@ def read_line(g, line, n, now):
         place = _miss(g, line, now)
     entry = g.llc_entries[place]
     if entry.tag != EMPTY:
-        _touch(g, entry)
+        _touch(g, place)
     if entry.left > 0:
         _wait_for(g, entry, n)
         return
     slab = g.slabs[n]
-    slab.ready = max(slab.ready, max(now, entry.fill) + g.llc.latency_cycles)
+    slab.ready = max(slab.ready, max(now, entry.fill_cycle) + g.llc.latency_cycles)
 
 
 @compiled_inner
 def cache_burst_read(g, n, done):
     """One burst of entry ``n`` is read at cycle ``done``: the last one wakes the slabs that wait for the LLC line."""
     llc, entry = g.llc, g.llc_entries[n]
-    entry.fill = max(entry.fill, done)
+    entry.fill_cycle = max(entry.fill_cycle, done)
     entry.left = entry.left - 1
     if entry.left > 0:
         return
-    entry.fill = entry.fill + g.fabric.response_cycles
+    entry.fill_cycle = entry.fill_cycle + g.fabric.response_cycles
     w = entry.waiter
     while w >= 0:
         slab = w // g.waiters.shape[1]
-        _slab_answered(g, slab, entry.fill)
+        _slab_answered(g, slab, entry.fill_cycle)
         w = g.waiters[slab, w % g.waiters.shape[1]]
     entry.waiter = -1
     if entry.tag == EMPTY:
-        entry.used = llc.spare_free
+        entry.next_spare = llc.spare_free
         llc.spare_free = n
 
 
@@ -219,11 +224,11 @@ def write_segment(g, line, lines, now):
         if n < 0:
             n = _allocate(g, tag, now)
             if n >= 0:
-                g.llc_entries[n].fill = now
+                g.llc_entries[n].fill_cycle = now
         if n >= 0:
             entry = g.llc_entries[n]
             entry.dirty = entry.dirty | ((1 << count) - 1) << line % per_line
-            _touch(g, entry)
+            _touch(g, n)
         else:
             _store(g, line, count, now)
         line += count
@@ -239,4 +244,4 @@ def flush(g, now):
         if entry.tag != EMPTY:
             g.llc_place[entry.tag] = 0
         entry.tag = EMPTY
-        entry.used = 0
+        g.llc_used[n] = 0

@@ -100,12 +100,12 @@ def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
     plan, count = sizes.plan, sizes.constants["gemm"]["places"]
     workgroups = _zeros(count, dtype=WORKGROUP)
     workgroups["event"] = state.NEVER_CYCLE
-    # Behind the sets: spare entries for misses that find every way waiting, chained through ``used``.
+    # Behind the sets: spare entries for misses that find every way waiting.
     spare = sizes.misses + 16
     entries = sizes.llc_entries + spare
     llc = _zeros(entries, dtype=LLC_ENTRY)
     llc["tag"] = llc["waiter"] = -1
-    llc["used"][sizes.llc_entries :] = np.append(np.arange(sizes.llc_entries + 1, entries), -1)
+    llc["next_spare"][sizes.llc_entries :] = np.append(np.arange(sizes.llc_entries + 1, entries), -1)
     return {
         **_one(sizes, "output"),
         **_one(sizes, "gemm", wake_cycle=state.NEVER_CYCLE, start_cycle=-1, end_cycle=-1),
@@ -115,6 +115,7 @@ def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
         "workgroups": workgroups,
         "slabs": _zeros(count * sizes.constants["gemm"]["slots"], dtype=SLAB),
         "llc_entries": llc,
+        "llc_used": _zeros(sizes.llc_entries),
         "llc_place": _zeros(sizes.llc_lines, dtype=np.int32),
         "waiters": _zeros(count * sizes.constants["gemm"]["slots"], sizes.slab_lines, dtype=np.int32),
     }

@@ -6,7 +6,7 @@ import pytest
 from t3hdl.config import preset
 from t3sim.hardware.rtl.backend import part_source
 from t3sim.hardware.rtl.build import NOT_GATED
-from t3sim.hardware.rtl.gated_clocks import Gate, busy_of, clock_of, gating, with_gated_clocks
+from t3sim.hardware.rtl.gated_clocks import Gate, gating, with_gated_clocks
 
 from tb.compare import SEED, compare
 
@@ -35,7 +35,7 @@ def test_gated_clocks_change_nothing(name, size):
 def test_a_gate_that_lacks_a_reason_is_noticed():
     """The comparison above can fail: slots that no load wakes."""
     source = part_source(CONFIGS["small"], "tracker")
-    deaf = tuple(replace(gate, wakes=()) if gate.path == ("core", "slots") else gate for gate in source.gating.gates)
+    deaf = tuple(replace(gate, wakes=()) if gate.path[-1] == "slots" else gate for gate in source.gating.gates)
     wrong = replace(source, gating=replace(source.gating, gates=deaf))
     gated, plain = wrong.compiled(), source.compiled()
     with pytest.raises(AssertionError, match=r"outputs of cycle \d+ differ"):
@@ -73,7 +73,8 @@ endmodule
 
 module inner(clk, a, b);
   leaf deep (
-    .clk(clk)
+    .clk(clk),
+    .q(w)
   );
 endmodule
 
@@ -85,23 +86,35 @@ endmodule
 def test_clock_and_busy_are_ports_of_the_copy():
     text = with_gated_clocks(MODULES, "top", [Gate(path=("second",), busy="b"), Gate(path=("third",))])
     top = text.partition("module inner")[0]
-    assert top.startswith(f"/* made up */\n\nmodule top({clock_of(1)}, {clock_of(0)}, {busy_of(0)}, clk, a, ")
+    assert top.startswith("/* made up */\n\nmodule top(gated_clk_third, gated_busy_second, gated_clk_second, clk, a, ")
     for line in (
-        f"  input {clock_of(0)};\n", f"  output {busy_of(0)};\n", f"  assign {busy_of(0)} = \\b$1 ;\nendmodule",
+        "  input gated_clk_second;\n", "  output gated_busy_second;\n",
+        "  assign gated_busy_second = \\b$1 ;\nendmodule",
     ):  # fmt: skip
         assert top.count(line) == 1
-    assert f"    .b(\\b$1 ),\n    .clk({clock_of(0)})\n" in top
-    assert f"    .b(),\n    .clk({clock_of(1)})\n" in top
+    assert "    .b(\\b$1 ),\n    .clk(gated_clk_second)\n" in top
+    assert "    .b(),\n    .clk(gated_clk_third)\n" in top
     assert "  inner first (\n    .a(a),\n    .clk(clk)\n" in top, "the others keep their clock"
     assert text.partition("module inner")[2] == MODULES.partition("module inner")[2]
     assert with_gated_clocks(MODULES, "top", []) == MODULES
+
+
+def test_an_instance_in_several_instances_has_a_clock_in_each():
+    gates = [Gate(path=(name, "deep"), busy="q") for name in ("first", "second")]
+    text = with_gated_clocks(MODULES, "top", gates)
+    inner = text.partition("module inner")[2].partition("endmodule")[0]
+    assert inner.count("gated_clk_deep") == 3, "in the list of ports, as an input, and at the instance"
+    assert inner.count("  assign gated_busy_deep = w;\n") == 1
+    for name in ("first", "second"):
+        assert f"    .gated_clk_deep(gated_clk_{name}_deep),\n" in text
+        assert f"    .gated_busy_deep(gated_busy_{name}_deep),\n" in text
 
 
 @pytest.mark.parametrize(
     ("gate", "message"),
     [
         (Gate(path=("fourth",)), "top has no instance fourth"),
-        (Gate(path=("second", "deep")), "inner has several instances"),
+        (Gate(path=("second", "deep")), "first of top has no gated_clk_deep, as other instances of inner have"),
         (Gate(path=("third",), busy="c"), "third of top has no port c"),
     ],
 )

@@ -39,13 +39,12 @@ class Gating:
 
 
 def _tracker(config: T3Config) -> Gating:
-    banks = tuple(
-        Gate(path=("core", f"bank_{bank}"), busy="busy", wakes=(f"token.{bank}.valid",))
-        for bank in range(config.tracker_banks)
-    )
+    banks = [(("core", f"bank_{bank}"), (f"token.{bank}.valid",)) for bank in range(config.tracker_banks)]
     return Gating(
         gates=(
-            *banks,
+            *(Gate(path=path, busy="busy", wakes=wakes) for path, wakes in banks),
+            # The tile at the head of the queue is compared with every live chunk.
+            *(Gate(path=(*path, "queue"), busy="o__valid", wakes=wakes) for path, wakes in banks),
             Gate(path=("core", "slots"), wakes=("load_valid", "chunk_done_valid")),
             Gate(path=("core", "maintenance")),
             Gate(path=("quotas",)),
@@ -79,44 +78,46 @@ def gating(config: T3Config, name: str) -> Gating:
     return Gating() if config.protect or name not in _GATED else _GATED[name](config)
 
 
-def clock_of(number: int) -> str:
-    """The input of the simulated copy that clocks the instance of gate ``number``."""
-    return f"gated_clk_{number}"
+def clock_of(path: tuple[str, ...]) -> str:
+    """The port of the simulated copy that clocks the instance with this path: an input of every module on its way."""
+    return "_".join(("gated_clk", *path))
 
 
-def busy_of(number: int) -> str:
-    """The output of the simulated copy that says whether this instance is busy."""
-    return f"gated_busy_{number}"
+def busy_of(path: tuple[str, ...]) -> str:
+    """The output that says whether this instance is busy."""
+    return "_".join(("gated_busy", *path))
 
 
 def with_gated_clocks(verilog: str, top: str, gates: Iterable[Gate]) -> str:
     """``verilog`` with the ports and connections of the gates; ``top`` is the part's module.
 
-    Raises ValueError if an instance is not there, is within a module of several instances, or lacks its ``busy``.
+    Raises ValueError if an instance is not there, lacks its ``busy``, or is within a module of which another instance
+    has no such gate.
     """
     gates = tuple(gates)
     if not gates:
         return verilog
     modules = _Modules(verilog)
-    for number, gate in enumerate(gates):
-        clock, busy = clock_of(number), busy_of(number)
+    for gate in gates:
         module = top
-        for name in gate.path[:-1]:
-            modules.add_ports(module, clock, busy if gate.busy else "")
-            inner = modules.connect(module, name, clock, clock)
+        for depth, name in enumerate(gate.path):
+            here, below = gate.path[depth:], gate.path[depth + 1 :]
+            modules.add_port(module, "input", clock_of(here))
+            inner = modules.connect(module, name, clock_of(below) if below else "clk", clock_of(here))
             if gate.busy:
-                modules.connect(module, name, busy, busy)
-            if modules.instances_of(inner) > 1:
-                raise ValueError(f"{inner} has several instances, so that nothing in it can have a clock of its own")
+                modules.add_port(module, "output", busy_of(here))
+                if below:
+                    modules.connect(module, name, busy_of(below), busy_of(here))
+                else:
+                    modules.assign(module, busy_of(here), modules.net_of(module, name, gate.busy))
             module = inner
-        modules.add_ports(module, clock, busy if gate.busy else "")
-        modules.connect(module, gate.path[-1], "clk", clock)
-        if gate.busy:
-            modules.assign(module, busy, modules.net_of(module, gate.path[-1], gate.busy))
+    modules.check_clocks()
     return modules.text()
 
 
 _MODULE = re.compile(r"^module (\S+)\(.*?^endmodule$", re.MULTILINE | re.DOTALL)
+_INSTANCE = re.compile(r"^  (\S+) (\S+) +\(\n(.*?)^  \);$", re.MULTILINE | re.DOTALL)
+_CLOCK = re.compile(r"^  input (gated_clk_\w+);$", re.MULTILINE)
 _HEADER = re.compile(r"\A(module \S+\()(.*?)(\);\n)", re.DOTALL)
 
 
@@ -132,13 +133,14 @@ class _Modules:
         """The file as it is now."""
         return self._before + "\n\n".join(self._modules.values()) + "\n"
 
-    def add_ports(self, module: str, clock: str, busy: str) -> None:
-        """An input, and an output unless ``busy`` is empty, of one bit each."""
-        ports = f"{clock}, {busy}, " if busy else f"{clock}, "
-        declared = f"  input {clock};\n" + (f"  output {busy};\n" if busy else "")
-        self._modules[module] = _HEADER.sub(
-            lambda head: f"{head[1]}{ports}{head[2]}{head[3]}{declared}", self._modules[module], count=1
-        )
+    def add_port(self, module: str, direction: str, port: str) -> None:
+        """A port of one bit, if the module does not have it for another instance of it."""
+        if f"  {direction} {port};\n" not in self._modules[module]:
+            self._modules[module] = _HEADER.sub(
+                lambda head: f"{head[1]}{port}, {head[2]}{head[3]}  {direction} {port};\n",
+                self._modules[module],
+                count=1,
+            )
 
     def connect(self, module: str, instance: str, port: str, net: str) -> str:
         """Connects ``port`` of an instance to ``net``, instead of what it was connected to; returns the instance's
@@ -158,14 +160,18 @@ class _Modules:
         return found[1]
 
     def assign(self, module: str, output: str, net: str) -> None:
-        """Drives an output of the module."""
-        body = self._modules[module].removesuffix("endmodule")
-        self._modules[module] = f"{body}  assign {output} = {net};\nendmodule"
+        """Drives an output of the module, if that was not done for another instance of it."""
+        line = f"  assign {output} = {net};\n"
+        if line not in self._modules[module]:
+            self._modules[module] = self._modules[module].removesuffix("endmodule") + f"{line}endmodule"
 
-    def instances_of(self, kind: str) -> int:
-        """How many instances a module has."""
-        named = re.compile(rf"^  {re.escape(kind)} \S+ +\($", re.MULTILINE)
-        return sum(len(named.findall(text)) for text in self._modules.values())
+    def check_clocks(self) -> None:
+        """Raises ValueError if an instance lacks a clock that its module has for another instance."""
+        for name, text in self._modules.items():
+            for kind, instance, ports in _INSTANCE.findall(text):
+                for clock in _CLOCK.findall(self._modules.get(kind, "")):
+                    if f".{clock}(" not in ports:
+                        raise ValueError(f"{instance} of {name} has no {clock}, as other instances of {kind} have")
 
     def _connections(self, module: str, instance: str) -> tuple[str, str]:
         """An instance's module, and the text of its connections."""

@@ -191,9 +191,9 @@ def _ticks(gating: Gating) -> str:
     lines = [
         f"    part.roused = rouse || {' || '.join(rouses)} ? {ROUSED_CYCLES + 1} : part.roused - (part.roused != 0);"
     ]
-    for number, gate in enumerate(gating.gates):
-        wakes = [*([f"top.{busy_of(number)}"] if gate.busy else []), *map(_member, gate.wakes)]
-        lines.append(f"    top.{clock_of(number)} ^= {' || '.join(['part.roused', *wakes])};")
+    for gate in gating.gates:
+        wakes = [*([f"top.{busy_of(gate.path)}"] if gate.busy else []), *map(_member, gate.wakes)]
+        lines.append(f"    top.{clock_of(gate.path)} ^= {' || '.join(['part.roused', *wakes])};")
     return "\n".join(lines)
 
 
