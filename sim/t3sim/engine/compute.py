@@ -24,19 +24,20 @@ from .state import (
     record,
 )
 
-# A place for a workgroup on a CU, and the one that it holds; ``clock``: CU clock at which the last slab was computed;
-# ``store_row``, ``store_line``: the row of the tile, and the line of that, from which on it has yet to be stored.
+# A place for a workgroup on a CU, and the one that it holds; ``end_clock``: CU clock at which its last slab is
+# computed; ``store_row``, ``store_line``: the row of the tile, and the line of that, from which on it has yet to be
+# stored.
 WORKGROUP = record(
-    state="i4", row="i4", col="i4", slab="i4", event="i8", clock="i8", store_left="i8", store_row="i4",
-    store_line="i4", store_rows="i4", store_start="i8", stage="i4", stall_since="i8",
+    state="i4", row="i4", col="i4", slab="i4", event_cycle="i8", end_clock="i8", store_left="i8", store_row="i4",
+    store_line="i4", store_rows="i4", store_start_cycle="i8", stage="i4", stalled_since_cycle="i8",
 )  # fmt: skip
 
 # What the workgroups of a CU share: clocks from which its matrix unit, its path from the LLC and its store path are
 # free, and the cycle until which its time is accounted for as computing or stalled.
-CU = record(matrix_free="i8", path_free="i8", store_free="i8", accounted="i8")
+CU = record(matrix_free_clock="i8", path_free_clock="i8", store_free_clock="i8", accounted_cycle="i8")
 
 # A slab that is loaded: LLC lines that are missing, and the cycle from which on the others are there.
-SLAB = record(left="i8", ready="i8")
+SLAB = record(left="i8", ready_cycle="i8")
 
 # The GEMM on this GPU's CUs. Constants: ``places`` for workgroups on the ``cus``; ``clock_num / clock_den``: CU clocks
 # in a memory clock; the inputs' first lines, and lines from row to row; ``hold_store``: a place is free when its stores
@@ -83,8 +84,8 @@ def _cu_of(g, wg):
 def _stalled(g, wg, now):
     """Account for the time until ``now`` in which workgroup ``wg`` waited and its CU computed nothing: its cycles."""
     shared = _cu_of(g, wg)
-    since = max(g.workgroups[wg].stall_since, shared.accounted)
-    shared.accounted = max(shared.accounted, now)
+    since = max(g.workgroups[wg].stalled_since_cycle, shared.accounted_cycle)
+    shared.accounted_cycle = max(shared.accounted_cycle, now)
     return max(0, now - since)
 
 
@@ -92,7 +93,7 @@ def _stalled(g, wg, now):
 def _schedule(g, c, state, event):
     gemm = g.gemm
     c.state = state
-    c.event = event
+    c.event_cycle = event
     gemm.wake_cycle = min(gemm.wake_cycle, event)
 
 
@@ -120,7 +121,7 @@ def _issue_slab(g, wg, slab, now):
     gemm, llc, output, c = g.gemm, g.llc, g.output, g.workgroups[wg]
     n = _slab_of(g, wg, slab)
     load = g.slabs[n]
-    load.left, load.ready = 0, now
+    load.left, load.ready_cycle = 0, now
     k0, k1 = slab * gemm.slab_k, min(gemm.k, (slab + 1) * gemm.slab_k)
     row, col = c.row * output.tile_rows, c.col * output.tile_cols
     last_row, last_col = min(output.m, row + output.tile_rows), min(output.n, col + output.tile_cols)
@@ -129,8 +130,8 @@ def _issue_slab(g, wg, slab, now):
     # FP16 elements take their turn on the CU's path from the cache; the first arrive after the cache's latency.
     shared = _cu_of(g, wg)
     nbytes = 2 * (k1 - k0) * (last_row - row + last_col - col)
-    shared.path_free = max(shared.path_free, clock_at(g, now)) - (-nbytes // llc.bytes_per_clock)
-    load.ready = max(load.ready, cycle_at(g, shared.path_free) + llc.latency_cycles)
+    shared.path_free_clock = max(shared.path_free_clock, clock_at(g, now)) - (-nbytes // llc.bytes_per_clock)
+    load.ready_cycle = max(load.ready_cycle, cycle_at(g, shared.path_free_clock) + llc.latency_cycles)
 
 
 @compiled_inner
@@ -149,12 +150,12 @@ def _await_slab(g, wg, now):
     """Start the next slab as soon as its data are there."""
     c = g.workgroups[wg]
     load = g.slabs[_slab_of(g, wg, c.slab)]
-    c.stall_since = now
+    c.stalled_since_cycle = now
     if load.left > 0:
         c.state = WAITING
-        c.event = NEVER_CYCLE
-    elif load.ready > now:
-        _schedule(g, c, STARTING, load.ready)
+        c.event_cycle = NEVER_CYCLE
+    elif load.ready_cycle > now:
+        _schedule(g, c, STARTING, load.ready_cycle)
     else:
         _compute(g, wg, now)
 
@@ -166,16 +167,16 @@ def _compute(g, wg, now):
     gemm.load_stall_cycles = gemm.load_stall_cycles + _stalled(g, wg, now)
     clocks = gemm.last_slab_clocks if c.slab == gemm.slabs - 1 else gemm.slab_clocks
     # A slab that follows at once starts at the clock edge at which the last one ended, not at a rounded cycle.
-    if c.stall_since < now or c.slab == 0:
-        c.clock = clock_at(g, now)
-    start = max(c.clock, shared.matrix_free)
-    c.clock = start + clocks
-    shared.matrix_free = c.clock
-    shared.accounted = cycle_at(g, c.clock)
-    _account_busy(g, start, c.clock)
+    if c.stalled_since_cycle < now or c.slab == 0:
+        c.end_clock = clock_at(g, now)
+    start = max(c.end_clock, shared.matrix_free_clock)
+    c.end_clock = start + clocks
+    shared.matrix_free_clock = c.end_clock
+    shared.accounted_cycle = cycle_at(g, c.end_clock)
+    _account_busy(g, start, c.end_clock)
     if gemm.prefetch_slabs > 0 and c.slab + gemm.prefetch_slabs < gemm.slabs:
         _issue_slab(g, wg, c.slab + gemm.prefetch_slabs, now)
-    _schedule(g, c, COMPUTING, cycle_at(g, c.clock))
+    _schedule(g, c, COMPUTING, cycle_at(g, c.end_clock))
 
 
 @compiled_inner
@@ -184,7 +185,7 @@ def dispatch(g, wg, now):
     gemm, c = g.gemm, g.workgroups[wg]
     if gemm.next_tile == g.output.tiles:
         c.state = IDLE
-        c.event = NEVER_CYCLE
+        c.event_cycle = NEVER_CYCLE
         return
     c.row, c.col = g.order[gemm.next_tile, 0], g.order[gemm.next_tile, 1]
     c.stage = gemm.next_tile // gemm.places
@@ -213,19 +214,19 @@ def _begin_stores(g, wg, now):
     rows = min(output.tile_rows, output.m - c.row * output.tile_rows)
     lines = min(output.tile_lines, output.pitch_lines - c.col * output.tile_lines)
     first = output.line + c.row * output.tile_rows * output.pitch_lines + c.col * output.tile_lines
-    c.stall_since = now
-    start = max(c.clock, shared.store_free)
-    shared.store_free = start - (-rows * lines * 32 // gemm.store_bytes_per_clock)
+    c.stalled_since_cycle = now
+    start = max(c.end_clock, shared.store_free_clock)
+    shared.store_free_clock = start - (-rows * lines * 32 // gemm.store_bytes_per_clock)
     if output.cached:
         for row in range(rows):
             write_segment(g, first + row * output.pitch_lines, lines, now)
-        _schedule(g, c, RELEASING, cycle_at(g, shared.store_free))
+        _schedule(g, c, RELEASING, cycle_at(g, shared.store_free_clock))
         return
     c.state = STORING
-    c.event = NEVER_CYCLE
+    c.event_cycle = NEVER_CYCLE
     c.store_row = c.store_line = 0
     c.store_rows = rows
-    c.store_start = max(now, cycle_at(g, start))
+    c.store_start_cycle = max(now, cycle_at(g, start))
     c.store_left = rows * lines
     port = wg % gemm.cus % g.egress.ports
     g.store_workgroups[port, g.store_count[port]] = wg
@@ -248,7 +249,7 @@ def _hold_stores(g, c):
     gemm, llc = g.gemm, g.llc
     if not g.output.cached or llc.write_backs <= llc.most_write_backs:
         return False
-    c.event = NEVER_CYCLE
+    c.event_cycle = NEVER_CYCLE
     gemm.stores_held = gemm.stores_held + 1
     return True
 
@@ -263,7 +264,7 @@ def written_back(g, now):
     gemm.stores_held = 0
     for wg in range(gemm.places):
         c = g.workgroups[wg]
-        if c.state == RELEASING and c.event == NEVER_CYCLE:
+        if c.state == RELEASING and c.event_cycle == NEVER_CYCLE:
             _schedule(g, c, RELEASING, now)
 
 
@@ -274,7 +275,7 @@ def _release(g, wg, now):
     gemm.resident = gemm.resident - 1
     gemm.tiles_done = gemm.tiles_done + 1
     c.state = IDLE
-    c.event = NEVER_CYCLE
+    c.event_cycle = NEVER_CYCLE
     g.stages[c.stage, 1] = max(g.stages[c.stage, 1], now)
     if gemm.tiles_done == g.output.tiles:
         gemm.end_cycle = now
@@ -294,7 +295,7 @@ def run_cus(g, now):
     gemm.wake_cycle = NEVER_CYCLE
     for wg in range(gemm.places):
         c = g.workgroups[wg]
-        while c.event <= now:
+        while c.event_cycle <= now:
             state = c.state
             if state == COMPUTING:
                 c.slab = c.slab + 1
@@ -310,4 +311,4 @@ def run_cus(g, now):
             else:
                 _compute(g, wg, now)
     for wg in range(gemm.places):
-        gemm.wake_cycle = min(gemm.wake_cycle, g.workgroups[wg].event)
+        gemm.wake_cycle = min(gemm.wake_cycle, g.workgroups[wg].event_cycle)

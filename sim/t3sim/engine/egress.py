@@ -131,7 +131,7 @@ def _burst_ready(g, wg):
     gemm, c = g.gemm, g.workgroups[wg]
     _, lines, _, _, _ = _tile_burst(g, wg, c.store_row, c.store_line)
     nbytes = (c.store_row * _row_lines(g, wg) + c.store_line + lines) * LINE_BYTES
-    return c.store_start - 1 + cycles_of(nbytes, gemm.store_bytes_per_clock, gemm.clock_num, gemm.clock_den)
+    return c.store_start_cycle - 1 + cycles_of(nbytes, gemm.store_bytes_per_clock, gemm.clock_num, gemm.clock_den)
 
 
 @compiled_inner

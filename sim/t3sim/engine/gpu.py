@@ -41,9 +41,9 @@ def _next_cycle(g, rx_limit, grant_limit, now):
     for port in range(g.egress.ports):
         wake = min(wake, g.port_wake[port])
     if link.rx_tail < rx_limit:
-        wake = min(wake, g.rx[link.rx_tail % g.rx.shape[0]].arrival)
+        wake = min(wake, g.rx[link.rx_tail % g.rx.shape[0]].arrival_cycle)
     if link.credit_tail < grant_limit:
-        wake = min(wake, g.grants[link.credit_tail % g.grants.shape[0]].arrival)
+        wake = min(wake, g.grants[link.credit_tail % g.grants.shape[0]].arrival_cycle)
     return max(wake, now + 1)
 
 

@@ -14,12 +14,12 @@ from .row_segments import note_communication, write_packet
 from .state import INT64, LINE_WORDS, LINK_BYTES, NEVER_CYCLE, integers, record
 
 PACKET = record(
-    arrival="i8", line="i8", lines="i4", bytes="i4", row="i4", col="i4", wf="i4", chunk="i2", right="i1", bottom="i1",
-    cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (BURST_LINES, LINE_WORDS)),
+    arrival_cycle="i8", line="i8", lines="i4", bytes="i4", row="i4", col="i4", wf="i4", chunk="i2", right="i1",
+    bottom="i1", cause="i1", op="i1", tagged="i1", carried="i2", sequence="i8", data=("i8", (BURST_LINES, LINE_WORDS)),
 )  # fmt: skip
 
 # ``taken``: packets that the receiver has taken, in all; ``missing``: it has met one behind that which it waits for.
-CREDIT = record(arrival="i8", lines="i8", taken="i8", missing="i8")
+CREDIT = record(arrival_cycle="i8", lines="i8", taken="i8", missing="i8")
 
 # The link of GPU ``gpu`` of a ring of ``gpus``. Constants: ``byte_ps_num / byte_ps_den``: picoseconds of a byte;
 # ``posted_lines``: room of the receive buffer that is granted only when the own output is in memory. State: heads and
@@ -95,7 +95,7 @@ def _next_packet(g, row, arrival):
     link = g.link
     packet = g.out[link.out_head % g.out.shape[0]]
     link.out_head = link.out_head + 1
-    packet.arrival = arrival
+    packet.arrival_cycle = arrival
     packet.sequence = link.packets_sent
     link.packets_sent = link.packets_sent + 1
     packet.line, packet.lines, packet.bytes = row.line, row.lines, row.bytes
@@ -194,7 +194,7 @@ def _buffer_for_replay(g, packet, now):
     g.replay[packet.sequence % g.replay.shape[0]] = packet
     link.resend_next = link.packets_sent
     if link.resend_cycle == NEVER_CYCLE:
-        link.resend_cycle = packet.arrival + link.retry_timeout_cycles - link.latency_cycles
+        link.resend_cycle = packet.arrival_cycle + link.retry_timeout_cycles - link.latency_cycles
 
 
 @compiled_inner
@@ -213,7 +213,7 @@ def _resend(g, now):
         packet = g.out[link.out_head % g.out.shape[0]]
         g.out[link.out_head % g.out.shape[0]] = g.replay[link.resend_next % g.replay.shape[0]]
         nbytes = packet.lines * LINE_BYTES + link.header_bytes
-        packet.arrival = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + link.latency_cycles
+        packet.arrival_cycle = _cycle(g, _serialise(g, nbytes, _ps(g, now))) + link.latency_cycles
         g.bins[LINK_BYTES, g.time.bin] += nbytes
         link.out_head = link.out_head + 1
         link.resend_next = link.resend_next + 1
@@ -245,8 +245,8 @@ def run_link(g, now):
         r = g.tx[link.tx_head % g.tx.shape[0]]
         row = g.rows[r]
         free = _free(g)
-        if row.available > now or free > now:
-            link.wake_cycle = min(link.resend_cycle, max(row.available, free))
+        if row.available_cycle > now or free > now:
+            link.wake_cycle = min(link.resend_cycle, max(row.available_cycle, free))
             return
         if link.credit_lines < row.lines:
             break
@@ -259,7 +259,7 @@ def run_link(g, now):
 def take_grants(g, limit, now):
     """Credits that have come back from the receiver."""
     link = g.link
-    while link.credit_tail < limit and g.grants[link.credit_tail % g.grants.shape[0]].arrival <= now:
+    while link.credit_tail < limit and g.grants[link.credit_tail % g.grants.shape[0]].arrival_cycle <= now:
         credit = g.grants[link.credit_tail % g.grants.shape[0]]
         link.credit_lines = link.credit_lines + credit.lines
         if link.retry:
@@ -275,7 +275,7 @@ def return_credits(g, now):
     if link.freed_lines == 0 and link.answer_now == 0:
         return
     credit = g.credits[link.credit_head % g.credits.shape[0]]
-    credit.arrival = now + link.latency_cycles
+    credit.arrival_cycle = now + link.latency_cycles
     credit.lines = link.freed_lines
     credit.taken = link.packets_taken
     credit.missing = link.missing_now
@@ -304,7 +304,7 @@ def _in_order(g, sequence):
 def run_receiver(g, limit, now):
     """Take the packets that have arrived; ``limit`` packets of the ring are complete."""
     link = g.link
-    while link.rx_tail < limit and g.rx[link.rx_tail % g.rx.shape[0]].arrival <= now:
+    while link.rx_tail < limit and g.rx[link.rx_tail % g.rx.shape[0]].arrival_cycle <= now:
         packet = g.rx[link.rx_tail % g.rx.shape[0]]
         link.rx_tail = link.rx_tail + 1
         if link.retry and not _in_order(g, packet.sequence):

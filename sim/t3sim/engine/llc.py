@@ -175,7 +175,7 @@ def read_line(g, line, n, now):
         _wait_for(g, entry, n)
         return
     slab = g.slabs[n]
-    slab.ready = max(slab.ready, max(now, entry.fill_cycle) + g.llc.latency_cycles)
+    slab.ready_cycle = max(slab.ready_cycle, max(now, entry.fill_cycle) + g.llc.latency_cycles)
 
 
 @compiled_inner
@@ -202,14 +202,14 @@ def cache_burst_read(g, n, done):
 def _slab_answered(g, n, ready):
     """A line that slab ``n`` waits for is there at cycle ``ready``; after the last one its workgroup can go on."""
     gemm, slab = g.gemm, g.slabs[n]
-    slab.ready = max(slab.ready, ready)
+    slab.ready_cycle = max(slab.ready_cycle, ready)
     slab.left = slab.left - 1
     if slab.left > 0:
         return
     c = g.workgroups[n // gemm.slots]
     if c.state == WAITING and c.slab % gemm.slots == n % gemm.slots:
-        c.event = slab.ready
-        gemm.wake_cycle = min(gemm.wake_cycle, c.event)
+        c.event_cycle = slab.ready_cycle
+        gemm.wake_cycle = min(gemm.wake_cycle, c.event_cycle)
 
 
 @compiled_inner

@@ -10,7 +10,7 @@ from .state import AG_READ, ARRIVAL, COMM_WRITE, INT64, LINE_WORDS, MOVER_WRITE,
 ROW = record(
     next="i4", left="i4", lines="i4", bytes="i4", command="i4", mover="i1", cause="i1", op="i1", tagged="i1",
     carried="i2", chunk="i2", row="i4", col="i4", wf="i4", right="i1", bottom="i1", link="i1",
-    line="i8", available="i8",
+    line="i8", available_cycle="i8",
 )  # fmt: skip
 
 # Communication as a whole: the first free row segment; ``outgoing``: commands and row segments that are not gone yet,
@@ -51,7 +51,7 @@ def free_row_segment(g, r):
 def transmit(g, r, available):
     """Queue a row for the link, usable from cycle ``available``."""
     link = g.link
-    g.rows[r].available = available
+    g.rows[r].available_cycle = available
     g.tx[link.tx_tail % g.tx.shape[0]] = r
     if link.tx_head == link.tx_tail:
         link.wake_cycle = min(link.wake_cycle, available)

@@ -57,9 +57,9 @@ def _repeat(gpu: GpuState, packet: int) -> None:
 def _swap(gpu: GpuState, packet: int) -> None:
     """The link's times stay: what arrives when the first one would have is the second one."""
     places = _places(gpu, packet, packet + 2)
-    arrivals = gpu.out["arrival"][places]
+    arrivals = gpu.out["arrival_cycle"][places]
     gpu.out[places] = gpu.out[places[::-1]]
-    gpu.out["arrival"][places] = arrivals
+    gpu.out["arrival_cycle"][places] = arrivals
 
 
 _INJECTIONS = {"lost": _lose, "repeated": _repeat, "reordered": _swap}

@@ -99,7 +99,7 @@ def _request_arrays(sizes: Sizes) -> Arrays:
 def _compute_arrays(sizes: Sizes, gpu: int) -> Arrays:
     plan, count = sizes.plan, sizes.constants["gemm"]["places"]
     workgroups = _zeros(count, dtype=WORKGROUP)
-    workgroups["event"] = state.NEVER_CYCLE
+    workgroups["event_cycle"] = state.NEVER_CYCLE
     # Behind the sets: spare entries for misses that find every way waiting.
     spare = sizes.misses + 16
     entries = sizes.llc_entries + spare

@@ -129,7 +129,7 @@ class _Watch:
     def _add(self, key: Key, packets: NDArray[np.void]) -> None:
         """Packets of one window to the transfer that they belong to."""
         link = self.gpu.link
-        arrived, lines = packets["arrival"], packets["lines"]
+        arrived, lines = packets["arrival_cycle"], packets["lines"]
         sent = arrived - int(link["latency_cycles"])
         first_bytes = int(lines[0]) * LINE_BYTES + int(link["header_bytes"])
         took = -(

@@ -197,7 +197,7 @@ class System:
             )
             for ring, tail, head in rings:
                 if tail < head:
-                    arrival = min(arrival, int(ring["arrival"][tail % len(ring)]))
+                    arrival = min(arrival, int(ring["arrival_cycle"][tail % len(ring)]))
         return arrival
 
     def _on_its_way(self, cycle: int) -> bool:

@@ -85,6 +85,7 @@ def cycle_without_steps(gpu: GpuState, words: Words, config) -> None:
     gpu.unit["threshold_lines"] = gpu.unit["measure"] = -1
     gpu.fronts["token_take"] = False
     gpu.leaf_tokens[:] = 0
+    gpu.leaf_shown[:] = (1 << config.node_inputs) - 1  # the inputs may show anything
     for c in range(config.slices):
         offered = words.get(End("slice", c, "", None), "token.valid")
         gpu.leaf_tokens[c // config.node_inputs] |= offered << c % config.node_inputs

@@ -61,7 +61,7 @@ def waiting(gpu: GpuState, cycle: int) -> list[int]:
         for front in gpu.fronts:
             for queue in queues:
                 n = int(front["head"][queue])
-                while n >= 0 and gpu.bursts[n]["available"] <= cycle:
+                while n >= 0 and gpu.bursts[n]["available_cycle"] <= cycle:
                     count, n = count + 1, int(gpu.bursts[n]["next"])
         return count
 
@@ -71,7 +71,7 @@ def waiting(gpu: GpuState, cycle: int) -> list[int]:
     tokens += [words[out(LEAF, leaf) + at["leaf_token_out_valid"]] for leaf in range(nodes)]
     tokens += [words[out(ROOT, 0) + at["root_token_out_valid"] + TOKEN_STRIDE * bank] for bank in range(banks)]
     queued = [gpu.rows[gpu.tx[i % len(gpu.tx)]] for i in range(link["tx_head"], link["tx_tail"])]
-    late = [row["available"] > cycle for row in queued] + [True]
+    late = [row["available_cycle"] > cycle for row in queued] + [True]
     lines = [int(row["lines"]) for row in queued[: late.index(True)]]
     if len(gpu.replay):
         again = range(link["resend_next"], link["packets_sent"])

@@ -307,7 +307,7 @@ def test_a_lost_neighbour_is_a_deadlock(monkeypatch):
     def broken(system: System) -> None:
         program(system)
         silent = system.gpus[0].rx.copy()
-        silent["arrival"] = NEVER_CYCLE
+        silent["arrival_cycle"] = NEVER_CYCLE
         system.gpus[0].bind("rx", silent)
 
     monkeypatch.setattr(System, "program", broken)

@@ -87,7 +87,7 @@ def _for_the_link(g, cycle):
     lines, packets = 0, 0
     for i in range(link.tx_head, link.tx_tail):
         row = g.rows[g.tx[i % g.tx.shape[0]]]
-        if row.available > cycle:
+        if row.available_cycle > cycle:
             break
         lines += row.lines
         packets += 1
