@@ -46,7 +46,9 @@ class Case:
     def contention(self) -> Contention:
         """Raises ValueError for a computed policy, which has none: rules that need it are for simulated ones."""
         if self.record.contention is None:
-            raise ValueError(f"the record of {self.record.policy} has no contention: it was not simulated")
+            raise ValueError(
+                f"the record of {self.record.policy} has no contention: it was not simulated, or not observed"
+            )
         return self.record.contention
 
     @property

@@ -89,7 +89,7 @@ def _request_arrays(sizes: Sizes) -> Arrays:
     channels = sizes.config.slices
     return {
         **_one(sizes, "fabric"),
-        "channel": new_hbm_state(sizes.plan.request.machine.hbm.parameters(), channels).channel,
+        "channel": new_hbm_state(sizes.plan.hbm, channels).channel,
         "bursts": _chain(_zeros(sizes.bursts, dtype=BURST)),
         "rows": _chain(_zeros(sizes.rows, dtype=ROW)),
         "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, BURST_LINES, 4),
@@ -243,7 +243,7 @@ def _observation_arrays(sizes: Sizes) -> Arrays:
         "queued": _zeros(QUEUE_ROWS, state.BINS),
         "queued_bins": _zeros(1),
         "wait": _zeros(state.STREAMS, WAIT_BINS),
-        **_one(sizes, "contention", observed=1),
+        **_one(sizes, "contention"),
         "blocked_cycles": _zeros(state.STREAMS, len(CAUSES_OF_WAIT)),
         "stages": stages,
         "exposed": _zeros(4096, 2),

@@ -127,9 +127,7 @@ def _dma_chunks(plan: RunPlan, number: int) -> list[int]:
 def _blocks(system: System, number: int) -> int:
     """DMA blocks that the driver mapped."""
     plan = system.plan
-    shape = plan.request.machine.dma.block
-    chunks = [plan.partition.chunks[chunk] for chunk in _dma_chunks(plan, number)]
-    return sum(plan.partition.blocks(chunk, shape, system.config).count for chunk in chunks)
+    return sum(plan.blocks(plan.partition.chunks[chunk]).count for chunk in _dma_chunks(plan, number))
 
 
 def _tiles_match(plan: RunPlan, number: int, unit: UnitCounters) -> bool:

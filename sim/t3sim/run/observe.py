@@ -17,10 +17,6 @@ from .result import Contention, DramUse, StreamContention
 from .system import System
 
 
-def _ns(system: System, cycles: float) -> float:
-    return float(cycles) * 1000 / system.plan.request.machine.hbm.clock_mhz
-
-
 def dram_totals(gpu: GpuState) -> dict[str, int]:
     """Counts of the HBM model summed over one GPU's channels (see hbm_state.STATISTICS)."""
     channels = [statistics(HbmState(gpu.channel), channel) for channel in range(int(gpu.fabric["channels"]))]
@@ -32,9 +28,9 @@ def contention(system: System) -> Contention:
     gpus = system.gpus
     totals = {name: sum(dram_totals(gpu)[name] for gpu in gpus) for name in STATISTICS}
     channel_cycles = sum(int(gpu.fabric["channels"]) * int(gpu.time["finish_cycle"]) for gpu in gpus)
-    cus = system.plan.request.machine.gpu.cus * len(gpus)
+    cus = sum(int(gpu.gemm["cus"]) for gpu in gpus)
     busy = max(int(gpu.link["busy_ps"]) for gpu in gpus) / 1000
-    total = _ns(system, max(int(gpu.time["finish_cycle"]) for gpu in gpus))
+    total = system.plan.ns(max(int(gpu.time["finish_cycle"]) for gpu in gpus))
     return Contention(
         compute=_stream(system, 0),
         communication=_stream(system, 1),
@@ -48,12 +44,12 @@ def contention(system: System) -> Contention:
             mode_switches=totals["mode_switches"],
         ),
         cu_stall_ns={
-            "loads": _ns(system, sum(int(gpu.gemm["load_stall_cycles"]) for gpu in gpus) / cus),
-            "stores": _ns(system, sum(int(gpu.gemm["store_stall_cycles"]) for gpu in gpus) / cus),
+            "loads": system.plan.ns(sum(int(gpu.gemm["load_stall_cycles"]) for gpu in gpus) / cus),
+            "stores": system.plan.ns(sum(int(gpu.gemm["store_stall_cycles"]) for gpu in gpus) / cus),
         },
         link_busy_ns=busy,
         link_idle_ns=total - busy,
-        window_stall_ns=_ns(system, max(int(gpu.fabric["held_cycles"]) for gpu in gpus)),
+        window_stall_ns=system.plan.ns(max(int(gpu.fabric["held_cycles"]) for gpu in gpus)),
         compute_first=system.plan.compute_first,
     )
 
@@ -67,8 +63,8 @@ def _stream(system: System, stream: int) -> StreamContention:
     p99 = int(np.searchsorted(np.cumsum(histogram), 0.99 * lines)) if lines else 0
     return StreamContention(
         lines=lines,
-        mean_wait_ns=_ns(system, mean),
-        p99_wait_ns=_ns(system, p99),
+        mean_wait_ns=system.plan.ns(mean),
+        p99_wait_ns=system.plan.ns(p99),
         blocked_by_other_stream_cycles=blocked[0],
         blocked_by_threshold_cycles=blocked[1],
         blocked_by_full_queue_cycles=blocked[2],
@@ -88,7 +84,7 @@ def timeline(system: System) -> Timeline:
     possible = bin_cycles * clocks_per_cycle * system.plan.request.machine.gpu.cus
     waiting = [queues(gpu, used) for gpu in gpus]
     return Timeline(
-        bin_ns=_ns(system, bin_cycles),
+        bin_ns=system.plan.ns(bin_cycles),
         cu_busy=np.minimum(1.0, bins[:, state.CU_CLOCKS] / possible),
         bytes={cause: bins[:, i] for i, cause in enumerate(CAUSES)},
         link_bytes=bins[:, state.LINK_BYTES],
@@ -97,7 +93,7 @@ def timeline(system: System) -> Timeline:
         queues={name: np.stack([found[name] for found in waiting]) for name in QUEUES},
         intervals=[interval for number, gpu in enumerate(gpus) for interval in _intervals(system, number, gpu)],
         triggers=[
-            TriggerEvent(gpu=number, chunk=int(chunk), time_ns=_ns(system, int(cycle)))
+            TriggerEvent(gpu=number, chunk=int(chunk), time_ns=system.plan.ns(int(cycle)))
             for number, gpu in enumerate(gpus)
             for chunk, cycle in gpu.fired[: int(gpu.dma["triggers"])]
         ],
@@ -125,8 +121,8 @@ def _intervals(system: System, number: int, gpu: GpuState) -> list[Interval]:
         Interval(
             gpu=number,
             kind=cast(IntervalKind, kind),
-            start_ns=_ns(system, int(start)),
-            end_ns=_ns(system, int(end)),
+            start_ns=system.plan.ns(int(start)),
+            end_ns=system.plan.ns(int(end)),
         )
         for kind, start, end in spans
         if end > start

@@ -9,8 +9,9 @@ from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.collective.carried import Carried, choose_lines, max_lines, no_lines
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
+from t3sim.dram.timing import HbmParameters
 from t3sim.engine import state
-from t3sim.inputs.geometry import ELEMENT_BYTES, Chunk, Grid, Partition, ceil_div
+from t3sim.inputs.geometry import ELEMENT_BYTES, Blocks, Chunk, Grid, Partition, ceil_div
 from t3sim.inputs.limits import ADDENDS, LONGEST_CYCLES
 from t3sim.inputs.tiling import slab_clocks
 
@@ -114,6 +115,20 @@ class RunPlan:
         """Memory cycles of a time, rounded up."""
         return ceil(decimal(nanoseconds) * self.request.machine.hbm.clock_mhz / 1000)
 
+    def ns(self, cycles: float) -> float:
+        """Time of memory cycles."""
+        return float(cycles) * 1000 / self.request.machine.hbm.clock_mhz
+
+    @cached_property
+    def hbm(self) -> HbmParameters:
+        """Timing and queues of a pseudo-channel."""
+        return self.request.machine.hbm.parameters()
+
+    def blocks(self, chunk: Chunk) -> Blocks:
+        """The blocks that the DMA engine sends of a chunk."""
+        machine = self.request.machine
+        return self.partition.blocks(chunk, machine.dma.block, machine.hardware.config())
+
     @cached_property
     def estimated_cycles(self) -> int:
         """What the run would take without contention, for the timeline's bins."""
@@ -168,6 +183,7 @@ def constants(plan: RunPlan, gpu: int) -> dict[str, dict[str, int]]:
             "tracker_banks": config.tracker_banks,
             "mca": plan.compute_first,
         },
+        "contention": {"observed": plan.request.contention},
         "time": {"bin_cycles": max(1, min(plan.estimated_cycles, LONGEST_CYCLES) // (state.BINS // 8))},
     }
 

@@ -59,6 +59,7 @@ class SimulationError(Exception):
 class RunRequest:
     """One simulation. ``data_lines``: lines that carry data, None for the engine's choice (all, or a seeded sample);
     more than the output has mean all. ``events``: also keep what happened when, for a trace; the record is the same.
+    ``contention``: observe what the two streams wait for at the memory; else the record has None there.
 
     Raises ValueError if a choice is unknown, a number is out of range, or workload and machine do not fit together.
     """
@@ -72,6 +73,7 @@ class RunRequest:
     seed: int = 0
     data_lines: int | None = None
     events: bool = False
+    contention: bool = True
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -96,7 +98,7 @@ class RunRequest:
     def _check_types(self) -> None:
         instance("workload", self.workload, Workload, "a Workload, as of custom_workload or model_workload")
         instance("machine", self.machine, Machine, "a Machine, as of load_machine")
-        for name in ("mirror", "events"):
+        for name in ("mirror", "events", "contention"):
             instance(name, getattr(self, name), bool, "True or False")
         for name in ("threads", "seed", *([] if self.data_lines is None else ["data_lines"])):
             option = f"--{name.replace('_', '-')}"

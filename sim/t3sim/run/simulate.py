@@ -99,7 +99,7 @@ def _run(
             reported = now
             on_progress(
                 Progress(
-                    simulated_ns=_ns(plan, cycle),
+                    simulated_ns=plan.ns(cycle),
                     work_done=work_done(system),
                     phase=_phase(system),
                     wall_seconds=now - start,
@@ -114,10 +114,6 @@ def _phase(system: System) -> str:
     if any(gpu.comm["ag_first_cycle"] == state.NEVER_CYCLE for gpu in system.gpus):
         return "reduce-scatter"
     return "all-gather"
-
-
-def _ns(plan: RunPlan, cycles: float) -> float:
-    return cycles * 1000 / plan.request.machine.hbm.clock_mhz
 
 
 def _record(system: System, hardware: LoadedHardware, partials: list[NDArray[np.float16]]) -> Result:
@@ -142,7 +138,7 @@ def _record(system: System, hardware: LoadedHardware, partials: list[NDArray[np.
         blocks=_blocks(system) if tracked else None,
         rtl=evaluations,
         data_check=check,
-        contention=contention(system),
+        contention=contention(system) if request.contention else None,
         identities=identities(system, units),
     )
 
@@ -154,17 +150,17 @@ def _blocks(system: System) -> BlocksRecord:
 
 def _times(system: System) -> TimeNs:
     """Times of the GPU that finishes last (the lowest number among equals), so that they add up."""
-    plan, hbm = system.plan, system.plan.request.machine.hbm
+    plan = system.plan
     gpu = max(system.gpus, key=lambda gpu: gpu.time["finish_cycle"])
     gemm, comm = gpu.gemm, gpu.comm
 
     return TimeNs(
-        total=_ns(plan, int(gpu.time["finish_cycle"])),
-        gemm=_ns(plan, int(gemm["end_cycle"] - gemm["start_cycle"])),
-        reduce_scatter=_ns(plan, int(comm["rs_last_cycle"] - comm["rs_first_cycle"])),
-        all_gather=_ns(plan, int(comm["ag_last_cycle"] - comm["ag_first_cycle"])),
-        exposed_communication=_ns(plan, int(gpu.time["exposed_cycles"])),
-        init_write=None if plan.sequential else _ns(plan, _cleared_lines(system) * hbm.nBL / hbm.channels),
+        total=plan.ns(int(gpu.time["finish_cycle"])),
+        gemm=plan.ns(int(gemm["end_cycle"] - gemm["start_cycle"])),
+        reduce_scatter=plan.ns(int(comm["rs_last_cycle"] - comm["rs_first_cycle"])),
+        all_gather=plan.ns(int(comm["ag_last_cycle"] - comm["ag_first_cycle"])),
+        exposed_communication=plan.ns(int(gpu.time["exposed_cycles"])),
+        init_write=None if plan.sequential else plan.ns(_cleared_lines(system) * plan.hbm.nBL / system.config.slices),
     )
 
 

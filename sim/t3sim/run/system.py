@@ -75,7 +75,7 @@ class System:
         peer = ring_next(number, plan.gpus)
         for entry in ring_maps(number, plan.gpus):
             chunk = plan.partition.chunks[entry.chunk]
-            blocks = plan.partition.blocks(chunk, plan.request.machine.dma.block, self.config)
+            blocks = plan.blocks(chunk)
             if entry.kind == ChunkKind.REMOTE:
                 driver.remote_map(chunk, peer)
             elif entry.kind == ChunkKind.DMA:
@@ -208,7 +208,7 @@ class System:
         )
 
     def _too_long(self) -> str:
-        seconds = LONGEST_CYCLES / (self.plan.request.machine.hbm.clock_mhz * 1e6)
+        seconds = self.plan.ns(LONGEST_CYCLES) / 1e9
         return (
             f"the run takes more than {seconds:.0f} s of simulated time (2**40 memory clocks), as far as it can be "
             "simulated: see which rate of the machine is so low, or which latency so high"
