@@ -10,7 +10,7 @@ from t3formal.properties import streams, structure
 from t3hdl.config import PRESETS, T3Config, preset
 from t3hdl.export import verilog
 from t3hdl.interface.parts import SIMULATED, TABLE
-from t3sim.engine import words
+from t3sim.engine.t3unit import words
 from t3sim.hardware.abi import part_words
 from t3sim.hardware.golden.backend import MODELS, golden_hardware
 

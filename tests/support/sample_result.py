@@ -45,7 +45,8 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
     total = TOTAL_US[policy] * 1e3
     tracked = policy in ("t3", "t3-mca")
     stream = StreamContention(
-        lines=2_000_000, mean_wait_ns=20.5, p99_wait_ns=300.0, blocked_by_other_stream_cycles=10,
+        lines=2_000_000, bursts=500_000, update_bursts=250_000 if tracked else 0, mean_wait_ns=20.5,
+        p99_wait_ns=300.0, blocked_by_other_stream_cycles=10,
         blocked_by_threshold_cycles=20, blocked_by_full_queue_cycles=30, blocked_by_tracker_cycles=40,
     )  # fmt: skip
     dram = DramUse(bus_use=0.31, row_hits=900, row_misses=10, row_conflicts=90, turnarounds=40)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # they take seconds to import
     from t3sim.validation.gpu_model import GpuRow
     from t3sim.validation.gpu_record import GpuRecord, Shape, Timing
     from t3sim.validation.hbm import Row
+    from t3sim.validation.scaling import Scaling
 
 SECOND = 1e9
 """In ns."""
@@ -71,7 +72,9 @@ def bench_tables(bench: "Bench") -> list[FittedTable]:
         events.add_row(cost.event, f"{cost.per_event:.2f}", f"{cost.count}", f"{cost.evaluations:.0f}")
     others = bench.evaluations - sum(cost.evaluations for cost in bench.costs)
     events.add_row("all else (matcher, monitor, registers, NMC)", "", "", f"{others:.0f}")
-    events.add_row(f"all ({bench.evaluated_share:.2%} of part-cycles)", "", "", f"{bench.evaluations}")
+    each = f"{bench.evaluations / bench.lines:.2f}"
+    events.add_row(f"all ({bench.evaluated_share:.2%} of part-cycles), for each line", each, f"{bench.lines}",
+                   f"{bench.evaluations}")  # fmt: skip
     time = unit_of(TIMES, [SECOND * bench.simulate_seconds])
     parts = FittedTable("part", "evaluations", "per s (Numba)", "per s (C)", time.title("time"))
     for part in bench.parts:
@@ -86,6 +89,24 @@ def bench_tables(bench: "Bench") -> list[FittedTable]:
     share = f"{bench.rtl_share:.0%} of {time.text(SECOND * bench.simulate_seconds)}"
     parts.add_row("share of simulation", "", "", "", share)
     return [targets, events, parts]
+
+
+def scaling_table(scaling: "Scaling", axis: str) -> FittedTable:
+    """Time and memory of one simulated GPU over the values of ``axis``, and what it did in that time."""
+    points = scaling.of(axis)
+    memory = unit_of(BYTES, [point.state_bytes for point in points])
+    table = FittedTable(axis, "s", memory.title("state"), "ns a burst", "evaluations a burst", "us/s")
+    for point in points:
+        evaluations = "-" if point.evaluations is None else f"{point.evaluations / point.bursts:.2f}"
+        table.add_row(
+            f"{point.value}",
+            f"{point.seconds:.2f}",
+            memory.text(point.state_bytes),
+            f"{1e9 * point.seconds / point.bursts:.0f}",
+            evaluations,
+            f"{point.simulated_ns / 1e3 / point.seconds:.0f}",
+        )
+    return table
 
 
 def validation_table(rows: "Sequence[Row]") -> FittedTable:

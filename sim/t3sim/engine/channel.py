@@ -30,8 +30,8 @@ from .front import (
 from .observed.contention import account_waits, note_causes
 from .requests import local_line_of, stream_of
 from .state import INT64, NEVER_CYCLE, QUEUES, STREAMS
+from .t3unit.words import OF_SLICE, SLICE, part_in, part_out
 from .wakes import set_channel_wake, wake_unit
-from .words import OF_SLICE, SLICE, part_in, part_out
 
 REFUSED_VALID = SLICE_OUT.compute_refused_valid, SLICE_OUT.comm_refused_valid
 STALE_VALID = SLICE_OUT.compute_stale_valid, SLICE_OUT.comm_stale_valid
@@ -46,6 +46,7 @@ NO_BURST = -1
 FIELDS = {
     "channel": (CHANNEL, 1),  # the HBM model's pseudo-channels
     "wait": (INT64, 2),  # [streams, WAIT_BINS] lines by the cycles that they waited for the DRAM queue
+    "accepted": (INT64, 2),  # [streams, 2] bursts that the DRAM queue took, and updates among them
 }
 
 
@@ -262,6 +263,8 @@ def _accept(g, c, n, op, now):
     front.hbm_wake_cycle = enqueue(g, c, now + 1, first, burst.lines, kind, n * BURST_LINES)
     stream = stream_of(burst.queue)
     g.wait[stream, min(now - burst.available_cycle, WAIT_BINS - 1)] += burst.lines
+    g.accepted[stream, 0] += 1
+    g.accepted[stream, 1] += kind == DRAM_UPDATE
     front.inside[stream] -= 1
     burst.word0 = (burst.word0 & ~_OP) | place(REQUEST.op, op)
     burst_accepted(g, burst, op, now)

@@ -11,7 +11,6 @@ from t3sim.hardware.abi import address_of
 from t3sim.hardware.words import ROUTE, STORE, take
 
 from .compute import stored
-from .ports import MATCHER_IN, MATCHER_OUT
 from .requests import (
     burst_lines,
     bytes_of_lines,
@@ -25,7 +24,8 @@ from .requests import (
 )
 from .row_segments import allocate_row_segment, carried_line, transmit
 from .state import COMPUTE_WRITE, GEMM_WRITE, INT64, LINE_WORDS, NEVER_CYCLE, RS_WRITE, TILE, WORKGROUP, integers
-from .words import MATCHER, OF_MATCHER, part_in, part_out
+from .t3unit.ports import MATCHER_IN, MATCHER_OUT
+from .t3unit.words import MATCHER, OF_MATCHER, part_in, part_out
 
 FLIGHT_WG, FLIGHT_ROW, FLIGHT_LINE, FLIGHT_WORDS = range(4)
 """Words of a record of ``flight``: workgroup, row of its tile, and first line of the burst in that row."""

@@ -4,8 +4,8 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.dram.hbm import accepts
 from t3sim.hardware.words import READ, REQUEST, get
 
-from .ports import SLICE_IN, SLICE_OUT
 from .state import QUEUES, STREAMS, record
+from .t3unit.ports import SLICE_IN, SLICE_OUT
 
 _QUEUES = ("compute_read", "compute_write", "comm_read", "comm_write")
 QUEUE_IN = tuple(getattr(SLICE_IN, f"{name}_payload") for name in _QUEUES)

@@ -10,14 +10,14 @@ from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
 from .observed.queues import observe_queues
 from .state import BINS, DMA, INT64, KERNEL, MOVERS, integers
-from .unit import gather_unit, step_unit, unit_wake
+from .t3unit.unit import gather_unit, step_unit, unit_wake
+from .t3unit.words import OF_MATCHER, OF_NMC, OF_SLICE, TRIGGER, part_out
 from .wakes import next_awake, take_awake
-from .words import OF_MATCHER, OF_NMC, OF_SLICE, TRIGGER, part_out
 
 COMPUTE, EXPOSED, IDLE_STATE = range(3)
-# The GPU's time: the next cycle to simulate (:mod:`.program` counts its own), and its bin of the timeline; since when
-# the GPU is in its ``state`` (COMPUTE, EXPOSED, IDLE_STATE), cycles in each, and how many exposed intervals are noted;
-# ``finish_cycle``: -1 until it is done.
+# The GPU's time: the next cycle to simulate (:mod:`.t3unit.program` counts its own), and its bin of the timeline; since
+# when the GPU is in its ``state`` (COMPUTE, EXPOSED, IDLE_STATE), cycles in each, and how many exposed intervals are
+# noted; ``finish_cycle``: -1 until it is done.
 TIME = integers(
     "bin_cycles", "now_cycle", "bin", "state", "state_since_cycle", "compute_cycles", "exposed_cycles", "idle_cycles",
     "exposed_count", "finish_cycle",

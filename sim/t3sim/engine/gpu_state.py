@@ -17,15 +17,13 @@ from . import (
     llc,
     mover,
     nmc,
-    ports,
     requests,
     row_segments,
     state,
-    unit,
     wakes,
-    words,
 )
 from .observed import contention, queues
+from .t3unit import ports, unit, words
 
 _OWNERS = (
     state, compute, llc, egress, requests, row_segments, wakes, front, channel, completion, nmc, mover, link, words,

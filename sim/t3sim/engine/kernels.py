@@ -20,7 +20,7 @@ from t3sim.hardware.abi import functions_type
 
 from .gpu import advance
 from .gpu_state import GpuState
-from .program import bus_access, reset_unit, run_cycles, wait_until_ready
+from .t3unit.program import bus_access, reset_unit, run_cycles, wait_until_ready
 
 _GPU, _STEPS = BundleType(GpuState), functions_type(len(SIMULATED))
 ENTRIES = (

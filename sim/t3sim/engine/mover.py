@@ -25,8 +25,8 @@ from .state import (
     integers,
     record,
 )
+from .t3unit.words import TRIGGER, part_in, part_out
 from .wakes import wake_unit
-from .words import TRIGGER, part_in, part_out
 
 # States of the collective kernels' sequence.
 WAITING_INPUT, LAUNCHING, MOVING = range(3)
@@ -47,8 +47,8 @@ MOVER = integers(
 )  # fmt: skip
 
 # The DMA engine's commands: heads and tails count all; ``commands_done``: those whose credit the trigger has yet to get
-# (:mod:`.unit` gives it); ``triggers``: all that came, ``by_tile`` or ``by_chunk``; ``bad_commands``: not carried out;
-# ``premature_reads``: lines that were read before all their updates were performed, as :mod:`.completion` sees it.
+# (:mod:`.t3unit.unit` gives it); ``triggers``: all that came, ``by_tile`` or ``by_chunk``; ``bad_commands``: not
+# carried out; ``premature_reads``: lines that were read before all their updates were performed, as :mod:`.completion` sees it.
 DMA_ENGINE = integers(
     "command_head", "command_tail", "commands_done", "triggers", "by_tile", "by_chunk", "bad_commands",
     "premature_reads",

@@ -10,9 +10,9 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.abi import address_of
 from t3sim.hardware.words import NMC_REQUEST, place
 
-from .ports import NMC_IN, NMC_OUT
 from .state import INT32, INT64, LINE_WORDS
-from .words import NMC, OF_NMC, part_in, part_out
+from .t3unit.ports import NMC_IN, NMC_OUT
+from .t3unit.words import NMC, OF_NMC, part_in, part_out
 
 MAX_LATENCY = 64
 

@@ -19,8 +19,8 @@ BURST = record(
 )  # fmt: skip
 
 # The fabric between the models and the channels. State: the first free burst, and how many are in use; chunks that are
-# live (:mod:`.program` sets it while the unit is programmed); stores that are ``held`` as theirs is not, since when,
-# and for how long there were any.
+# live (:mod:`.t3unit.program` sets it while the unit is programmed); stores that are ``held`` as theirs is not, since
+# when, and for how long there were any.
 FABRIC = integers(
     "channels", "request_cycles", "response_cycles",
     "burst_free", "bursts_used", "live_chunks", "held", "held_since_cycle", "held_cycles",

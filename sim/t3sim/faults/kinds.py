@@ -15,8 +15,8 @@ from t3hdl.interface.words import WORD_BYTES
 from t3sim.collective.driver import Driver
 from t3sim.common.ratio import CLOCK_LARGEST, ratio
 from t3sim.engine.state import DMA, NEVER_CYCLE
-from t3sim.engine.unit import TRACKER_PART, TRIGGER_PART
-from t3sim.engine.words import TRACKER, TRIGGER
+from t3sim.engine.t3unit.unit import TRACKER_PART, TRIGGER_PART
+from t3sim.engine.t3unit.words import TRACKER, TRIGGER
 from t3sim.run.plan import movers
 
 from .foreign import draw_store, inject_foreign_store

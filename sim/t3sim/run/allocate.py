@@ -19,12 +19,12 @@ from t3sim.engine.llc import LLC_ENTRY
 from t3sim.engine.mover import MOVER, TRANSFER
 from t3sim.engine.observed.contention import CAUSES_OF_WAIT, NOTHING
 from t3sim.engine.observed.queues import QUEUE_ROWS
-from t3sim.engine.ports import fault_words, places, shown
 from t3sim.engine.requests import BURST
 from t3sim.engine.row_segments import ROW
-from t3sim.engine.unit import PARTS
+from t3sim.engine.t3unit.ports import fault_words, places, shown
+from t3sim.engine.t3unit.unit import PARTS
+from t3sim.engine.t3unit.words import place
 from t3sim.engine.wakes import FILLED_WORDS, WHEEL_CYCLES
-from t3sim.engine.words import place
 from t3sim.hardware.abi import LoadedHardware
 from t3sim.inputs.geometry import ceil_div
 
@@ -243,6 +243,7 @@ def _observation_arrays(sizes: Sizes) -> Arrays:
         "queued": _zeros(QUEUE_ROWS, state.BINS),
         "queued_bins": _zeros(1),
         "wait": _zeros(state.STREAMS, WAIT_BINS),
+        "accepted": _zeros(state.STREAMS, 2),
         **_one(sizes, "contention"),
         "blocked_cycles": _zeros(state.STREAMS, len(CAUSES_OF_WAIT)),
         "stages": stages,

@@ -58,11 +58,14 @@ def _stream(system: System, stream: int) -> StreamContention:
     histogram = sum(gpu.wait[stream] for gpu in system.gpus)
     blocked = [int(cycles) for cycles in sum(gpu.blocked_cycles[stream] for gpu in system.gpus)]
     lines = int(histogram.sum())
+    bursts, updates = (int(count) for count in sum(gpu.accepted[stream] for gpu in system.gpus))
     waits = np.arange(WAIT_BINS)
     mean = float((histogram * waits).sum() / lines) if lines else 0.0
     p99 = int(np.searchsorted(np.cumsum(histogram), 0.99 * lines)) if lines else 0
     return StreamContention(
         lines=lines,
+        bursts=bursts,
+        update_bursts=updates,
         mean_wait_ns=system.plan.ns(mean),
         p99_wait_ns=system.plan.ns(p99),
         blocked_by_other_stream_cycles=blocked[0],

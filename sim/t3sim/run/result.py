@@ -131,11 +131,14 @@ class DataCheck(_Record):
 
 
 class StreamContention(_Record):
-    """One of the two streams into memory: accepted lines, their wait before issue, and memory clocks that its
-    lines waited at a slice: the other stream's line had its turn, the threshold, a full DRAM queue, or the tracker,
-    which had not taken the tokens of earlier updates."""
+    """One of the two streams into memory: accepted lines, and bursts of them, some of them updates (0 in records from
+    before they were counted); the lines' wait before issue, and memory clocks that its lines waited at a slice: the
+    other stream's line had its turn, the threshold, a full DRAM queue, or the tracker, which had not taken the tokens
+    of earlier updates."""
 
     lines: int
+    bursts: int = 0
+    update_bursts: int = 0
     mean_wait_ns: float
     p99_wait_ns: float
     blocked_by_other_stream_cycles: int

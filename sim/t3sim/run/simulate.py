@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from t3sim.collective.carried import carried_elements, owners, partial_products, ring_reference, to_words
 from t3sim.engine import state
 from t3sim.engine.prepare import open_prepared
-from t3sim.engine.words import instance_counts
+from t3sim.engine.t3unit.words import instance_counts
 from t3sim.hardware.abi import LoadedHardware
 
 from .allocate import new_gpu

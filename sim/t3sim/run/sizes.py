@@ -7,6 +7,7 @@ from t3hdl.config import T3Config
 from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 
 from t3sim.engine.link import CREDIT, PACKET
+from t3sim.engine.llc import LLC_ENTRY
 from t3sim.engine.requests import BURST
 from t3sim.engine.row_segments import ROW
 from t3sim.inputs.geometry import ceil_div
@@ -157,7 +158,7 @@ class Sizes:
             "(--m + --n) x --k": self.inputs,
             "--data-lines": self.data,
             "gpu.cus x gpu.workgroups_per_cu x gpu.slab_k x gpu.prefetch_slabs": requests * burst + 36 * self.misses,
-            "llc.capacity_kib / llc.line_bytes": 32 * self.llc_entries + self.flushed * burst,
+            "llc.capacity_kib / llc.line_bytes": (LLC_ENTRY.itemsize + 8) * self.llc_entries + self.flushed * burst,
             "link.gb_s x link.latency_ns": sent + CREDIT.itemsize * self.credits,
             ", ".join(_MOVED): self.moved * burst + self.rows * row,
         }

@@ -15,8 +15,8 @@ from t3sim.collective.driver import Driver
 from t3sim.collective.ring import ring_maps, ring_next
 from t3sim.engine.gpu import advance, close_state
 from t3sim.engine.gpu_state import GpuState
-from t3sim.engine.program import bus_access, reset_unit, run_cycles, wait_until_ready
 from t3sim.engine.state import BINS, NEVER_CYCLE
+from t3sim.engine.t3unit.program import bus_access, reset_unit, run_cycles, wait_until_ready
 from t3sim.hardware.abi import LoadedHardware, PartFunctions
 from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.limits import LONGEST_CYCLES

@@ -1,12 +1,15 @@
 """`t3 bench`: how often the compiled hardware is evaluated, for what, and how its speed compares, all in one run.
 
 Absolute speeds belong to a computer and a moment, so what is held against a target is a ratio wherever one makes sense.
+The two that are seconds are for two cores, and for :data:`REFERENCE` alone.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from t3sim.inputs.machine.files import load_machine
-from t3sim.inputs.workload import custom_workload
+from t3sim.inputs.workload import custom_workload, model_workload
 from t3sim.run.policies import Watch, run_policies
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import RunRequest, RunResult
@@ -16,6 +19,11 @@ from .speed import PartSpeed, hbm_requests_per_second, part_speed, simulator_cyc
 
 NETWORK = ("leaf", "root", "tracker")
 """Parts that work for updates only."""
+
+REFERENCE = model_workload("t-nlg", "fc2", 8)
+MIRRORED_SECONDS, RING_SECONDS = 4.0, 30.0
+"""Targets for one mirrored GPU of it on one thread, and for all eight on two."""
+RING_THREADS = 2
 
 HBM_TRACES = {"stream_read": 3e6, "rw_random_75": 2e6}
 """Traces on which the HBM model's speed is measured, and its target: row hits, and conflicts with turnarounds."""
@@ -73,6 +81,7 @@ class Bench:
     parts: list[PartBench]
     evaluations: int
     evaluated_share: float
+    lines: int
     simulate_seconds: float
     golden_seconds: float
     provenance: Provenance
@@ -94,31 +103,53 @@ class Bench:
         return {"schema": 1, **asdict(self), "provenance": self.provenance.model_dump(mode="json"), "ok": ok, **seconds}
 
 
-def bench(request: RunRequest, watch: Watch) -> Bench:
-    """Runs ``request`` on one thread: sequentially, with t3-mca on compiled RTL and on the golden model; and the loops.
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """What is measured: sequentially and with t3-mca on compiled RTL; t3-mca without a look at contention, and on the
+    golden model; and with all GPUs of the ring, by the number of threads, if that was asked for."""
+
+    sequential: RunResult
+    tracked: RunResult
+    unobserved: RunResult
+    golden: RunResult
+    ring: Mapping[int, RunResult]
+
+
+def bench(request: RunRequest, watch: Watch, ring: bool = False) -> Bench:
+    """Runs ``request`` as :class:`Runs` says, on one thread but for ``ring``; and the loops.
 
     Raises ValueError if the request is not for the rtl hardware, BuildError if the RTL cannot be compiled.
     """
     if request.hardware != "rtl":
         raise ValueError(f"bench measures the rtl hardware, not {request.hardware!r}")
     request = replace(request, policy="t3-mca", threads=1)
-    _compile_functions(request, watch)
+    compile_kernels(request, watch)
+
+    def tracked(**changes: Any) -> RunResult:
+        return run_policies(replace(request, **changes), ("t3-mca",), watch)["t3-mca"]
+
     runs = run_policies(request, ("sequential", "t3-mca"), watch)
-    golden = run_policies(replace(request, hardware="golden"), ("t3-mca",), watch)["t3-mca"]
-    return summarise(request, runs["sequential"], runs["t3-mca"], golden)
+    measured = Runs(
+        sequential=runs["sequential"],
+        tracked=runs["t3-mca"],
+        unobserved=tracked(contention=False),
+        golden=tracked(hardware="golden"),
+        ring={threads: tracked(mirror=False, threads=threads) for threads in (1, RING_THREADS)} if ring else {},
+    )
+    return summarise(request, measured)
 
 
-def _compile_functions(request: RunRequest, watch: Watch) -> None:
+def compile_kernels(request: RunRequest, watch: Watch) -> None:
     """A small run before the clock starts, so that no measured run compiles the simulator's kernels."""
     small = custom_workload(m=256, n=200, k=512, tp=4)
     run_policies(replace(request, workload=small, machine=load_machine("toy"), hardware="golden"), ("t3-mca",), watch)
 
 
-def summarise(request: RunRequest, sequential: RunResult, tracked: RunResult, golden: RunResult) -> Bench:
-    """The figures of three finished runs, and the loops that they are held against."""
-    config = request.machine.hardware.config()
-    rtl, costs = tracked.record.rtl, attribute(sequential.record, tracked.record)
-    assert rtl is not None  # attribute() has refused a record without it
+def summarise(request: RunRequest, runs: Runs) -> Bench:
+    """The figures of finished runs, and the loops that they are held against."""
+    config, tracked = request.machine.hardware.config(), runs.tracked
+    rtl, costs = tracked.record.rtl, attribute(runs.sequential.record, tracked.record)
+    assert rtl is not None and tracked.record.contention is not None  # attribute() has refused a record without them
     parts = [
         PartBench(name=name, evaluations=count, speed=part_speed(config, name, seed=request.seed))
         for name, count in rtl.evaluated_by_part.items()
@@ -134,7 +165,9 @@ def summarise(request: RunRequest, sequential: RunResult, tracked: RunResult, go
             False,
         ),
         ("bare C loop over Numba loop, worst part", slowest, 3.0, True),
-        ("wall time of RTL run over golden run", tracked.wall.simulate / golden.wall.simulate, 2.0, True),
+        ("wall time of RTL run over golden run", _over(tracked, runs.golden), 2.0, True),
+        ("wall time with contention observed over without", _over(tracked, runs.unobserved), 1.1, True),
+        *_seconds(request, runs),
         *(
             (f"HBM model, requests/s on {name}", hbm_requests_per_second(name), limit, False)
             for name, limit in HBM_TRACES.items()
@@ -146,33 +179,57 @@ def summarise(request: RunRequest, sequential: RunResult, tracked: RunResult, go
         parts=parts,
         evaluations=rtl.cycles_evaluated,
         evaluated_share=rtl.cycles_evaluated / rtl.cycles,
+        lines=_count(tracked.record.contention, "lines"),
         simulate_seconds=tracked.wall.simulate,
-        golden_seconds=golden.wall.simulate,
+        golden_seconds=runs.golden.wall.simulate,
         provenance=Provenance.of(request.machine),
     )
 
 
-def attribute(sequential: Result, tracked: Result) -> list[Cost]:
-    """Evaluations per event: slices by request, token network and tracker by update, trigger by tile.
+def _over(one: RunResult, other: RunResult) -> float:
+    return one.wall.simulate / other.wall.simulate
 
-    A sequential run has untracked requests only and gives their cost; what the slices of the tracked run take beyond
+
+def _seconds(request: RunRequest, runs: Runs) -> Iterator[tuple[str, float, float, bool]]:
+    """Targets in seconds, if they are for this request; and what a second thread is worth."""
+    reference = request.workload == REFERENCE and request.machine.name == "paper" and not request.machine.settings
+    if reference and request.mirror:
+        yield "one mirrored GPU, s", runs.tracked.wall.simulate, MIRRORED_SECONDS, True
+    if not runs.ring:
+        return
+    one, many = runs.ring[1], runs.ring[RING_THREADS]
+    if reference:
+        yield (
+            f"the ring's {request.workload.tp} GPUs on {RING_THREADS} threads, s",
+            many.wall.simulate,
+            RING_SECONDS,
+            True,
+        )
+    yield f"wall time of the ring on one thread over {RING_THREADS}", _over(one, many), 1.8, False
+
+
+def attribute(sequential: Result, tracked: Result) -> list[Cost]:
+    """Evaluations per event: slices by burst, token network and tracker by update, trigger by tile.
+
+    A sequential run has untracked bursts only and gives their cost; what the slices of the tracked run take beyond
     that is for its updates. Raises ValueError if a record lacks RTL cycles, contention or tracker.
     """
     if sequential.rtl is None or sequential.contention is None:
         raise ValueError("the sequential run has no record of RTL cycles and requests")
     if tracked.rtl is None or tracked.contention is None or tracked.tracker is None:
         raise ValueError("the tracked run has no record of RTL cycles, requests and updates")
-    each_untracked = sequential.rtl.evaluated_by_part["slice"] / _requests(sequential.contention)
-    updates, tiles, by_part = tracked.tracker.updates, tracked.tracker.tiles, tracked.rtl.evaluated_by_part
-    untracked = _requests(tracked.contention) - updates
+    each_untracked = sequential.rtl.evaluated_by_part["slice"] / _count(sequential.contention, "bursts")
+    tiles, by_part = tracked.tracker.tiles, tracked.rtl.evaluated_by_part
+    updates = _count(tracked.contention, "update_bursts")
+    untracked = _count(tracked.contention, "bursts") - updates
     for_updates = by_part["slice"] - each_untracked * untracked + sum(by_part[name] for name in NETWORK)
     return [
-        Cost(event="untracked request", count=untracked, per_event=each_untracked),
-        Cost(event="update", count=updates, per_event=for_updates / updates),
-        Cost(event="tile", count=tiles, per_event=by_part["trigger"] / tiles),
+        Cost(event="burst that is no update", count=untracked, per_event=each_untracked),
+        Cost(event="burst that is an update", count=updates, per_event=for_updates / updates),
+        Cost(event="wavefront tile", count=tiles, per_event=by_part["trigger"] / tiles),
     ]
 
 
-def _requests(contention: Contention) -> int:
-    """Lines that memory accepted, tracked or not."""
-    return contention.compute.lines + contention.communication.lines
+def _count(contention: Contention, what: str) -> int:
+    """Of both streams: ``lines``, ``bursts`` or ``update_bursts`` that memory accepted."""
+    return int(getattr(contention.compute, what) + getattr(contention.communication, what))

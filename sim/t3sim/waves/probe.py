@@ -5,7 +5,7 @@ from t3hdl.config import T3Config
 from t3hdl.interface.words import value_at, word_count
 
 from t3sim.engine.gpu_state import GpuState
-from t3sim.engine.words import FIRST
+from t3sim.engine.t3unit.words import FIRST
 from t3sim.hardware.abi import words_of
 
 from .internals import InternalProbe

@@ -10,7 +10,7 @@ from t3hdl.interface.layouts import ChunkKind
 from t3sim.collective.ring import ring_maps
 from t3sim.engine.gpu import advance
 from t3sim.engine.prepare import open_prepared
-from t3sim.engine.words import FIRST
+from t3sim.engine.t3unit.words import FIRST
 from t3sim.hardware.abi import LoadedHardware
 from t3sim.hardware.rtl.traced import TracedPartType, traced_source
 from t3sim.run.plan import RunPlan

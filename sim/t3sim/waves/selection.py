@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from t3hdl.config import T3Config
 
-from t3sim.engine.words import instance_counts
+from t3sim.engine.t3unit.words import instance_counts
 
 WITHOUT_CLOCKS = ("registers", "nmc")
 """Parts that a run does not step clock by clock: the bus is used before and after it, and one NMC unit does the work

@@ -6,7 +6,7 @@ from t3hdl.config import T3Config
 from t3sim.dram.timing import READ, WRITE
 from t3sim.engine.channel import QUEUE_IN, QUEUE_VALID
 from t3sim.engine.gpu_state import GpuState
-from t3sim.engine.ports import SLICE_IN
+from t3sim.engine.t3unit.ports import SLICE_IN
 
 from .internals import InternalProbe
 from .probe import Probe

@@ -10,9 +10,9 @@ import pytest
 from numba import cfunc
 from t3hdl.interface.connections import End, Link, links
 from t3hdl.interface.parts import SIMULATED
-from t3sim.engine import program
 from t3sim.engine.gpu_state import GpuState
-from t3sim.engine.words import FIRST, INSTANCES, instance_counts
+from t3sim.engine.t3unit import program
+from t3sim.engine.t3unit.words import FIRST, INSTANCES, instance_counts
 from t3sim.hardware.abi import CALL, LoadedHardware, NativeFunction, PartFunctions
 from t3sim.hardware.backends import open_hardware
 from t3sim.run.allocate import new_gpu

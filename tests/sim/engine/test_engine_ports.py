@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from t3hdl.config import preset
 from t3hdl.interface.words import WordMap
-from t3sim.engine.ports import AT, fault_words, places, shown
-from t3sim.engine.words import REGISTERS, SLICE, TRACKER, TRIGGER, place
+from t3sim.engine.t3unit.ports import AT, fault_words, places, shown
+from t3sim.engine.t3unit.words import REGISTERS, SLICE, TRACKER, TRIGGER, place
 from t3sim.hardware.golden.backend import golden_hardware
 
 SMALL = preset("small")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from t3sim.engine.gpu_state import GpuState
-from t3sim.engine.ports import SLICE_OUT, TOKEN_STRIDE
 from t3sim.engine.state import BINS
-from t3sim.engine.words import LEAF, ROOT, SLICE, TRIGGER
+from t3sim.engine.t3unit.ports import SLICE_OUT, TOKEN_STRIDE
+from t3sim.engine.t3unit.words import LEAF, ROOT, SLICE, TRIGGER
 from t3sim.hardware.backends import open_hardware
 from t3sim.run.events import QUEUES
 from t3sim.run.observe import timeline

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from t3hdl.interface import register_map as regs
 from t3sim.cli.main import main
-from t3sim.engine.words import TRIGGER
+from t3sim.engine.t3unit.words import TRIGGER
 from t3sim.faults import campaign
 from t3sim.faults.bench import Bench, Verdict
 from t3sim.faults.campaign import Journal, run_campaign

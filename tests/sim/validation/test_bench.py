@@ -48,10 +48,11 @@ def test_record(requests, tmp_path: Path):
     warm, *asked = requests
     assert warm.machine.name == "toy"
     assert {(request.threads, request.mirror) for request in requests} == {(1, True)}
-    assert [(request.policy, request.hardware) for request in asked] == [
-        ("sequential", "rtl"),
-        ("t3-mca", "rtl"),
-        ("t3-mca", "golden"),
+    assert [(request.policy, request.hardware, request.contention) for request in asked] == [
+        ("sequential", "rtl", True),
+        ("t3-mca", "rtl", True),
+        ("t3-mca", "rtl", False),
+        ("t3-mca", "golden", True),
     ]
     content = json.loads((tmp_path / "out" / "bench.json").read_text())
     assert content["rtl_seconds"] == pytest.approx(5 + 0.5 + 0.5 + 1 + 0.1)
@@ -59,16 +60,33 @@ def test_record(requests, tmp_path: Path):
     assert content["provenance"] == Provenance.of(load_machine("paper")).model_dump(mode="json")
     clocks = 1650e3 * 8  # us, 1 GHz, GPUs
     measured = [target["measured"] for target in content["targets"]]
-    assert measured == pytest.approx([clocks / 40 / 10, 2.0, 1.0, 2.5e6, 2.5e6])
-    assert list(content["ok"].values()) == [True, True, True, False, True]
-    assert result.stdout.count("MISS") == 1
+    assert measured == pytest.approx([clocks / 40 / 10, 2.0, 1.0, 1.0, 40.0, 2.5e6, 2.5e6])
+    assert list(content["ok"].values()) == [True, True, True, True, False, False, True]
+    assert result.stdout.count("MISS") == 2
+    assert (content["lines"], content["evaluations"]) == (4_000_000, 30_000_000)
+    (line,) = (line for line in result.stdout.splitlines() if "for each line" in line)
+    assert line.split()[-3:] == ["7.50", "4000000", "30000000"]
+
+
+def test_the_ring_on_one_thread_and_on_two(requests, monkeypatch):
+    result = t3_bench("--ring")
+    assert result.exit_code == 0, result.output
+    assert [(request.mirror, request.threads) for request in requests[-2:]] == [(False, 1), (False, 2)]
+    for line, sign in (("8 GPUs on 2 threads, s", "<="), ("ring on one thread over 2", ">=")):
+        (shown,) = (row for row in result.stdout.splitlines() if line in row)
+        assert sign in shown and "MISS" in shown
+
+
+def test_seconds_have_targets_for_the_reference_alone(requests):
+    for arguments in (("--tp", "4"), ("--set", "link.gb_s=75"), ("--machine", "paper-accelsim")):
+        assert "mirrored GPU, s" not in t3_bench(*arguments).stdout
 
 
 def test_attribution():
-    """4 million lines, 2 million of them updates; 20 million slice evaluations without updates, and with them."""
+    """A million bursts, half of them updates; 20 million slice evaluations without updates, and with them."""
     untracked, update, tile = attribute(sample_run("sequential").record, sample_run("t3-mca").record)
-    assert (untracked.count, untracked.per_event) == (2_000_000, 5.0)
-    assert (update.count, update.per_event) == (2_000_000, (20e6 - 5 * 2e6 + 9.5e6) / 2e6)
+    assert (untracked.count, untracked.per_event) == (500_000, 20.0)
+    assert (update.count, update.per_event) == (500_000, (20e6 - 20 * 5e5 + 9.5e6) / 5e5)
     assert (tile.count, tile.per_event) == (17408, pytest.approx(5e5 / 17408))
     assert untracked.evaluations + update.evaluations + tile.evaluations == pytest.approx(30e6)
 

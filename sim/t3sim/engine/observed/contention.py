@@ -11,7 +11,7 @@ from t3sim.hardware.words import REQUEST, take
 
 from ..front import COMMUNICATION, QUEUES_OF_STREAM, SLICE_IN, SLICE_OUT, finds_room
 from ..state import INT64, QUEUES, STREAMS, integers
-from ..words import SLICE, part_in, part_out
+from ..t3unit.words import SLICE, part_in, part_out
 
 BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = CAUSES_OF_WAIT = range(4)
 NOTHING = -1

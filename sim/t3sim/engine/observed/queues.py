@@ -10,9 +10,9 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.dram.hbm import occupancy
 
 from ..front import COMMUNICATION, COMPUTE, QUEUES_PER_STREAM
-from ..ports import TOKEN_STRIDE
 from ..state import INT64
-from ..words import LEAF, ROOT, TRIGGER, part_out
+from ..t3unit.ports import TOKEN_STRIDE
+from ..t3unit.words import LEAF, ROOT, TRIGGER, part_out
 
 (
     DRAM_LINES, DRAM_LARGEST, COMPUTE_BURSTS, COMMUNICATION_BURSTS, HELD_BURSTS, TOKENS, DMA_BLOCKS, LINK_BYTES,

@@ -10,7 +10,10 @@ from t3sim.common.compiled import compiled_inner
 from t3sim.dram.state import lowest_bit
 from t3sim.hardware.abi import address_of
 
-from .mover import offer_command
+from ..mover import offer_command
+from ..requests import release_held
+from ..state import FLAG, INT64, NEVER_CYCLE, integers
+from ..wakes import wake_channel
 from .ports import (
     CHUNK_DONE_PULSE,
     LOAD_PULSE,
@@ -22,9 +25,6 @@ from .ports import (
     TILE_DONE_PULSE,
     TOKEN_STRIDE,
 )
-from .requests import release_held
-from .state import FLAG, INT64, NEVER_CYCLE, integers
-from .wakes import wake_channel
 from .words import (
     LEAF,
     MONITOR,

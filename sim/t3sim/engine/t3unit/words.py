@@ -9,7 +9,7 @@ from t3hdl.interface.parts import SIMULATED, TABLE
 from t3sim.common.compiled import compiled_inner
 from t3sim.hardware.abi import LoadedHardware
 
-from .state import INT64
+from ..state import INT64
 
 FIELDS = {
     "words": (INT64, 1),  # all input and output words

@@ -14,7 +14,7 @@ from t3hdl.interface.words import WORD_BITS, ports_of, word_count, word_map
 
 from t3sim.hardware.abi import LoadedHardware, PartType
 
-from .state import INT64
+from ..state import INT64
 from .words import FIRST, REGISTERS, instance_counts
 
 _LEAST = T3Config(slices=1, node_inputs=1, tracker_banks=1, contexts=1)

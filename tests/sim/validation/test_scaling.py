@@ -1,0 +1,63 @@
+"""`t3 bench --scaling`: real runs on the toy machine, and what is shown and written of them."""
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from t3sim.cli import main as cli
+from t3sim.cli.tables import scaling_table
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.request import RunRequest
+from t3sim.validation import scaling
+
+GPUS, TOKENS = (2, 4), (64, 128, 256)
+
+
+@pytest.fixture(scope="module")
+def measured() -> scaling.Scaling:
+    """Small runs of the golden model."""
+    request = RunRequest(
+        workload=custom_workload(128, 128, 256, 4), machine=load_machine("toy"), policy="t3-mca", hardware="golden"
+    )
+    return scaling.measure_scaling(request, lambda label: _quiet(), GPUS, TOKENS)
+
+
+class _quiet:
+    def __enter__(self):
+        return lambda progress: None
+
+    def __exit__(self, *_):
+        pass
+
+
+def test_what_is_measured(measured):
+    assert [point.value for point in measured.of("gpus")] == list(GPUS)
+    assert [point.value for point in measured.of("tokens")] == list(TOKENS)
+    by_tokens = measured.of("tokens")
+    assert all(point.seconds > 0 and point.bursts < point.lines for point in measured.points)
+    assert all(one.lines < other.lines for one, other in itertools.pairwise(by_tokens))
+    assert all(one.state_bytes <= other.state_bytes for one, other in itertools.pairwise(by_tokens))
+    (same,) = (point for point in by_tokens if point.value == 128)
+    (other,) = (point for point in measured.of("gpus") if point.value == 4)
+    assert (same.lines, same.simulated_ns) == (other.lines, other.simulated_ns), "the same run, twice"
+
+
+def test_the_table_has_a_row_for_each_value(measured):
+    for axis, values in (("gpus", GPUS), ("tokens", TOKENS)):
+        table = scaling_table(measured, axis)
+        assert table.row_count == len(values)
+
+
+def test_command(monkeypatch, tmp_path: Path, measured):
+    monkeypatch.setattr(scaling, "measure_scaling", lambda request, watch: measured)
+    out = tmp_path / "out"
+    result = CliRunner().invoke(cli.main, ["bench", "--scaling", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    content = json.loads((out / "scaling.json").read_text())
+    assert [point["value"] for point in content["points"]] == [*GPUS, *TOKENS]
+    assert (out / "scaling.png").stat().st_size > 10_000 and (out / "scaling.svg").exists()
+    refused = CliRunner().invoke(cli.main, ["bench", "--scaling", "--ring"])
+    assert refused.exit_code == 2 and "one mirrored GPU at a time: leave out --ring" in refused.stderr
