@@ -48,7 +48,8 @@ MOVER = integers(
 
 # The DMA engine's commands: heads and tails count all; ``commands_done``: those whose credit the trigger has yet to get
 # (:mod:`.t3unit.unit` gives it); ``triggers``: all that came, ``by_tile`` or ``by_chunk``; ``bad_commands``: not
-# carried out; ``premature_reads``: lines that were read before all their updates were performed, as :mod:`.completion` sees it.
+# carried out; ``premature_reads``: lines that were read before all their updates were performed, as :mod:`.completion`
+# sees it.
 DMA_ENGINE = integers(
     "command_head", "command_tail", "commands_done", "triggers", "by_tile", "by_chunk", "bad_commands",
     "premature_reads",
