@@ -3,7 +3,7 @@
 import numpy as np
 import opent3
 import pytest
-from opent3 import sweeps
+from opent3 import many
 from t3sim.study.store import Store
 
 from tests.support.toy_evaluation import toy_suite
@@ -13,8 +13,8 @@ POINTS = [opent3.Point(model="t-nlg", sublayer=name, tp=8) for name in ("op", "f
 
 @pytest.mark.long
 def test_a_sweep_has_a_row_for_each_run(monkeypatch, tmp_path):
-    monkeypatch.setattr(sweeps, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
-    monkeypatch.setattr(sweeps, "Store", lambda: Store(tmp_path / "results"))  # in which nothing has run yet
+    monkeypatch.setattr(many, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    monkeypatch.setattr(many, "Store", lambda: Store(tmp_path / "results"))  # in which nothing has run yet
     seen = []
     machines = opent3.vary({"link.gb_s": [10, 20]})
     out = tmp_path / "out"

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from opent3.tables import alu_table, bench_tables, result_table, tiling_text, validation_table
 from rich.console import Console, RenderableType
 from t3sim.cli import console
 from t3sim.cli.doctor import Check, doctor_table
-from t3sim.cli.tables import alu_table, bench_tables, result_table, tiling_text, validation_table
 from t3sim.common.fitted_table import FittedTable
 from t3sim.run.request import POLICIES
 from t3sim.run.result import Result

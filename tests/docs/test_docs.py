@@ -1,8 +1,11 @@
 """The reference pages name everything that exists, and nothing else."""
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 
+import opent3
 import pytest
 from pydantic import BaseModel
 from t3sim.inputs.machine.files import load_machine
@@ -68,6 +71,30 @@ def leaves(model: type[BaseModel], prefix: str = "") -> set[str]:
         else:
             names.add(f"{prefix}{field.alias or name}")
     return names
+
+
+def test_the_page_of_the_python_api_names_every_function_of_it_and_no_other():
+    page = (GUIDES / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+)(?:\([^`]*\))?`", page))
+    functions = {name for name in opent3.__all__ if inspect.isfunction(getattr(opent3, name))}
+    helpers = {
+        "caution", "hardware_with", "is_compiled", "machine_summaries", "notes", "parse_settings", "preset_names", "requests_of",
+        "size_text", "varied",
+    }  # fmt: skip
+    assert functions - named == helpers
+
+
+@pytest.mark.parametrize("name", ["opent3", "t3sim"])
+def test_what_a_page_calls_in_python_is_there(name):
+    used = {
+        (path.name, call)
+        for path in (*DOCS.rglob("*.md"), DOCS.parent / "README.md")
+        for call in re.findall(rf"\b{name}\.([A-Za-z_.]+)\(", path.read_text(encoding="utf-8"))
+    }
+    assert used or name == "t3sim"
+    for page, call in used:
+        module, _, function = f"{name}.{call}".rpartition(".")
+        assert hasattr(importlib.import_module(module), function), (page, call)
 
 
 def test_results_page_has_every_field():

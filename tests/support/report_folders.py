@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import model_workload
@@ -15,7 +16,7 @@ from t3sim.run.ideal import ideal_overlap
 from t3sim.run.policies import write_comparison, write_run
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import Policy, RunRequest, RunResult
-from t3sim.run.result import Result, json_text
+from t3sim.run.result import Result
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
 
 from tests.support.sample_map import sample_map

@@ -2,7 +2,7 @@
 
 import pytest
 from click.testing import CliRunner
-from opent3 import sweeps
+from opent3 import many
 from t3sim.cli import main as cli
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
@@ -16,7 +16,7 @@ TOY = ("--machine", "toy", "--models", "t-nlg", "--sublayers", "op,fc2", "--tp",
 
 @pytest.fixture
 def toys(monkeypatch):
-    monkeypatch.setattr(sweeps, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    monkeypatch.setattr(many, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
 
 
 def t3(*arguments: str):

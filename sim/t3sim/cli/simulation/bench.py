@@ -4,14 +4,10 @@ from typing import Any
 
 import click
 import opent3
+from opent3.tables import bench_tables
 
-from t3sim.common.output import output_folder, write_atomically
-from t3sim.run.result import json_text
-
-from ..console import plain_console
+from ..console import plain_console, say_where
 from ..errors import out_option, refuse_given
-from ..reproduce import say_where
-from ..tables import bench_tables
 from .options import chosen, simulation_options
 from .results import watch
 
@@ -29,8 +25,6 @@ def bench(quick: bool, **options: Any) -> None:
     The workload is one sublayer under t3-mca, with one thread. It runs in mirror mode unless --no-mirror is given. A
     target that is missed does not change the exit code.
     """
-    from t3sim.validation import bench as benches
-
     if options["mirror"] is None:
         options["mirror"] = True
     if quick:
@@ -39,10 +33,7 @@ def bench(quick: bool, **options: Any) -> None:
     refuse_given(("threads",), "bench measures on one thread")
     work, passed, _ = chosen(options)
     (request,) = opent3.requests_of(work, ("t3-mca",), **passed)
-    with output_folder(options["out"]) as folder:
-        result = benches.bench(request, watch)
-        if folder is not None:
-            write_atomically(folder / "bench.json", json_text(result.to_record()))
+    result = opent3.bench(work, watch=watch, out=options["out"], **passed)
     console = plain_console()
     console.print(f"{request.workload.title}, t3-mca{', one GPU mirrored' if request.mirror else ''}")
     for table in bench_tables(result):
