@@ -78,8 +78,8 @@ def test_the_page_of_the_python_api_names_every_function_of_it_and_no_other():
     named = set(re.findall(r"`([a-z_]+)(?:\([^`]*\))?`", page))
     functions = {name for name in opent3.__all__ if inspect.isfunction(getattr(opent3, name))}
     helpers = {
-        "caution", "hardware_with", "is_compiled", "machine_summaries", "notes", "parse_settings", "preset_names", "requests_of",
-        "size_text", "varied",
+        "caution", "hardware_with", "is_compiled", "machine_summaries", "notes", "parse_settings", "preset_names",
+        "requests_of", "size_text", "varied",
     }  # fmt: skip
     assert functions - named == helpers
 
