@@ -107,9 +107,10 @@ def runs_progress(console: Console, label: str) -> Iterator[Callable[[Status], N
         def tell(now: Status) -> None:
             nonlocal said
             show = display()
-            if now.dashboard != said:
-                said = now.dashboard
-                console.print(Text(f"{label}: dashboard at {said}"), soft_wrap=True)
+            page = f"dashboard at {now.dashboard}" if now.dashboard else now.no_dashboard
+            if page != said:
+                said = page
+                console.print(Text(f"{label}: {said}"), soft_wrap=True)
             shown = now.running[:MOST_RUNNING]
             more = [f"and {len(now.running) - len(shown)} others"] if len(now.running) > len(shown) else []
             show(now.cost_done, now.cost_total, between.join([_runs_status(now), *shown, *more]))

@@ -20,7 +20,7 @@ EXPECTED = (ValueError, BuildError, SimulationError, MemoryError, OSError, Worke
 class Status:
     """How far the runs are; costs are in estimated seconds of one core (:attr:`Experiment.cost`).
 
-    ``dashboard``: address of Dask's page on the workers, if there is one.
+    ``dashboard``: address of Dask's page on the workers, if there is one; ``no_dashboard``: else why, with the remedy.
     """
 
     done: int
@@ -31,6 +31,7 @@ class Status:
     failed: int
     wall_seconds: float
     dashboard: str | None = None
+    no_dashboard: str | None = None
 
     @property
     def seconds_left(self) -> float | None:
@@ -143,6 +144,7 @@ class _Runs:
                 failed=len(self.failures),
                 wall_seconds=time.monotonic() - self.begin,
                 dashboard=self.pool.dashboard,
+                no_dashboard=self.pool.no_dashboard,
             )
         )
 
