@@ -17,8 +17,10 @@ from t3sim.study.evaluation import Evaluation
 from t3sim.study.reproduction import Reproduction, reproduction
 from t3sim.study.suite import QUICK_TABLES, TABLES, Point, sweep_points
 from t3sim.study.sweep import Sweep
+from t3sim.study.traffic_record import FILE as TRAFFIC
+from t3sim.study.traffic_record import TrafficRecord, reproduction_traffic
 
-from .frames import record_frame
+from .frames import curve_frame, record_frame
 from .many import ManyOptions, run_all, suite_of
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ QUICK_MAP_POINTS = (("t-nlg",), ("8",), ("fc2", "op"))
 
 @dataclass(frozen=True, kw_only=True)
 class ReproductionResult:
-    """Published figures and ours; ``record`` is all of ``reproduce.json``."""
+    """Published figures and ours; ``record`` is all of ``reproduce.json``, ``traffic`` of ``traffic.json``."""
 
     record: Reproduction
     evaluation: Evaluation
@@ -55,6 +57,16 @@ class ReproductionResult:
         """A row for each whole model, phase, attention and policy; empty without the table ``end-to-end``."""
         return record_frame(self.record.models)
 
+    @property
+    def traffic(self) -> TrafficRecord:
+        """DRAM bytes of GPU 0 over time, by cause, of every simulated run."""
+        return reproduction_traffic(self.evaluation, self.record.tables)
+
+    def traffic_frame(self) -> pd.DataFrame:
+        """A row for each bin of each simulated run: ``variant``, ``model``, ``sublayer``, ``tp``, ``policy``,
+        ``start_ns``, and DRAM bytes of GPU 0 by cause."""
+        return curve_frame(self.traffic)
+
     def table(self) -> RenderableType:
         """What ``t3 reproduce`` prints, for Rich: its tables, and every published figure beside ours."""
         from rich.console import Group  # here and below, because they take a while to import
@@ -72,6 +84,7 @@ class ReproductionResult:
         from t3sim.study.charts import draw_charts
 
         write_atomically(folder / "reproduce.json", json_text(self.record.model_dump(by_alias=True)))
+        write_atomically(folder / TRAFFIC, self.traffic.text())
         draw_charts(self.evaluation, self.record.tables, folder)
 
 

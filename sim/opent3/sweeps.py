@@ -16,8 +16,10 @@ from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.request import Policy
 from t3sim.study.suite import Point
 from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, axes_of, product_of, sweep_record
+from t3sim.study.traffic_record import FILE as TRAFFIC
+from t3sim.study.traffic_record import TrafficRecord, sweep_traffic
 
-from .frames import record_frame
+from .frames import curve_frame, record_frame
 from .many import ManyOptions, run_all, suite_of
 
 if TYPE_CHECKING:
@@ -56,9 +58,11 @@ def _name(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepResult:
-    """The runs on all machines; ``record`` is all of ``sweep.json`` or ``sensitivity.json``."""
+    """The runs on all machines; ``record`` is all of ``sweep.json`` or ``sensitivity.json``, ``traffic`` of
+    ``traffic.json``."""
 
     record: SweepRecord
+    traffic: TrafficRecord
 
     @property
     def failures(self) -> list[str]:
@@ -79,6 +83,11 @@ class SweepResult:
         table.insert(0, "variant", [variant.name for variant in self.record.variants])
         return table
 
+    def traffic_frame(self) -> pd.DataFrame:
+        """A row for each bin of each simulated run: ``variant``, ``model``, ``sublayer``, ``tp``, ``policy``,
+        ``start_ns``, and DRAM bytes of GPU 0 by cause."""
+        return curve_frame(self.traffic)
+
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 sweep -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
         with output_folder(Path(folder)) as inside:
@@ -96,6 +105,7 @@ class SweepResult:
         changes_one_at_a_time = self.record.variants[0].name == BASE
         name, draw = ("sensitivity", draw_sensitivity) if changes_one_at_a_time else ("sweep", draw_sweep)
         write_atomically(folder / f"{name}.json", json_text(self.record.model_dump(by_alias=True)))
+        write_atomically(folder / TRAFFIC, self.traffic.text())
         draw(self.record, folder / name)
 
 
@@ -126,7 +136,8 @@ def sweep(
         policies=arguments.items("policies", policies, str, "names of policies"),
     )
     with output_folder(arguments.path_of("out", out)) as folder:
-        result = SweepResult(record=sweep_record(work, run_all(work.experiments(), options)))
+        store = run_all(work.experiments(), options)
+        result = SweepResult(record=sweep_record(work, store), traffic=sweep_traffic(work, store))
         if folder is not None:
             result._write(folder)
     return result

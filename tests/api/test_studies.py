@@ -81,6 +81,9 @@ def test_a_reproduction_is_the_commands(tmp_path: Path):
     text = t3("reproduce", "--only", "sublayers", "--quick", "--hardware", "golden", "--out", tmp_path / "command")
     assert (out / "reproduce.json").read_bytes() == (tmp_path / "command" / "reproduce.json").read_bytes()
     assert printed(result.table()) in text
+    assert (out / "traffic.json").read_text() == result.traffic.text()
+    traffic = result.traffic_frame()
+    assert set(traffic["policy"]) == {"sequential", "sequential-nmc", "t3", "t3-mca"} and traffic["rs_write"].sum() > 0
     frame = result.frame()
     assert list(frame.columns[:1]) == ["name"] and set(frame["verdict"]) >= {"not run"}
     runs = result.run_frame()

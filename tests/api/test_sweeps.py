@@ -4,6 +4,7 @@ import numpy as np
 import opent3
 import pytest
 from opent3 import many
+from t3sim.run.request import CAUSES
 from t3sim.study.store import Store
 
 from tests.support.toy_evaluation import toy_suite
@@ -29,6 +30,10 @@ def test_a_sweep_has_a_row_for_each_run(monkeypatch, tmp_path):
     assert seen[-1].done == seen[-1].total
     assert result.failures == []
     assert type(result.record).model_validate_json((out / "sweep.json").read_bytes()) == result.record
+    assert type(result.traffic).model_validate_json((out / "traffic.json").read_bytes()) == result.traffic
+    curves = result.traffic_frame().groupby(["variant", "sublayer", "policy"])[list(CAUSES)].sum().sum(axis=1)
+    totals = frame.set_index(["variant", "workload.sublayer", "policy"])["traffic_bytes_per_gpu.total"]
+    assert curves.sort_index().tolist() == pytest.approx(totals.sort_index().tolist(), rel=1e-3), "all of one GPU"
 
 
 def test_machines_are_all_combinations():

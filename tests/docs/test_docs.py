@@ -20,6 +20,7 @@ from t3sim.study.operators import PHASES, layer_operators, model_operators, opti
 from t3sim.study.reproduction import FigureRecord, ModelRecord, Reproduction, RunRecord
 from t3sim.study.suite import TABLES
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
+from t3sim.study.traffic_record import Curve, CurveUse, TrafficRecord
 
 from docs.pages import DOCS, GUIDES
 from docs.pages import machine as machine_page
@@ -140,7 +141,7 @@ def test_end_to_end_page_has_every_operator():
     ("page", "models"),
     [
         ("reproduce.md", (Reproduction, FigureRecord, RunRecord, ModelRecord)),
-        ("sweep.md", (SweepRecord, SweptVariant, SweptRun, Geomeans)),
+        ("sweep.md", (SweepRecord, SweptVariant, SweptRun, Geomeans, TrafficRecord, CurveUse, Curve)),
         ("map.md", (ArbitrationMap, MappedMachine, Cell, PolicyCell, StreamWaits)),
     ],
 )

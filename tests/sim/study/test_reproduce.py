@@ -95,7 +95,12 @@ def test_every_chart_is_written_twice(written):
     charts = {name.removesuffix(".png") for name in names if name.endswith(".png")}
     assert charts >= {"time-split", "speedups", "dram-traffic-over-time", "data-movement", "end-to-end",
                       "tp32-speedups", "twice-the-cus"}  # fmt: skip
-    assert names == {MANIFEST, "reproduce.json", *(f"{name}.{kind}" for name in charts for kind in ("png", "svg"))}
+    assert names == {
+        MANIFEST,
+        "reproduce.json",
+        "traffic.json",
+        *(f"{name}.{kind}" for name in charts for kind in ("png", "svg")),
+    }
     for name in charts:
         assert (written[0] / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
