@@ -41,7 +41,7 @@ from t3sim.study.arbitration.random_gemms import MOST as MAX_RANDOM
 from t3sim.study.layer.work import ATTENTIONS, AttentionKernels
 from t3sim.study.operators import PHASES as MODEL_PHASES
 from t3sim.study.runner import RunsFailedError, Status
-from t3sim.study.suite import QUICK_TABLES, TABLES, Point, own_points
+from t3sim.study.suite import QUICK_TABLES, TABLES, Point, custom_point, own_points
 from t3sim.study.suite import sweep_points as model_points
 from t3sim.study.sweep import chosen_assumptions as assumptions
 
@@ -53,7 +53,7 @@ from .options import Options, is_compiled, requests_of
 from .reports import Explanation, explain, report
 from .runs import Comparison, Run, compare, run
 from .studies import MAP_POINTS, QUICK_MAP_POINTS, MapResult, ReproductionResult, arbitration_map, map_points, reproduce
-from .sweeps import SweepResult, sweep, varied, vary
+from .sweeps import SweepResult, on_machines, sweep, varied, vary
 from .validations import GpuResult, bench, validate_alu, validate_gpu, validate_hbm
 from .waveforms import Waveforms, waves
 
@@ -115,6 +115,7 @@ __all__ = [
     "bench",
     "caution",
     "compare",
+    "custom_point",
     "custom_workload",
     "explain",
     "fault",
@@ -130,6 +131,7 @@ __all__ = [
     "model_workload",
     "new_machine",
     "notes",
+    "on_machines",
     "own_model",
     "own_points",
     "parse_settings",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs import arguments
+from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.request import Policy
 from t3sim.study.suite import Point
@@ -35,6 +37,16 @@ def vary(values: Mapping[str, Sequence[object]]) -> dict[str, Variant]:
     given = arguments.settings("values", values)
     axes = {key: [(_name(item), item) for item in _plain(key, items)] for key, items in given.items()}
     return product_of(axes)
+
+
+def on_machines(names: Iterable[str | Path]) -> dict[str, Variant]:
+    """Several presets or machine files, each as it is. Raises ValueError if one is named twice, or is no machine."""
+    found = [str(name) for name in arguments.items("names", names, (str, os.PathLike), "presets or machine files")]
+    if len(set(found)) != len(found):
+        raise ValueError(f"names must have each machine once, not {', '.join(found)}")
+    for name in found:
+        load_machine(name)
+    return {name: Variant(machine=name) for name in found}
 
 
 def varied(texts: Iterable[str]) -> dict[str, Variant]:

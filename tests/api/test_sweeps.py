@@ -76,6 +76,19 @@ def test_values_that_make_no_machines_are_refused(values, message):
         opent3.vary(values)
 
 
+def test_a_sweep_may_be_over_machine_files(tmp_path):
+    mine = opent3.new_machine(tmp_path / "mine", "toy")
+    found = opent3.on_machines(["toy", mine])
+    assert {name: variant.machine for name, variant in found.items()} == {"toy": "toy", str(mine): str(mine)}
+    for names, message in (
+        (["toy", "toy"], "each machine once"),
+        (["nope"], "machine must be one of"),
+        ("toy", "list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            opent3.on_machines(names)
+
+
 def test_values_of_numpy_are_numbers():
     assert opent3.vary({"link.gb_s": np.arange(10, 30, 10)})["link.gb_s=20"].settings == {"link.gb_s": 20}
 
