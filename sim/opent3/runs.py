@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Unpack
 
 from t3sim.common.output import output_folder
 from t3sim.inputs import arguments
+from t3sim.inputs.machine.standing import caution
 from t3sim.inputs.workload import Workload
 from t3sim.run.policies import Watch, failures, run_policies, speedups, write_comparison, write_run
 from t3sim.run.request import COMPARED, Policy, RunRequest, RunResult, Timeline
 
+from .advice import overflow_advice
 from .frames import record_frame
 from .options import Options, preview_options, requests_of, silent
 from .traces import check_traceable, trace_output, write_trace
@@ -35,6 +37,11 @@ class Run(RunResult):
     def failures(self) -> list[str]:
         """Accounting identities that do not hold and output elements that differ; empty if the run is sound."""
         return failures(self.record)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the result should know, each with a remedy; the command prints it."""
+        return Comparison(runs={self.request.policy: self}).warnings
 
     def frame(self) -> pd.DataFrame:
         """The record as one row; nested fields are columns such as ``time_ns.total`` (ns, bytes, cycles)."""
@@ -110,6 +117,13 @@ class Comparison:
     def failures(self) -> list[str]:
         """As :attr:`Run.failures`, of all runs."""
         return [text for run in self.runs.values() for text in run.failures]
+
+    @property
+    def warnings(self) -> list[str]:
+        """As :attr:`Run.warnings`, of all runs together."""
+        request = next(iter(self.runs.values())).request
+        records = [run.record for run in self.runs.values()]
+        return [*caution(request.machine), *overflow_advice(records, request.machine.hardware.config())]
 
     def frame(self) -> pd.DataFrame:
         """A row for each policy: :meth:`Run.frame`, and the column ``speedup``."""

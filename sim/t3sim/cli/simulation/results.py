@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opent3 import Comparison, SizedModel
+from opent3 import Comparison, SizedModel, caution
 from rich.console import Console
 
 from ..console import plain_console, progress, say_where
@@ -26,6 +26,9 @@ def show(found: Comparison, out: Path | None, trace: Path | None = None, own: Si
     console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
     print_assumptions(console, own, request.workload.tp, machine)
     console.print(found.table())
+    for text in found.warnings:
+        if text not in caution(machine):  # which stands above the figures
+            console.print(text)
     say_where(out)
     say_trace(trace)
 
