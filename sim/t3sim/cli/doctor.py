@@ -36,8 +36,7 @@ MEMORY_BYTES = 2 * GIB
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One line of the doctor's table. ``remedy`` is empty if ``ok``; ``optional``: a simulation does without it, and it
-    is missing."""
+    """One line of the doctor's table. ``optional``: all works, but something is missing or left over."""
 
     name: str
     ok: bool
@@ -170,10 +169,12 @@ def _entries() -> Check:
         wrong = []
     if not wrong:
         return Check(name="cache entries", ok=True, found="no fault")
+    wrong.sort(key=lambda fault: not fault.hinders)
     found = f"{readable(wrong[0].path)} {wrong[0].what}"
     if len(wrong) > 1:
-        found += f", and {len(wrong) - 1} more faults"
-    return Check(name="cache entries", ok=False, found=found, remedy="t3 doctor --fix")
+        found += f", and {len(wrong) - 1} more fault{'s' * (len(wrong) > 2)}"
+    harmless = not wrong[0].hinders
+    return Check(name="cache entries", ok=harmless, optional=harmless, found=found, remedy="t3 doctor --fix")
 
 
 def _disk() -> Check:
