@@ -18,8 +18,8 @@ from t3fpga.build.platforms import BOARDS
 from t3fpga.build.tools import ToolError, Tools
 from t3hdl.config import PRESETS
 from t3sim.cli.errors import Failure
+from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
-from t3sim.run.result import json_text
 
 from docs.pages import RESULTS
 from docs.pages.markdown import paragraph, table

@@ -15,7 +15,7 @@ from t3sim.run.plan import RunPlan
 from t3sim.run.request import POLICIES, Policy, RunRequest
 from t3sim.run.result import Result
 
-from docs.pages.ring_model import pass_ns
+from docs.pages.texts.ring_model import pass_ns
 
 SIMULATED: tuple[Policy, ...] = tuple(policy for policy in POLICIES if not policy.startswith("ideal"))
 TOY = (256, 256, 512)

@@ -15,8 +15,8 @@ from docs.pages import RESULTS
 from docs.pages.checks import LINK_SETTINGS, SIMULATED, TOY, TOY_GPUS, closed_form_rows, path_ns, ring_pass, toy_run
 from docs.pages.markdown import paragraph, table
 from docs.pages.reproduced import reproduced_section
-from docs.pages.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
-from docs.pages.validation_text import DIFFERENCES, HEAD, NOT_VALIDATED
+from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
+from docs.pages.texts.validation_text import DIFFERENCES, HEAD, NOT_VALIDATED
 
 PAGE = RESULTS / "validation.md"
 KEPT = PAGE.parent / "reproduction"
@@ -132,7 +132,7 @@ def ring_model_section() -> str:
     ]
     return paragraph(
         "ASTRA-sim's regression test all-reduces 1 MiB on a ring of 8 NPUs with 50 GB/s and 500 ns. Its cost model, "
-        f"written down in `docs/pages/ring_model.py`, gives {model.all_reduce_ns:,} ns; the test expects "
+        f"written down in `docs/pages/texts/ring_model.py`, gives {model.all_reduce_ns:,} ns; the test expects "
         f"{ASTRA_REGRESSION_NS:,} ns."
     ) + table(("part of the model", "ns:"), ((name, f"{value:,}") for name, value in rows))
 

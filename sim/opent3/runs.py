@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from t3sim.common.output import output_folder
 from t3sim.inputs import arguments
-from t3sim.inputs.machine.files import Machine, load_machine
+from t3sim.inputs.machine.standing import caution
 from t3sim.inputs.workload import Workload
 from t3sim.run.policies import Watch, failures, run_policies, speedups, write_comparison, write_run
-from t3sim.run.request import COMPARED, Backend, OnProgress, Policy, RunRequest, RunResult, Timeline
+from t3sim.run.request import COMPARED, Policy, RunRequest, RunResult, Timeline
 
+from .advice import overflow_advice
 from .frames import record_frame
+from .options import Options, preview_options, requests_of, silent
+from .traces import check_traceable, trace_output, write_trace
 
 if TYPE_CHECKING:  # they take a second to import
     import pandas as pd
-
-
-class Options(TypedDict, total=False):
-    """How to simulate; all have defaults.
-
-    ``machine``: a preset's name, a TOML file, or a Machine ("paper"). ``settings``: values of the former two that are
-    changed, such as ``{"link.gb_s": 300}``. ``hardware``: the T3 hardware as compiled Verilog ("rtl", the default) or
-    as its cycle-exact model ("golden"). ``mirror``: simulate one GPU and reflect its traffic (False). ``threads``: all
-    usable cores; results do not depend on it. ``seed``: of data and samples (0). ``data_lines``: lines of 32 bytes
-    that carry data (all, or a sample if the output is large). ``events``: keep what a trace shows (False).
-    """
-
-    machine: str | Path | Machine
-    settings: Mapping[str, object]
-    hardware: Backend
-    mirror: bool
-    threads: int
-    seed: int
-    data_lines: int | None
-    events: bool
+    from rich.console import RenderableType
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +37,11 @@ class Run(RunResult):
     def failures(self) -> list[str]:
         """Accounting identities that do not hold and output elements that differ; empty if the run is sound."""
         return failures(self.record)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What a reader of the result should know, each with a remedy; the command prints it."""
+        return Comparison(runs={self.request.policy: self}).warnings
 
     def frame(self) -> pd.DataFrame:
         """The record as one row; nested fields are columns such as ``time_ns.total`` (ns, bytes, cycles)."""
@@ -95,11 +82,18 @@ class Run(RunResult):
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 run -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
         with output_folder(Path(folder)) as inside:
-            self.write_into(inside)
+            write_run(self.request, self, inside)
 
-    def write_into(self, folder: Path) -> None:
-        """The same, into an open output folder (:func:`~t3sim.common.output.output_folder`)."""
-        write_run(self.request, self, folder)
+    def trace(self, path: str | Path) -> None:
+        """Writes what every GPU does when, for https://ui.perfetto.dev, as ``t3 run --trace`` does.
+
+        Raises ValueError if the run did not keep it (``events``), and if ``path`` may not or cannot be written.
+        """
+        write_trace({self.request.policy: self}, Path(path))
+
+    def table(self) -> RenderableType:
+        """What ``t3 run`` prints, for Rich."""
+        return Comparison(runs={self.request.policy: self}).table()
 
     def _timeline(self) -> Timeline:
         if self.timeline is None:
@@ -124,6 +118,13 @@ class Comparison:
         """As :attr:`Run.failures`, of all runs."""
         return [text for run in self.runs.values() for text in run.failures]
 
+    @property
+    def warnings(self) -> list[str]:
+        """As :attr:`Run.warnings`, of all runs together."""
+        request = next(iter(self.runs.values())).request
+        records = [run.record for run in self.runs.values()]
+        return [*caution(request.machine), *overflow_advice(records, request.machine.hardware.config())]
+
     def frame(self) -> pd.DataFrame:
         """A row for each policy: :meth:`Run.frame`, and the column ``speedup``."""
         table = record_frame([run.record for run in self.runs.values()])
@@ -133,56 +134,23 @@ class Comparison:
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 compare -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
         with output_folder(Path(folder)) as inside:
-            self.write_into(inside)
+            self._write(inside)
 
-    def write_into(self, folder: Path) -> None:
-        """The same, into an open output folder (:func:`~t3sim.common.output.output_folder`)."""
+    def trace(self, path: str | Path) -> None:
+        """Writes one trace of all runs that were simulated, as :meth:`Run.trace`."""
+        write_trace(self.runs, Path(path))
+
+    def table(self) -> RenderableType:
+        """What ``t3 compare`` prints, for Rich: the tiling, and quantities down, policies across."""
+        from rich.console import Group  # here, because it takes a while to import
+
+        from .tables import result_table, tiling_text
+
+        records = [run.record for run in self.runs.values()]
+        return Group(tiling_text(records[0].gemm), result_table(records, list(self.speedups.values())))
+
+    def _write(self, folder: Path) -> None:
         write_comparison(next(iter(self.runs.values())).request, dict(self.runs), folder)
-
-
-def usable_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
-def request_of(
-    workload: Workload,
-    policy: Policy,
-    *,
-    machine: str | Path | Machine = "paper",
-    settings: Mapping[str, object] | None = None,
-    threads: int | None = None,
-    hardware: Backend = "rtl",
-    mirror: bool = False,
-    seed: int = 0,
-    data_lines: int | None = None,
-    events: bool = False,
-) -> RunRequest:
-    """What is to be simulated, checked (see :class:`Options`). Raises ValueError if a choice is unknown or things do
-    not fit together."""
-    if not isinstance(machine, Machine):
-        machine = load_machine(machine, arguments.settings("settings", settings))
-    elif settings:
-        raise ValueError("settings change a preset or a machine file, not a Machine: load it with them")
-    return RunRequest(
-        workload=workload,
-        machine=machine,
-        policy=policy,
-        hardware=hardware,
-        mirror=mirror,
-        threads=usable_cores() if threads is None else threads,
-        seed=seed,
-        data_lines=data_lines,
-        events=events,
-    )
-
-
-def requests_of(workload: Workload, policies: Sequence[Policy], **options: Unpack[Options]) -> list[RunRequest]:
-    """A request for each of ``policies``. Raises ValueError as :func:`request_of`, and if a policy comes twice."""
-    policies = arguments.items("policies", policies, str, "names of policies")
-    if not policies or len(set(policies)) != len(policies):
-        raise ValueError(f"--policies must name each policy once, not {','.join(policies)!r}")
-    return [request_of(workload, policy, **options) for policy in policies]
 
 
 def run(
@@ -191,20 +159,22 @@ def run(
     *,
     watch: Watch | None = None,
     out: str | Path | None = None,
+    trace: str | Path | None = None,
     **options: Unpack[Options],
 ) -> Run:
-    """Simulates ``policy``. With ``out`` results are written there as by :meth:`Run.save`; whether they can be is
-    checked first.
+    """Simulates ``policy``. With ``out`` the results are written there as by :meth:`Run.save`, with ``trace`` what
+    happens when as by :meth:`Run.trace`; whether they can be is checked first.
 
     Raises ValueError for what cannot be simulated or written, BuildError if the hardware cannot be compiled,
     SimulationError if the simulated system does what it never may.
     """
-    requests = requests_of(workload, (policy,), **options)
-    with output_folder(arguments.folder_of(out)) as folder:
-        found = _simulated(requests, watch).runs[policy]
+    requests, where = _requests(workload, (policy,), trace, options), arguments.path_of("out", out)
+    with output_folder(where) as folder, trace_output(arguments.path_of("trace", trace), where, folder) as write:
+        found = _simulated(requests, watch)
         if folder is not None:
-            found.write_into(folder)
-    return found
+            write_run(requests[0], found.runs[policy], folder)
+        write(found.runs)
+    return found.runs[policy]
 
 
 def compare(
@@ -213,24 +183,50 @@ def compare(
     *,
     watch: Watch | None = None,
     out: str | Path | None = None,
+    trace: str | Path | None = None,
+    preview: str | Path | None = None,
+    on_preview: Callable[[Comparison], None] | None = None,
     **options: Unpack[Options],
 ) -> Comparison:
-    """Simulates each of ``policies`` on the same sublayer; ``out`` and errors as with :func:`run`."""
-    requests = requests_of(workload, policies, **options)
-    with output_folder(arguments.folder_of(out)) as folder:
+    """Simulates each of ``policies`` on the same sublayer; ``out``, ``trace`` and errors as with :func:`run`.
+
+    With ``preview`` one GPU is simulated first and its traffic reflected, which is quicker: that comparison is written
+    into the folder ``preview``, where it stays whatever happens to the other, and given to ``on_preview``.
+    """
+    requests, where = _requests(workload, policies, trace, options), arguments.path_of("out", out)
+    early = preview_options(arguments.path_of("preview", preview), where, options)
+    early_requests = requests_of(workload, policies, **early) if early is not None else []
+    with output_folder(where) as folder, trace_output(arguments.path_of("trace", trace), where, folder) as write:
+        if early_requests:
+            with output_folder(arguments.path_of("preview", preview)) as inside:
+                seen = _simulated(early_requests, watch, "preview of ")
+                if inside is not None:
+                    seen._write(inside)
+            if on_preview is not None:
+                on_preview(seen)
         found = _simulated(requests, watch)
         if folder is not None:
-            found.write_into(folder)
+            found._write(folder)
+        write(found.runs)
     return found
 
 
-def _simulated(requests: Sequence[RunRequest], watch: Watch | None) -> Comparison:
-    """The runs of requests that differ in their policy alone."""
-    results = run_policies(requests[0], [request.policy for request in requests], watch or _silent)
+def _requests(
+    workload: Workload, policies: Sequence[Policy], trace: str | Path | None, options: Options
+) -> list[RunRequest]:
+    """The requests; they keep events if there is a trace to be written."""
+    if trace is None:
+        return requests_of(workload, policies, **options)
+    kept: Options = {**options, "events": True}
+    requests = requests_of(workload, policies, **kept)
+    check_traceable([request.policy for request in requests])
+    return requests
+
+
+def _simulated(requests: Sequence[RunRequest], watch: Watch | None, label: str = "") -> Comparison:
+    """The runs of requests that differ in their policy alone; ``label``: what their names begin with for ``watch``."""
+    shown = watch or silent
+    results = run_policies(requests[0], [request.policy for request in requests], lambda name: shown(label + name))
     return Comparison(
         runs={request.policy: Run(request=request, **vars(results[request.policy])) for request in requests}
     )
-
-
-def _silent(label: str) -> AbstractContextManager[OnProgress]:
-    return nullcontext(lambda progress: None)

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs import arguments
+from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.transformer.transformer import SizedModel
-from t3sim.run.request import Backend, Policy
-from t3sim.run.result import json_text
-from t3sim.study.runner import Status, run_missing
-from t3sim.study.store import Store
-from t3sim.study.suite import Point, Suite
-from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, product_of, sweep_record
+from t3sim.run.request import Policy
+from t3sim.study.suite import Point
+from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, axes_of, product_of, sweep_record
+from t3sim.study.traffic_record import FILE as TRAFFIC
+from t3sim.study.traffic_record import TrafficRecord, sweep_traffic
 
-from .frames import record_frame
-from .runs import usable_cores
+from .frames import curve_frame, record_frame
+from .many import ManyOptions, run_all, suite_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-OnStatus = Callable[[Status], None]
-"""Called about once a second with how far the runs are."""
+    from rich.console import RenderableType
 
 
 def vary(values: Mapping[str, Sequence[object]]) -> dict[str, Variant]:
@@ -38,6 +37,24 @@ def vary(values: Mapping[str, Sequence[object]]) -> dict[str, Variant]:
     given = arguments.settings("values", values)
     axes = {key: [(_name(item), item) for item in _plain(key, items)] for key, items in given.items()}
     return product_of(axes)
+
+
+def on_machines(names: Iterable[str | Path]) -> dict[str, Variant]:
+    """Several presets or machine files, each as it is. Raises ValueError if one is named twice, or is no machine."""
+    found = [str(name) for name in arguments.items("names", names, (str, os.PathLike), "presets or machine files")]
+    if len(set(found)) != len(found):
+        raise ValueError(f"names must have each machine once, not {', '.join(found)}")
+    for name in found:
+        load_machine(name)
+    return {name: Variant(machine=name) for name in found}
+
+
+def varied(texts: Iterable[str]) -> dict[str, Variant]:
+    """The same from texts as ``t3 sweep --vary`` takes them: ``["link.gb_s=75,150", "dma.block=tile,chunk"]``.
+
+    Raises ValueError as :func:`vary`, and for a text of another form.
+    """
+    return product_of(axes_of(arguments.items("texts", texts, str, "texts, as link.gb_s=75,150")))
 
 
 def _plain(key: str, items: Sequence[object]) -> list[Any]:
@@ -53,9 +70,11 @@ def _name(value: object) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepResult:
-    """The runs on all machines; ``record`` is all of ``sweep.json`` or ``sensitivity.json``."""
+    """The runs on all machines; ``record`` is all of ``sweep.json`` or ``sensitivity.json``, ``traffic`` of
+    ``traffic.json``."""
 
     record: SweepRecord
+    traffic: TrafficRecord
 
     @property
     def failures(self) -> list[str]:
@@ -76,18 +95,29 @@ class SweepResult:
         table.insert(0, "variant", [variant.name for variant in self.record.variants])
         return table
 
+    def traffic_frame(self) -> pd.DataFrame:
+        """A row for each bin of each simulated run: ``variant``, ``model``, ``sublayer``, ``tp``, ``policy``,
+        ``start_ns``, and DRAM bytes of GPU 0 by cause."""
+        return curve_frame(self.traffic)
+
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 sweep -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
         with output_folder(Path(folder)) as inside:
-            self.write_into(inside)
+            self._write(inside)
 
-    def write_into(self, folder: Path) -> None:
-        """The same, into an open output folder (:func:`~t3sim.common.output.output_folder`)."""
-        from t3sim.study.sweep_output import draw_sensitivity, draw_sweep  # here, because it takes seconds to import
+    def table(self) -> RenderableType:
+        """What ``t3 sweep`` prints, for Rich: the geometric means of every machine."""
+        from t3sim.study.sweep_output import sweep_table  # here and below, because it takes seconds to import
+
+        return sweep_table(self.record)
+
+    def _write(self, folder: Path) -> None:
+        from t3sim.study.sweep_output import draw_sensitivity, draw_sweep
 
         changes_one_at_a_time = self.record.variants[0].name == BASE
         name, draw = ("sensitivity", draw_sensitivity) if changes_one_at_a_time else ("sweep", draw_sweep)
         write_atomically(folder / f"{name}.json", json_text(self.record.model_dump(by_alias=True)))
+        write_atomically(folder / TRAFFIC, self.traffic.text())
         draw(self.record, folder / name)
 
 
@@ -97,49 +127,29 @@ def sweep(
     policies: Sequence[Policy] = ("ideal-overlap", "t3", "t3-mca"),
     *,
     own: SizedModel | None = None,
-    machine: str = "paper",
-    settings: Mapping[str, object] | None = None,
-    hardware: Backend = "golden",
-    seed: int = 0,
-    jobs: int | None = None,
-    scheduler: str | None = None,
-    on_status: OnStatus | None = None,
     out: str | Path | None = None,
+    **options: Unpack[ManyOptions],
 ) -> SweepResult:
     """Simulates ``policies`` at ``points`` on every variant of a machine, one GPU of every ring mirrored.
 
-    ``own``: the model whose sublayers the points name, if it is none of the paper's (:func:`own_points`).
     ``variants``: of :func:`vary`, or of :func:`assumptions`, which changes the machine's assumptions one at a time.
-    ``jobs``: runs at a time, by default one for each usable core; results do not depend on it. ``scheduler``: address
-    of a Dask scheduler whose workers do the runs instead. Finished runs are kept in the cache and are not repeated.
-    Whether ``out`` can be written is checked before the first run.
+    ``own``: the model whose sublayers the points name, if it is none of the paper's (:func:`own_points`). The hardware
+    is "golden" by default. Finished runs are kept in the cache folder and are not repeated. Whether ``out`` can be
+    written is checked before the first run.
 
     Raises ValueError for what cannot be simulated or written or if no scheduler answers, RunsFailedError if some runs
     did not finish.
     """
-    if jobs is not None and arguments.integer("jobs", jobs) < 1:
-        raise ValueError(f"jobs must be at least 1, not {jobs}")
-    arguments.instance("scheduler", scheduler, (str, NoneType), "the address of a Dask scheduler, or None")
-    arguments.instance("own", own, (SizedModel, NoneType), "a model, as of own_model, or None")
     arguments.items("variants", arguments.settings("variants", variants).values(), Variant, "machines, as of vary")
-    suite = Suite(
-        machine=machine,
-        settings=arguments.settings("settings", settings),
-        hardware=hardware,
-        quick=True,
-        seed=arguments.integer("seed", seed),
-        own=own,
-    )
     work = Sweep(
-        suite=suite,
+        suite=suite_of(options, hardware="golden", quick=True, own=own),
         variants=variants,
         points=arguments.items("points", points, Point, "Point, as of own_points"),
         policies=arguments.items("policies", policies, str, "names of policies"),
     )
-    with output_folder(arguments.folder_of(out)) as folder:
-        store = Store()
-        run_missing(work.experiments(), store, jobs or usable_cores(), on_status or (lambda status: None), scheduler)
-        result = SweepResult(record=sweep_record(work, store))
+    with output_folder(arguments.path_of("out", out)) as folder:
+        store = run_all(work.experiments(), options)
+        result = SweepResult(record=sweep_record(work, store), traffic=sweep_traffic(work, store))
         if folder is not None:
-            result.write_into(folder)
+            result._write(folder)
     return result

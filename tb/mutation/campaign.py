@@ -21,8 +21,8 @@ from t3formal.prover.mutant_proofs import noticed
 from t3formal.prover.mutation import Netlist
 from t3hdl.config import preset
 from t3hdl.export.verilog import PARTS
+from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
-from t3sim.run.result import json_text
 
 from tb.mutation.outcomes import MutantOutcome, explain, known, record, table
 

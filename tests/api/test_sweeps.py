@@ -3,7 +3,8 @@
 import numpy as np
 import opent3
 import pytest
-from opent3 import sweeps
+from opent3 import many
+from t3sim.run.request import CAUSES
 from t3sim.study.store import Store
 
 from tests.support.toy_evaluation import toy_suite
@@ -13,8 +14,8 @@ POINTS = [opent3.Point(model="t-nlg", sublayer=name, tp=8) for name in ("op", "f
 
 @pytest.mark.long
 def test_a_sweep_has_a_row_for_each_run(monkeypatch, tmp_path):
-    monkeypatch.setattr(sweeps, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
-    monkeypatch.setattr(sweeps, "Store", lambda: Store(tmp_path / "results"))  # in which nothing has run yet
+    monkeypatch.setattr(many, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    monkeypatch.setattr(many, "Store", lambda: Store(tmp_path / "results"))  # in which nothing has run yet
     seen = []
     machines = opent3.vary({"link.gb_s": [10, 20]})
     out = tmp_path / "out"
@@ -29,6 +30,10 @@ def test_a_sweep_has_a_row_for_each_run(monkeypatch, tmp_path):
     assert seen[-1].done == seen[-1].total
     assert result.failures == []
     assert type(result.record).model_validate_json((out / "sweep.json").read_bytes()) == result.record
+    assert type(result.traffic).model_validate_json((out / "traffic.json").read_bytes()) == result.traffic
+    curves = result.traffic_frame().groupby(["variant", "sublayer", "policy"])[list(CAUSES)].sum().sum(axis=1)
+    totals = frame.set_index(["variant", "workload.sublayer", "policy"])["traffic_bytes_per_gpu.total"]
+    assert curves.sort_index().tolist() == pytest.approx(totals.sort_index().tolist(), rel=1e-3), "all of one GPU"
 
 
 def test_machines_are_all_combinations():
@@ -69,6 +74,19 @@ def test_a_sweep_of_too_many_machines_or_an_illegal_value_is_refused():
 def test_values_that_make_no_machines_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
         opent3.vary(values)
+
+
+def test_a_sweep_may_be_over_machine_files(tmp_path):
+    mine = opent3.new_machine(tmp_path / "mine", "toy")
+    found = opent3.on_machines(["toy", mine])
+    assert {name: variant.machine for name, variant in found.items()} == {"toy": "toy", str(mine): str(mine)}
+    for names, message in (
+        (["toy", "toy"], "each machine once"),
+        (["nope"], "machine must be one of"),
+        ("toy", "list"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            opent3.on_machines(names)
 
 
 def test_values_of_numpy_are_numbers():

@@ -333,7 +333,7 @@ def test_doctor_reports_this_machine():
 
 @pytest.mark.usefixtures("own_cache")
 def test_doctor_names_the_extra_of_the_package(monkeypatch):
-    monkeypatch.setattr(doctor, "EXTRAS", {"fpga": ("FPGA tools", ("no-such-package",))})
+    monkeypatch.setattr(doctor, "EXTRAS", {"fpga": ("FPGA tools", "`t3 fpga`", ("no-such-package",))})
     result = t3("doctor")
     (line,) = (line for line in result.stdout.splitlines() if "FPGA tools" in line)
     assert "only `t3 fpga` needs it: pip install 'opent3[fpga]'" in line

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from t3sim.cli import machine as cli_machine
+from opent3 import machines
 from t3sim.cli import main as cli
 from t3sim.inputs.machine.describe import machine_template, settings
 from t3sim.inputs.machine.files import load_machine, preset_names
@@ -125,7 +125,7 @@ def test_what_exists_is_left_as_it_is(folder: Path, kind: str):
 
 
 def test_a_file_that_cannot_be_written_whole_is_not_left(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(cli_machine, "machine_template", lambda base: "base = 1\n" * 10_000 + "\udcff")
+    monkeypatch.setattr(machines, "machine_template", lambda base: "base = 1\n" * 10_000 + "\udcff")
     assert t3("new", "mine").exit_code == 2
     assert list(folder.iterdir()) == []
 

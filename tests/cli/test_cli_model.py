@@ -4,9 +4,9 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from opent3 import many, models
 from t3sim.cli import main as cli
-from t3sim.cli import model as cli_model
-from t3sim.study.operators import layer_operators, model_operators
+from t3sim.study.layer.operators import layer_operators, model_operators
 
 from tests.support.toy_evaluation import toy_suite
 
@@ -14,7 +14,7 @@ from tests.support.toy_evaluation import toy_suite
 @pytest.fixture(scope="module")
 def patched():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli_model, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
+        patch.setattr(many, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
         yield
 
 
@@ -58,7 +58,7 @@ def test_the_optimizer_is_a_row_if_asked_for(patched):
     ],
 )
 def test_errors_are_one_message_before_anything_runs(patched, monkeypatch, arguments, message):
-    monkeypatch.setattr(cli_model, "run_all", None)
+    monkeypatch.setattr(models, "run_all", None)
     result = t3(*arguments)
     assert result.exit_code == 2
     assert message in result.stderr

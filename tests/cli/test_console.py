@@ -43,8 +43,9 @@ def test_labels_are_no_markup(terminal, monkeypatch):
 def test_other_processes_compiling_is_announced_only_if_it_comes(kept, said, monkeypatch):
     monkeypatch.setattr(kernels, "is_kept", lambda *_: kept)
     output = io.StringIO()
-    with console.runs_progress(Console(file=output, width=200), "t3"):
-        pass
+    with console.runs_progress(Console(file=output, width=200), "t3") as show:
+        assert output.getvalue() == "", "what is refused is refused before"
+        show(Status(done=0, total=2, cost_done=0, cost_total=9, running=(), failed=0, wall_seconds=0))
     assert output.getvalue() == f"{said}\n"
 
 

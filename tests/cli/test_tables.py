@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
+from opent3.tables import alu_table, bench_tables, result_table, tiling_text, validation_table
 from rich.console import Console, RenderableType
 from t3sim.cli import console
 from t3sim.cli.doctor import Check, doctor_table
-from t3sim.cli.tables import alu_table, bench_tables, result_table, tiling_text, validation_table
 from t3sim.common.fitted_table import FittedTable
 from t3sim.run.request import POLICIES
 from t3sim.run.result import Result
@@ -36,6 +36,7 @@ def bench() -> Bench:
         parts=parts,
         evaluations=30_000_000,
         evaluated_share=0.15,
+        lines=4_000_000,
         simulate_seconds=40.0,
         golden_seconds=38.0,
         provenance=PROVENANCE,

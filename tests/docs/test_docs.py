@@ -1,8 +1,11 @@
 """The reference pages name everything that exists, and nothing else."""
 
+import importlib
+import inspect
 import re
 from pathlib import Path
 
+import opent3
 import pytest
 from pydantic import BaseModel
 from t3sim.inputs.machine.files import load_machine
@@ -12,11 +15,12 @@ from t3sim.run.result import Result
 from t3sim.study.arbitration.axes import known_axes
 from t3sim.study.arbitration.record import ArbitrationMap, Cell, MappedMachine, PolicyCell, StreamWaits
 from t3sim.study.charts import CHARTS
+from t3sim.study.layer.operators import PHASES, layer_operators, model_operators, optimizer_operator
 from t3sim.study.layer.work import ATTENTIONS
-from t3sim.study.operators import PHASES, layer_operators, model_operators, optimizer_operator
 from t3sim.study.reproduction import FigureRecord, ModelRecord, Reproduction, RunRecord
 from t3sim.study.suite import TABLES
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
+from t3sim.study.traffic_record import Curve, CurveUse, TrafficRecord
 
 from docs.pages import DOCS, GUIDES
 from docs.pages import machine as machine_page
@@ -70,6 +74,30 @@ def leaves(model: type[BaseModel], prefix: str = "") -> set[str]:
     return names
 
 
+def test_the_page_of_the_python_api_names_every_function_of_it_and_no_other():
+    page = (GUIDES / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+)(?:\([^`]*\))?`", page))
+    functions = {name for name in opent3.__all__ if inspect.isfunction(getattr(opent3, name))}
+    helpers = {
+        "caution", "hardware_with", "is_compiled", "machine_summaries", "notes", "parse_settings", "preset_names",
+        "requests_of", "size_text", "varied",
+    }  # fmt: skip
+    assert functions - named == helpers
+
+
+@pytest.mark.parametrize("name", ["opent3", "t3sim"])
+def test_what_a_page_calls_in_python_is_there(name):
+    used = {
+        (path.name, call)
+        for path in (*DOCS.rglob("*.md"), DOCS.parent / "README.md")
+        for call in re.findall(rf"\b{name}\.([A-Za-z_.]+)\(", path.read_text(encoding="utf-8"))
+    }
+    assert used or name == "t3sim"
+    for page, call in used:
+        module, _, function = f"{name}.{call}".rpartition(".")
+        assert hasattr(importlib.import_module(module), function), (page, call)
+
+
 def test_results_page_has_every_field():
     page = (GUIDES / "results.md").read_text(encoding="utf-8")
     found = {name for field, *_ in table_of(page, "## result.json") for name in re.findall(r"`([^`]+)`", field)}
@@ -113,7 +141,7 @@ def test_end_to_end_page_has_every_operator():
     ("page", "models"),
     [
         ("reproduce.md", (Reproduction, FigureRecord, RunRecord, ModelRecord)),
-        ("sweep.md", (SweepRecord, SweptVariant, SweptRun, Geomeans)),
+        ("sweep.md", (SweepRecord, SweptVariant, SweptRun, Geomeans, TrafficRecord, CurveUse, Curve)),
         ("map.md", (ArbitrationMap, MappedMachine, Cell, PolicyCell, StreamWaits)),
     ],
 )

@@ -11,7 +11,7 @@ from docs.pages import validation
 from docs.pages.__main__ import main as pages
 from docs.pages.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
 from docs.pages.reproduced import reproduced_section
-from docs.pages.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
+from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
 
 PAGE = validation.PAGE.read_text(encoding="utf-8")
 

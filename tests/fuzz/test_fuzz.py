@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from opent3 import runs
 from rich.console import Console
 from t3sim.cli import main as cli
 from t3sim.cli.simulation import options, results, run
@@ -101,12 +102,12 @@ def careless_folder(target: Path | None) -> Iterator[Path | None]:
 
 
 def test_a_folder_without_a_manifest_is_found(monkeypatch):
-    monkeypatch.setattr(run, "output_folder", careless_folder)
+    monkeypatch.setattr(runs, "output_folder", careless_folder)
     assert columns(WRITTEN) == {"half-written"}
 
 
 def test_what_a_refusal_leaves_is_found(monkeypatch):
-    def chosen(options, events):
+    def chosen(options):
         options["out"].mkdir()
         raise ValueError("refused too late")
 

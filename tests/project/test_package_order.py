@@ -1,13 +1,17 @@
 """Packages depend on each other in one direction, and none has more files than a head holds."""
 
 import ast
+import inspect
 import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+import opent3
 import pytest
 import t3sim
+from t3sim.cli import main as cli
 
 ROOT = Path(t3sim.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
@@ -55,6 +59,49 @@ def test_the_python_api_knows_nothing_of_the_command_line():
     files = list(api.glob("*.py"))
     found = [name for path in files for name in imported(path) if name.startswith("t3sim.cli")]
     assert files and found == []
+
+
+EXCEPTIONS = {
+    "t3sim.hardware.rtl.toolchain.find_toolchain": "doctor.py",  # looks for tools as the backend does, and runs none
+}
+"""What the command line imports of the simulator itself -> the one file that may."""
+HARDWARE_COMMANDS = {"verilog.py", "prove.py", "proof_tables.py", "fpga.py", "validate.py"}
+"""What may import the hardware, its proofs and boards: commands on files of the hardware, which simulate nothing."""
+
+
+def test_the_command_line_uses_only_the_python_api():
+    imports = [(path.name, name) for path in (ROOT / "cli").rglob("*.py") for name in imported(path)]
+    inside = {(name, file) for file, name in imports if name.startswith("t3sim.")}
+    assert len(inside) > 50
+    assert {both for both in inside if both[0].split(".")[1] not in ("common", "cli")} == set(EXCEPTIONS.items())
+    hardware = {file for file, name in imports if re.match(r"t3(hdl|formal|fpga)\b", name)}
+    assert hardware == HARDWARE_COMMANDS
+
+
+FUNCTIONS = {
+    "run": "run", "compare": "compare", "model": "model", "sweep": "sweep", "map": "arbitration_map",
+    "reproduce": "reproduce", "report": "report", "explain": "explain", "waves": "waves", "faults": "faults",
+    "bench": "bench", "machine list": "machine_frame", "machine show": "load_machine", "machine new": "new_machine",
+    "validate hbm": "validate_hbm", "validate alu": "validate_alu", "validate gpu": "validate_gpu",
+}  # fmt: skip
+"""Command -> what does the same in the Python API."""
+OF_THE_PROGRAM = {"demo", "doctor", "completion", "verilog", "prove", "fpga"}
+"""Commands about the program itself, or on files of the hardware."""
+
+
+def test_every_command_that_simulates_is_a_function_with_types_and_words():
+    commands = {
+        f"{name} {inner}".strip()
+        for name, command in cli.main.commands.items()
+        for inner in (command.commands if isinstance(command, click.Group) else [""])
+    }
+    assert commands == FUNCTIONS.keys() | OF_THE_PROGRAM
+    for name in FUNCTIONS.values():
+        function = getattr(opent3, name)
+        signature = inspect.signature(function)
+        assert name in opent3.__all__ and len(inspect.getdoc(function) or "") > 40, name
+        assert signature.return_annotation is not inspect.Signature.empty, name
+        assert all(item.annotation is not item.empty for item in signature.parameters.values()), name
 
 
 GENERATORS = {"hardware/rtl", "validation", "faults", "cli"}

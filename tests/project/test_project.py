@@ -52,6 +52,29 @@ def test_the_citation_and_the_changelog_have_this_version():
     assert f"\nversion: {__version__}\n" in citation and f'date-released: "{released[2]}"' in citation
 
 
+def test_the_changelog_has_its_form():
+    """That of Keep a Changelog 1.1: the newest first, each with its kinds of change, and every heading's own."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert versions[0] == "[Unreleased]"
+    assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\w*\] - \d{4}-\d\d-\d\d", version) for version in versions[1:])
+    kinds = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    for section in text.split("\n## ")[1:]:
+        found = re.findall(r"^### (.+)$", section, re.MULTILINE)
+        assert found and set(found) <= kinds and len(set(found)) == len(found), section.splitlines()[0]
+
+
+def test_the_address_of_the_repository_is_everywhere_or_nowhere():
+    citation = re.search(r'^repository-code: "(.+)"$', (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    linked = dict(re.findall(r"^\[(.+?)\]: (https?:\S+?)/(?:compare|releases)/\S+$", changelog, re.MULTILINE))
+    headings = re.findall(r"^## \[(.+?)\]", changelog, re.MULTILINE)
+    address = citation[1] if citation else None
+    assert urls.get("Repository") == address
+    assert linked == (dict.fromkeys(headings, address) if address else {})
+
+
 def test_readme_says_how_to_get_t3_before_it_uses_it():
     first = re.search(r"^t3 ", README, re.MULTILINE)
     assert first is not None

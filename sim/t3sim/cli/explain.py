@@ -1,14 +1,13 @@
 """``t3 explain``: what limited a run, in sentences."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import opent3
+
+from t3sim.common.json_text import json_text
 
 from .console import plain_console
-
-if TYPE_CHECKING:
-    from t3sim.explain.case import Finding
 
 
 @click.command()
@@ -19,22 +18,8 @@ def explain(folder: Path, as_json: bool) -> None:
 
     DIR is the --out folder of `t3 run` or `t3 compare`; nothing is simulated.
     """
-    from t3sim.explain import folder as reader
-    from t3sim.run.result import json_text
-
-    explained = reader.explain(reader.read_records(folder))
+    explained = opent3.explain(folder)
     if as_json:
-        click.echo(json_text(reader.to_json(explained)), nl=False)
+        click.echo(json_text(explained.to_json()), nl=False)
     else:
-        print_findings(explained)
-
-
-def print_findings(explained: "dict[str, list[Finding]]") -> None:
-    """Prints the sentences under the policies that they are about."""
-    console = plain_console()
-    for number, (policy, found) in enumerate(explained.items()):
-        if number:
-            console.print()
-        console.print(f"{policy}:")
-        for finding in found:
-            console.print(f"- {finding.text}")
+        plain_console().print(str(explained))

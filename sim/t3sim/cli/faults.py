@@ -3,24 +3,24 @@
 from pathlib import Path
 
 import click
+import opent3
+from opent3 import FAULT_CLASSES, FAULT_KINDS
 from rich.console import Console
 
-from t3sim.common.output import output_folder, write_atomically
-from t3sim.faults.classes import CLASSES, KINDS
-from t3sim.faults.classes import jobs as jobs_of
-from t3sim.run.result import json_text
+from .console import fault_progress, plain_console, say_where
+from .errors import Mismatch, out_option, refuse_given
+from .many import keeping_runs, where_options
 
-from .console import fault_progress
-from .errors import Failure, Interrupted, Mismatch, out_option, refuse_given
-from .reproduce import say_where, where_options, wide_console
+VARIANTS = {True: "protected", False: "plain"}
+"""With ``protect`` and link retries, and without either."""
 
 
 def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
     """The classes that the option names."""
     names = tuple(name.strip() for name in text.split(","))
-    unknown = [name for name in names if name not in CLASSES]
+    unknown = [name for name in names if name not in FAULT_CLASSES]
     if unknown or len(set(names)) != len(names):
-        raise ValueError(f"--classes must be some of {', '.join(CLASSES)}, each once, not {text!r}")
+        raise ValueError(f"--classes must be some of {', '.join(FAULT_CLASSES)}, each once, not {text!r}")
     return names
 
 
@@ -32,7 +32,7 @@ def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tu
     default=1000,
     help="Faults for the system with protection; the one without gets a tenth.",
 )
-@click.option("--classes", default=",".join(CLASSES), callback=_chosen, help="Classes of faults, by commas.")
+@click.option("--classes", default=",".join(FAULT_CLASSES), callback=_chosen, help="Classes of faults, by commas.")
 @click.option("--protect/--no-protect", default=None, help="Only the system with, or without, protection.")
 @click.option("--repeat", metavar="KIND:NUMBER", help="Only this fault, with what became of it in words.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of all faults.")
@@ -48,44 +48,28 @@ def faults(
     with SECDED, parity and link retries, once without. Finished runs are kept: the same command goes on where it was
     interrupted. Exit code 1 if a fault that the protection is for does silent harm.
     """
-    from t3sim.faults.campaign import CampaignError, run_campaign
-    from t3sim.faults.report import draw, fault_table, record_of
-
-    variants = (True, False) if protect is None else (protect,)
     if repeat is not None:
         refuse_given(("count", "classes", "jobs", "scheduler", "out"), "--repeat runs one fault and writes nothing")
-        _repeat(repeat, variants, seed)
+        _repeat(repeat, (True, False) if protect is None else (protect,), seed)
         return
-    todo = jobs_of(count, classes, variants)
-    with output_folder(out) as folder:
-        try:
-            with fault_progress(Console(stderr=True), len(todo)) as show:
-                found = run_campaign(todo, seed, jobs, show, scheduler)
-        except CampaignError as error:
-            raise Failure(str(error)) from error
-        except KeyboardInterrupt as error:
-            raise Interrupted("interrupted; finished runs are kept, and the same command goes on from there") from error
-        record = record_of(seed, found)
-        if folder is not None:
-            write_atomically(folder / "faults.json", json_text(record.model_dump(by_alias=True)))
-            draw(record, folder / "faults")
-    wide_console().print(fault_table(record))
+    with keeping_runs(), fault_progress(Console(stderr=True)) as show:
+        result = opent3.faults(
+            count, classes, protect, seed=seed, jobs=jobs, scheduler=scheduler, on_done=show, out=out
+        )
+    plain_console().print(result.table())
     say_where(out)
-    if record.broken:
-        first = "; ".join(f"{item.kind} {item.number} ({item.text}): {item.outcome}" for item in record.broken[:5])
-        raise Mismatch(f"{len(record.broken)} of {record.model_faults} faults did silent harm with protection: {first}")
+    if wrong := result.failures:
+        first = "; ".join(wrong[:5])
+        count = result.record.model_faults
+        raise Mismatch(f"{len(wrong)} of {count} faults did silent harm with protection: {first}")
 
 
 def _repeat(name: str, variants: tuple[bool, ...], seed: int) -> None:
     """Prints what one fault does."""
-    from t3sim.faults.bench import Bench
-    from t3sim.faults.report import VARIANTS
-    from t3sim.faults.setup import FaultSetup
-
     kind, _, number = name.partition(":")
-    if kind not in KINDS or not number.isdecimal():
-        raise ValueError(f"--repeat must be KIND:NUMBER with a kind of {', '.join(KINDS)}, not {name!r}")
+    if kind not in FAULT_KINDS or not number.isdecimal():
+        raise ValueError(f"--repeat must be KIND:NUMBER with a kind of {', '.join(FAULT_KINDS)}, not {name!r}")
     for protected in variants:
-        verdict = Bench(FaultSetup(protected)).run(kind, int(number), seed)
+        verdict = opent3.fault(kind, int(number), protect=protected, seed=seed)
         named = f", named by: {', '.join(verdict.named)}" if verdict.named else ""
         click.echo(f"{VARIANTS[protected]}: {verdict.label}, {verdict.text}: {verdict.outcome}{named}")

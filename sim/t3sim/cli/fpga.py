@@ -13,12 +13,12 @@ from rich.console import Console
 from t3hdl.config import preset as hardware_preset
 
 from t3sim.common.fitted_table import FittedTable
+from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
-from t3sim.run.result import json_text
 
-from .console import fpga_progress, plain_console
+from .console import fpga_progress, plain_console, say_where
 from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch
-from .reproduce import jobs_option, say_where
+from .many import jobs_option
 
 if TYPE_CHECKING:
     from t3fpga.build.platforms import Board, Pin

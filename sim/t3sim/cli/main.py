@@ -5,11 +5,10 @@ import signal
 from typing import Any
 
 import click
+from opent3 import SimulationError, __version__
 
-from t3sim import __version__
 from t3sim.common.cache import BuildError
 from t3sim.common.user_input import one_line
-from t3sim.run.request import SimulationError
 
 from .doctor import doctor
 from .errors import Failure, Interrupted

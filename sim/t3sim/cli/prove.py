@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
+from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
-from t3sim.run.result import json_text
 
-from .console import proof_progress
+from .console import plain_console, proof_progress
 from .errors import OUT_FOLDER, Failure, Mismatch, refuse_given
-from .reproduce import wide_console
 
 if TYPE_CHECKING:
     from t3formal.prover.proof import Task, Verdict
@@ -53,7 +52,7 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
         raise ValueError(f"none of {', '.join(names)} is a quick proof: leave out --quick")
     if listed:
         refuse_given(("workers", "out"), "--list proves nothing")
-        wide_console().print(proof_list(todo))
+        plain_console().print(proof_list(todo))
         return
     started = time.monotonic()
     try:
@@ -71,7 +70,7 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
                 write_atomically(folder / "timing.json", json_text(timing(verdicts, time.monotonic() - started)))
     except ToolError as error:
         raise Failure(str(error)) from error
-    console = wide_console()
+    console = plain_console()
     console.print(proof_table(verdicts))
     count = f"{len(verdicts)} task{'' if len(verdicts) == 1 else 's'}"
     console.print(f"{count} in {time.monotonic() - started:.0f} s, {workers} side by side")

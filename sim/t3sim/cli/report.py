@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import click
+import opent3
 
-from .reproduce import say_where
+from .console import say_where
 
 
 @click.command()
@@ -18,12 +19,4 @@ def report(folders: tuple[Path, ...], out: Path | None) -> None:
     DIR is the --out folder of run, compare, sweep, map or reproduce; several folders become sections of one report. The
     file needs no network. An existing file is replaced only if t3 wrote it and nobody has edited it since.
     """
-    from t3sim.report.folders import read_folder  # here, because charts take a second to import
-    from t3sim.report.output import NAME, target_of, write_report
-    from t3sim.report.page import report_html
-
-    read = [read_folder(folder) for folder in folders]
-    path = out or folders[0] / NAME
-    target_of(path)  # before the work
-    write_report(report_html(read), path)
-    say_where(path)
+    say_where(opent3.report(folders, out))

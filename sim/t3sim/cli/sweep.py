@@ -5,14 +5,11 @@ from typing import Any
 
 import click
 import opent3
+from opent3 import MODELS, POLICIES, Backend, load_machine, parse_settings
 
-from t3sim.inputs.machine.files import load_machine, parse_settings
-from t3sim.inputs.workload import MODELS
-from t3sim.run.request import POLICIES, Backend
-from t3sim.study.suite import own_points, sweep_points
-
+from .console import plain_console, say_where
 from .errors import Mismatch, is_given, out_option, refuse_given
-from .reproduce import kept_runs, say_where, where_options, wide_console
+from .many import kept_runs, where_options
 from .simulation.machine_options import machine_options
 from .simulation.options import names
 from .simulation.own_model import model_of, own_model_options, phase_option, print_assumptions
@@ -49,21 +46,18 @@ def sweep(
     \b
     t3 sweep --models t-nlg --tp 8 --vary link.gb_s=75,150,300 --out out/links
     """
-    from t3sim.study.sweep import axes_of, chosen_assumptions, product_of
-    from t3sim.study.sweep_output import sweep_table
-
     if bool(vary) == (assumptions or bool(variants)):
         raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
     own = model_of(tokens)
     if own is None:
-        points = sweep_points(models, degrees, sublayers)
+        points = opent3.model_points(models, degrees, sublayers)
     else:
         refuse_given(("models",), "--hf names the model itself")
-        points = own_points(own, degrees, sublayers if is_given("sublayers") else None)
+        points = opent3.own_points(own, degrees, sublayers if is_given("sublayers") else None)
     changes = parse_settings(settings)
     with kept_runs("sweep") as show:
         result = opent3.sweep(
-            product_of(axes_of(vary)) if vary else chosen_assumptions(variants),
+            opent3.varied(vary) if vary else opent3.assumptions(variants),
             points,
             policies,
             own=own,
@@ -75,11 +69,11 @@ def sweep(
             on_status=show,
             out=out,
         )
-    console = wide_console()
+    console = plain_console()
     for degree in sorted({point.tp for point in points}):
         print_assumptions(console, own, degree, None)
     print_assumptions(console, None, 0, load_machine(machine, changes))
-    console.print(sweep_table(result.record))
+    console.print(result.table())
     say_where(out)
     if result.failures:
         raise Mismatch("; ".join(result.failures))

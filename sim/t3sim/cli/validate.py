@@ -3,28 +3,20 @@
 import os
 import sys
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import Any
 
 import click
+import opent3
+from opent3.tables import alu_table, gpu_table, validation_table
 from rich.console import Console
 from t3hdl.config import PRESETS
 
-from t3sim.common.output import output_folder, write_atomically
 from t3sim.common.user_input import shortened
-from t3sim.inputs.machine.files import hardware_with, load_machine, parse_settings
-from t3sim.inputs.workload import paper_shapes
-from t3sim.run.records import read_record
-from t3sim.run.request import OnProgress
-from t3sim.run.result import json_text
-from t3sim.validation.gpu_measure import check_rates, measure
-from t3sim.validation.gpu_record import GpuRecord
-from t3sim.validation.gpu_torch import open_device
 
-from .console import case_progress, plain_console, progress
-from .errors import Mismatch, out_option, refuse_given
-from .reproduce import say_where
-from .tables import alu_table, gpu_table, validation_table
+from .console import case_progress, plain_console, progress, say_where
+from .errors import Mismatch, is_given, out_option, refuse_given
 
 
 @click.group()
@@ -42,14 +34,7 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
 
     Replays traces of Ramulator 2.1; exit code 1 if the time of one is off by more than the tolerance.
     """
-    from t3sim.validation.hbm import validate as replay_all
-
-    if (traces is None) != (reference is None):
-        raise ValueError("give both --traces and --reference, or neither")
-    folder = Path(__file__).parents[1] / "validation" / "reference"
-    rows = replay_all(
-        traces or folder / "hbm2_traces.npz", reference or folder / "hbm2_reference.json", tolerance, refresh
-    )
+    rows = opent3.validate_hbm(traces, reference, tolerance=tolerance, refresh=refresh)
     plain_console().print(validation_table(rows))
     off = [row.name for row in rows if not row.within]
     if off:
@@ -85,26 +70,13 @@ def validate_alu(
     Exit code 1 if a case comes out wrong. Cases come from standard input, as Berkeley TestFloat's testfloat_gen prints
     them (`a b result flags`), or are made with the golden model's results.
     """
-    from t3sim.validation import alu as alus
-
-    if exhaustive and random is not None:
-        raise ValueError("give either --exhaustive or --random, not both")
-    config = hardware_with(preset, settings)
-    if exhaustive:
-        checks = alus.exhaustive_checks(config, op, dtype, alone_every)
-    elif random is not None:
-        checks = alus.random_checks(config, op, dtype, count=random, seed=seed, every=alone_every)
-    else:
-        if sys.stdin.isatty():
-            raise ValueError("give cases on standard input, or --exhaustive, or --random")
-        checks = alus.text_check(config, op, dtype, sys.stdin, alone_every)
-    rows: list[alus.Row] = []
-    with output_folder(out) as folder:
-        for check in checks:
-            with case_progress(Console(stderr=True), check.title, check.cases) as watch, alus.open_alu(config) as part:
-                rows.append(alus.run(part, check, threads=threads, watch=watch))
-        if folder is not None:
-            write_atomically(folder / "validate.json", json_text(alus.record(config, preset, rows)))
+    cases = None if exhaustive or random is not None else sys.stdin
+    if cases is not None and cases.isatty():
+        raise ValueError("give cases on standard input, or --exhaustive, or --random")
+    rows = opent3.validate_alu(
+        cases, exhaustive=exhaustive, random=random, dtype=dtype, op=op, seed=seed, alone_every=alone_every,
+        preset=preset, settings=settings, threads=threads, watch=_watch_check, out=out,
+    )  # fmt: skip
     console = plain_console()
     console.print(alu_table(rows))
     for text in (text for row in rows for text in row.texts()):
@@ -113,6 +85,10 @@ def validate_alu(
     wrong = sum(row.differences for row in rows)
     if wrong:
         raise Mismatch(f"{wrong} of {sum(row.cases for row in rows)} cases came out wrong")
+
+
+def _watch_check(check: Any) -> AbstractContextManager[Any]:
+    return case_progress(Console(stderr=True), check.title, check.cases)
 
 
 @validate.command("gpu")
@@ -134,50 +110,41 @@ def validate_gpu(
     They are timed alone and beside copies. Needs PyTorch (extra `gpu`), unless --from has what was measured. Exit code
     1 if a time is off by more than the tolerance.
     """
-    from t3sim.validation.gpu_model import compare, comparison
-
     if recorded is not None:
         refuse_given(("rates", "samples"), "--from has what was measured")
-        if machine is None:
-            raise ValueError("--from needs --machine, the machine to compare with")
-    if machine is None and (tolerance is not None or settings):
+    if machine is None and recorded is None and (tolerance is not None or settings):
         raise ValueError("--tolerance and --set are of a comparison: give --machine")
     if tolerance is not None and not 0 < tolerance <= 1:
         raise ValueError(f"--tolerance must be above 0 and at most 1 (0.05 is 5 %), not {tolerance:g}")
-    changed, name = parse_settings(settings), machine or ""
-    model = load_machine(name, changed) if machine is not None else None  # refused before a long measurement
-    record = read_record(recorded, GpuRecord) if recorded is not None else _measure_gpu(_rates(rates), samples)
-    rows = []
-    with output_folder(out) as folder:
-        if folder is not None and recorded is None:
-            write_atomically(folder / "gpu.json", json_text(record.model_dump(mode="json", by_alias=True)))
-        if model is not None:
-            rows = compare(record, lambda more: load_machine(name, changed | more), _watch)
-            if folder is not None:
-                write_atomically(folder / "validate.json", json_text(comparison(record, model, rows)))
-    plain_console().print(gpu_table(record, rows))
+    begin = time.perf_counter()
+    with ExitStack() as stack:
+        measuring: list[Any] = []
+
+        def show(done: int, total: int) -> None:
+            if not measuring:  # what is refused is refused before
+                measuring.append(stack.enter_context(case_progress(Console(stderr=True), "GEMMs", total)))
+            measuring[0](done, time.perf_counter() - begin)
+
+        found = opent3.validate_gpu(
+            recorded, machine=machine, settings=opent3.parse_settings(settings),
+            rates=_rates(rates) if is_given("rates") else None, samples=samples if is_given("samples") else None,
+            watch=_watch, on_shape=show, out=out,
+        )  # fmt: skip
+    plain_console().print(gpu_table(found.measured, found.rows))
     say_where(out)
-    if off := [row.names[0] for row in rows if tolerance is not None and abs(row.error) > tolerance]:
+    if off := [row.names[0] for row in found.rows if tolerance is not None and abs(row.error) > tolerance]:
         raise Mismatch(f"off by more than {tolerance:g}: {', '.join(off)}")
 
 
-def _watch(label: str) -> AbstractContextManager[OnProgress]:
+def _watch(label: str) -> AbstractContextManager[Any]:
     return progress(Console(stderr=True), label)
 
 
 def _rates(text: str) -> tuple[float, ...]:
     """The rates that ``--rates`` names."""
     try:
-        rates = [float(rate) for rate in text.split(",")]
+        return tuple(float(rate) for rate in text.split(","))
     except ValueError:
         raise ValueError(
             f"--rates must be numbers with commas between them, as 0,6,12, not {shortened(text)}"
         ) from None
-    return check_rates(rates)
-
-
-def _measure_gpu(rates: tuple[float, ...], samples: int) -> GpuRecord:
-    """What this computer's GPU takes for the paper's shapes."""
-    shapes, device, begin = paper_shapes(), open_device(), time.perf_counter()
-    with case_progress(Console(stderr=True), "GEMMs", len(shapes)) as show:
-        return measure(device, shapes, rates, samples, lambda done: show(done, time.perf_counter() - begin))

@@ -3,16 +3,15 @@
 from pathlib import Path
 
 import click
+from opent3 import hardware_with
 from rich.console import Console
 from t3hdl.config import PRESETS
 from t3hdl.interface.parts import TABLE
 
 from t3sim.common.output import output_folder
-from t3sim.inputs.machine.files import hardware_with
 
-from .console import step_progress
+from .console import say_where, step_progress
 from .errors import OUT_FOLDER, Failure
-from .reproduce import say_where
 
 
 @click.command()

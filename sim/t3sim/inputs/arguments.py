@@ -45,9 +45,9 @@ def settings(name: str, values: object) -> dict[str, Any]:
     return found
 
 
-def folder_of(value: object) -> Path | None:
-    """``out`` as a path; None if there is none. Raises ValueError."""
+def path_of(name: str, value: object) -> Path | None:
+    """``value`` as a path; None if there is none. Raises ValueError."""
     if value is None:
         return None
-    instance("out", value, (str, os.PathLike), "a path")
+    instance(name, value, (str, os.PathLike), "a path")
     return Path(value)  # type: ignore[arg-type]  # just checked

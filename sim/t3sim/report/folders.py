@@ -16,6 +16,8 @@ from t3sim.run.timeline_record import TimelineRecord
 from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.sweep import SweepRecord
+from t3sim.study.traffic_record import FILE as TRAFFIC
+from t3sim.study.traffic_record import TrafficRecord
 
 
 class Timing(BaseModel):
@@ -54,10 +56,12 @@ class Runs:
 
 @dataclass(frozen=True, kw_only=True)
 class Swept:
-    """What ``t3 sweep`` wrote; ``assumptions``: changes of assumptions rather than combinations of values."""
+    """What ``t3 sweep`` wrote; ``assumptions``: changes of assumptions rather than combinations of values.
+    ``traffic``: None in a folder of a version that did not write it; so below."""
 
     name: str
     record: SweepRecord
+    traffic: TrafficRecord | None
     assumptions: bool
 
 
@@ -75,6 +79,7 @@ class Reproduced:
 
     name: str
     record: Reproduction
+    traffic: TrafficRecord | None
 
 
 Folder = Runs | Swept | Mapped | Reproduced
@@ -112,7 +117,8 @@ def read_folder(path: Path) -> Folder:
             result = read_record(path / "result.json", Result)
             return Runs(name=name, command="run", runs=(_run(path, result),), speedups=(None,))
         case "reproduce.json":
-            return Reproduced(name=name, record=read_record(path / "reproduce.json", Reproduction))
+            reproduced = read_record(path / "reproduce.json", Reproduction)
+            return Reproduced(name=name, record=reproduced, traffic=_traffic(path, reproduced.sources))
         case "map.json":
             found_map = read_record(path / "map.json", ArbitrationMap)
             if not found_map.gemms or not found_map.machines:
@@ -122,7 +128,19 @@ def read_folder(path: Path) -> Folder:
             swept = read_record(path / record, SweepRecord)
             if not swept.variants or not all(variant.runs for variant in swept.variants):
                 raise ValueError(f"{readable(path / record)} has no machine, or one without a run: sweep again")
-            return Swept(name=name, record=swept, assumptions=record == "sensitivity.json")
+            traffic = _traffic(path, swept.sources)
+            return Swept(name=name, record=swept, traffic=traffic, assumptions=record == "sensitivity.json")
+
+
+def _traffic(path: Path, sources: str) -> TrafficRecord | None:
+    """The traffic over time beside a record, if it is there."""
+    file = path / TRAFFIC
+    if not os.path.lexists(file):
+        return None
+    record = read_record(file, TrafficRecord)
+    if record.sources != sources:
+        raise ValueError(f"{readable(file)} is of other runs than the record beside it: run again what wrote them")
+    return record
 
 
 def _comparison(path: Path, name: str) -> Runs:

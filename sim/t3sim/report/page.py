@@ -16,7 +16,7 @@ from t3sim import __version__
 
 from .folders import Folder, Mapped, Reproduced, Runs
 from .maps import map_section
-from .parts import Bullets, Cards, Chart, Code, Folded, Mark, Section, Table, Tabs, Text
+from .parts import Bullets, Cards, Chart, Choice, Code, Folded, Mark, Section, Table, Tabs, Text
 from .reproductions import reproduce_section
 from .runs import runs_section
 from .sweeps import sweep_section
@@ -50,7 +50,7 @@ def report_html(folders: Sequence[Folder]) -> str:
     environment.filters |= {"prose": _prose, "slug": _slug}
     environment.tests |= {"mark": lambda cell: isinstance(cell, Mark)} | {
         kind.kind: lambda item, kind=kind: isinstance(item, kind)
-        for kind in (Cards, Table, Chart, Tabs, Text, Bullets, Code, Folded)
+        for kind in (Cards, Table, Chart, Tabs, Choice, Text, Bullets, Code, Folded)
     }
     scripts = {"plotly": get_plotlyjs(), "script": _asset("report.js")}
     text = environment.get_template("report.html").render(

@@ -3,7 +3,7 @@
 All text is plain text; the template escapes it, and turns what is in backticks into code.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -73,6 +73,16 @@ class Tabs:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choice:
+    """One of many contents at a time, chosen from a list. All choices of a section with the same ``label`` (what is
+    chosen, as ``machine``) follow each other."""
+
+    kind: ClassVar[str] = "choice"
+    label: str
+    contents: Mapping[str, Sequence["Item"]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Text:
     """A paragraph."""
 
@@ -107,7 +117,7 @@ class Folded:
     items: Sequence["Item"]
 
 
-Item = Cards | Table | Chart | Tabs | Text | Bullets | Code | Folded
+Item = Cards | Table | Chart | Tabs | Choice | Text | Bullets | Code | Folded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +136,13 @@ class Section:
     name: str
     facts: Sequence[str] = field(default_factory=tuple)
     blocks: Sequence[Block]
+
+
+def chosen(label: str, contents: Mapping[str, Sequence[Item]]) -> list[Item]:
+    """A choice; what there is only one of is shown without."""
+    if len(contents) > 1:
+        return [Choice(label=label, contents=contents)]
+    return [item for items in contents.values() for item in items]
 
 
 DASH = "\u2013"

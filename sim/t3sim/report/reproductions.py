@@ -13,6 +13,7 @@ from .configuration import preset_block
 from .contention import contention_items
 from .figures import beside, grouped
 from .folders import Reproduced
+from .over_time import over_time_block
 from .parts import (
     DASH,
     Block,
@@ -28,6 +29,7 @@ from .parts import (
     Tabs,
     Text,
     Tone,
+    chosen,
     count,
     plural,
 )
@@ -40,6 +42,8 @@ UNITS = {"x": "Speedups and other factors", "%": "Percentages"}
 TONES: dict[Verdict, Tone] = {"inside": "good", "outside": "bad"}
 SHOWN = ("ideal-overlap", "ideal-overlap-nmc", "t3", "t3-mca")
 """Policies of the speedup charts."""
+OVER_TIME = ("sequential", "t3", "t3-mca")
+"""Policies whose traffic is shown over time."""
 
 
 def reproduce_section(folder: Reproduced) -> Section:
@@ -48,11 +52,15 @@ def reproduce_section(folder: Reproduced) -> Section:
     results = [(_name(run), run.result) for run in record.runs]
     only = [result for _, result in results]
     base = [run.result for run in record.runs if run.variant == "base"]
-    split = _by_degree(_of_policies(record, ("sequential",)), lambda runs: [
+    split = _by_machine(record, ("sequential",), lambda runs: [
         time_chart(runs, "Where the time of the sequential runs goes", parts_of=True)
     ])  # fmt: skip
-    moved = _by_degree(_of_policies(record, ("sequential", "t3-mca")), _traffic)
-    compared = _by_degree(_of_policies(record, ("sequential", "t3", "t3-mca")), contention_items)
+    moved = _by_machine(record, ("sequential", "t3-mca"), _traffic)
+    compared = _by_machine(record, ("sequential", "t3", "t3-mca"), contention_items)
+    over_time = over_time_block(folder.traffic, {
+        _machine_name(variant): (variant, [result for _, result in _of_policies(record, OVER_TIME, variant)])
+        for variant in _variants(record)
+    })  # fmt: skip
     blocks = [
         Block(title="Summary", items=[Cards(cards=[*_cards(record), *check_cards(only)]),
                                       *(Text(text=f"Does not add up: {text}.") for text in record.failures)]),
@@ -60,6 +68,7 @@ def reproduce_section(folder: Reproduced) -> Section:
         Block(title="Speedups and bounds", items=[*_speedups(record), Text(text=BOUNDS), _runs(record)]),
         Block(title="Time split", items=split),
         Block(title="DRAM traffic", items=moved),
+        over_time,
         *([Block(title="Whole models", items=[_models(record)])] if record.models else []),
         Block(title="Contention", items=compared),
         checks_block(results),
@@ -89,14 +98,31 @@ def _name(run: RunRecord) -> str:
     return f"{workload_title(run.result.workload)}, {run.result.policy}{mirrored}{VARIANTS[run.variant]}"
 
 
-def _of_policies(record: Reproduction, policies: Sequence[str]) -> list[tuple[str, Result]]:
-    """Runs of the base machine: of every sublayer and policy the one with the most GPUs simulated."""
+def _variants(record: Reproduction) -> list[str]:
+    """The machines that have runs, in the order of VARIANTS."""
+    return [variant for variant in VARIANTS if any(run.variant == variant for run in record.runs)]
+
+
+def _machine_name(variant: str) -> str:
+    return VARIANTS[variant].removeprefix(", ") or "the paper's"
+
+
+def _by_machine(
+    record: Reproduction, policies: Sequence[str], show: Callable[[Labelled], Sequence[Item]]
+) -> list[Item]:
+    """A choice of machines, and for each a tab for every degree, with what ``show`` makes of the runs."""
+    found = {_machine_name(variant): _of_policies(record, policies, variant) for variant in _variants(record)}
+    return chosen("machine", {name: _by_degree(runs, show) for name, runs in found.items() if runs})
+
+
+def _of_policies(record: Reproduction, policies: Sequence[str], variant: str) -> list[tuple[str, Result]]:
+    """Runs on a machine: of every sublayer and policy the one with the most GPUs simulated."""
     found: dict[str, Result] = {}
     for run in record.runs:
         name = f"{workload_title(run.result.workload)}, {run.result.policy}"
         known = found.get(name)
         more = known is None or known.gpus_simulated < run.result.gpus_simulated
-        if more and run.variant == "base" and run.result.policy in policies:
+        if more and run.variant == variant and run.result.policy in policies:
             found[name] = run.result
     return list(found.items())
 
@@ -116,13 +142,14 @@ def _tabs(contents: dict[str, Sequence[Item]]) -> list[Item]:
 
 
 def _traffic(runs: Labelled) -> list[Item]:
-    """Bytes of every sublayer, as parts of those of its sequential run."""
+    """Bytes of every sublayer, as parts of those of its sequential run, where all have one."""
     bases = {
         workload_title(result.workload): result.traffic_bytes_per_gpu.total
         for _, result in runs
         if result.policy == "sequential"
     }
-    return [traffic_chart(runs, bases=[bases[workload_title(result.workload)] for _, result in runs])]
+    known = [bases.get(workload_title(result.workload)) for _, result in runs]
+    return [traffic_chart(runs, bases=[base for base in known if base is not None] if all(known) else None)]
 
 
 def _cards(record: Reproduction) -> list[Card]:

@@ -1,30 +1,33 @@
 """The section of a sweep: the same sublayers on many machines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 
 from t3sim.common.units import TIMES, unit_of
 from t3sim.run.result import Result
-from t3sim.study.sweep import SweepRecord, SweptRun
+from t3sim.study.sweep import SweepRecord, SweptRun, SweptVariant
 
 from .checks import check_cards, checks_block, hardware_block
 from .configuration import preset_block
-from .contention import contention_block
+from .contention import contention_items
 from .figures import grouped
 from .folders import Swept
-from .parts import DASH, Block, Card, Cards, Cell, Chart, Folded, Section, Table, Text, plural
+from .over_time import over_time_block
+from .parts import DASH, Block, Card, Cards, Cell, Chart, Folded, Item, Section, Table, Text, chosen, plural
 from .provenance import record_blocks, settings_text, sweep_command
 from .quantities import ideal_times, time_chart, traffic_chart
 from .runs import workload_title
 
 MEANS = {"gemm_reads": "GEMM reads of t3-mca, times fewer", "data_movement": "bytes of t3-mca for a byte of sequential"}
 """Geometric means that are no policy's speedup."""
+MOST_RUNS = 2500
+"""Runs that a page shows one by one; each has rows in half a dozen tables."""
 
 
 def sweep_section(folder: Swept) -> Section:
     """All blocks of a sweep or of a sensitivity study."""
     record = folder.record
     first = record.variants[0]
-    base = [(_run_name(run.result), run.result) for run in first.runs]
+    machines = {item.name: [(_run_name(run.result), run.result) for run in item.runs] for item in _detailed(record)}
     results = [(f"{item.name}: {_run_name(run.result)}", run.result) for item in record.variants for run in item.runs]
     points = list(dict.fromkeys(workload_title(run.result.workload) for run in first.runs))
     what = "assumptions, changed one at a time" if folder.assumptions else "combinations of machine values"
@@ -38,12 +41,21 @@ def sweep_section(folder: Swept) -> Section:
             Block(title="Speedup by machine", items=[_means(record)]),
             Block(title="Changes against the first machine", items=[_changes(record)]),
             Block(title="Speedup and bounds of every run", items=[_speedups(record), _exposed(record)]),
-            Block(title="Time split", items=[time_chart(base, f"Where the time goes, machine {first.name}")]),
-            Block(title="DRAM traffic", items=[traffic_chart(base, f"DRAM traffic by cause, machine {first.name}")]),
-            contention_block(base),
+            Block(title="Time split", items=[*_left_out(record, machines), *chosen("machine", {
+                name: [time_chart(runs, f"Where the time goes, machine {name}")] for name, runs in machines.items()
+            })]),
+            Block(title="DRAM traffic", items=chosen("machine", {
+                name: [traffic_chart(runs, f"DRAM traffic by cause, machine {name}")] for name, runs in machines.items()
+            })),
+            over_time_block(folder.traffic, {
+                name: (name, [result for _, result in runs]) for name, runs in machines.items()
+            }),
+            Block(title="Contention", items=chosen("machine", {
+                name: contention_items(runs) for name, runs in machines.items()
+            })),
             checks_block(results),
             hardware_block(results),
-            preset_block(first.machine, record.settings | first.settings, [result for _, result in base]),
+            preset_block(first.machine, record.settings | first.settings, [run.result for run in first.runs]),
             *record_blocks(
                 sweep_command(record, folder.name, assumptions=folder.assumptions),
                 {
@@ -54,6 +66,27 @@ def sweep_section(folder: Swept) -> Section:
             ),
         ],
     )  # fmt: skip
+
+
+def _detailed(record: SweepRecord) -> list[SweptVariant]:
+    """The machines whose runs are shown one by one: all, or if these are too many the first, and those with the least
+    and the largest speedups."""
+    most = max(1, MOST_RUNS // len(record.variants[0].runs))
+    if len(record.variants) <= most:
+        return record.variants
+    ranked = [sorted(range(len(record.variants)), key=lambda index: record.variants[index].geomeans.speedups[policy])
+              for policy in record.variants[0].geomeans.speedups]  # fmt: skip
+    ends = (index for place in range(most) for order in ranked for index in (order[place], order[-1 - place]))
+    kept = list(dict.fromkeys([0, *ends]))[:most]
+    return [record.variants[index] for index in sorted(kept)]
+
+
+def _left_out(record: SweepRecord, shown: Sized) -> list[Item]:
+    """A sentence, if not all machines are shown run by run."""
+    if len(shown) == len(record.variants):
+        return []
+    return [Text(text=f"Here and below {len(shown)} of {len(record.variants)} machines can be chosen: the first, and "
+                 "those with the least and the largest speedups. All are in the tables above.")]  # fmt: skip
 
 
 def _cards(record: SweepRecord, results: Sequence[Result]) -> list[Card]:

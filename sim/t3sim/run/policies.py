@@ -5,12 +5,13 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
 
 from .ideal import COMPUTED, ideal_overlap
 from .records import Comparison
 from .request import OnProgress, Policy, RunRequest, RunResult
-from .result import Result, json_text, write_result
+from .result import Result, write_result
 from .timeline_record import TimelineRecord
 
 Watch = Callable[[str], AbstractContextManager[OnProgress]]

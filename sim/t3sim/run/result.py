@@ -4,13 +4,13 @@ Traffic is the mean over the simulated GPUs of enabled bytes; ``init_write`` sta
 meaning for a policy are null. Real time is not part of the record; it goes to ``timing.json``.
 """
 
-import json
 from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
 from t3sim import __version__
+from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
 from t3sim.inputs.tiling import Tiling
 from t3sim.inputs.workload import Workload
@@ -212,11 +212,6 @@ class WallSeconds(_Record):
 
     build: float
     simulate: float
-
-
-def json_text(content: object) -> str:
-    """``content`` as the JSON that every output file uses."""
-    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def write_result(result: Result, path: Path) -> None:

@@ -24,7 +24,7 @@ from .drawing import (
     value_rows,
 )
 from .evaluation import Evaluation, geomean
-from .operators import PHASES
+from .layer.operators import PHASES
 from .published import published
 from .reproduction import model_pairs
 from .suite import FIGURE_17, OVERLAPPED, TP_8_16, TP_32, TP_64, Point, Variant

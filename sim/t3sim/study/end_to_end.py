@@ -20,9 +20,9 @@ from t3sim.inputs.workload import check_name
 from t3sim.run.ideal import overlapped_ns
 from t3sim.run.result import TimeNs
 
+from .layer.operators import Named, counted_operators, model_operators, optimizer_operator, sized_model
+from .layer.roofline import OperatorTime, operator_time
 from .layer.work import ATTENTIONS, AttentionKernels
-from .operators import Named, counted_operators, model_operators, optimizer_operator, sized_model
-from .roofline import OperatorTime, operator_time
 
 SUBLAYERS: Mapping[Phase, tuple[str, ...]] = {"prompt": ("op", "fc2"), "training": ("op", "fc2", "fc1", "ip")}
 """Phase -> the all-reduced sublayers of a layer of the paper's models that must be simulated."""

@@ -14,8 +14,8 @@ from t3sim.run.request import Policy, RunResult
 from t3sim.run.result import Result, TimeNs
 
 from .end_to_end import ModelTime, model_time
+from .layer.operators import sized_model
 from .layer.work import AttentionKernels
-from .operators import sized_model
 from .store import Outcome, Store
 from .suite import BASELINE, OVERLAPPED, TP_8_16, TP_32, Point, Suite, Variant
 

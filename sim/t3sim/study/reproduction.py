@@ -13,8 +13,8 @@ from t3sim.run.request import Policy
 from t3sim.run.result import Result
 
 from .evaluation import Evaluation, measure
+from .layer.operators import PHASES
 from .layer.work import ATTENTIONS, AttentionKernels
-from .operators import PHASES
 from .published import Verdict, published
 from .suite import BASELINE, NEEDS, OVERLAPPED, Point, Variant
 

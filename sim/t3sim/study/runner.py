@@ -20,7 +20,7 @@ EXPECTED = (ValueError, BuildError, SimulationError, MemoryError, OSError, Worke
 class Status:
     """How far the runs are; costs are in estimated seconds of one core (:attr:`Experiment.cost`).
 
-    ``dashboard``: address of Dask's page on the workers, if there is one.
+    ``dashboard``: address of Dask's page on the workers, if there is one; ``no_dashboard``: else why, with the remedy.
     """
 
     done: int
@@ -31,6 +31,7 @@ class Status:
     failed: int
     wall_seconds: float
     dashboard: str | None = None
+    no_dashboard: str | None = None
 
     @property
     def seconds_left(self) -> float | None:
@@ -38,6 +39,14 @@ class Status:
         if not self.cost_done:
             return None
         return (self.cost_total - self.cost_done) / self.cost_done * self.wall_seconds
+
+
+OnOutcome = Callable[[Experiment, Outcome, bool], None]
+"""Called with every run that is there, and whether it was kept from before; what it raises ends the work."""
+
+
+def _nothing(item: Experiment, outcome: Outcome, kept: bool) -> None:
+    """For callers who look at the store when all is done."""
 
 
 class RunsFailedError(Exception):
@@ -50,22 +59,29 @@ def run_missing(
     jobs: int,
     on_status: Callable[[Status], None],
     scheduler: str | None = None,
+    on_outcome: OnOutcome = _nothing,
 ) -> int:
     """Simulates what ``store`` does not have, the longest first; returns how many runs that were.
 
     ``jobs`` processes of this computer do it, or the workers of the Dask ``scheduler`` at an address. Only this process
-    writes into the store.
+    writes into the store. ``on_outcome`` gets every run when it is there, those first that the store has.
 
     Raises BuildError if the cache cannot keep results, ValueError if no scheduler answers, RunsFailedError when all
     others are done, KeyboardInterrupt with all workers of this computer ended.
     """
-    missing = {item.key: item for item in experiments if store.get(item) is None}
+    missing: dict[str, Experiment] = {}
+    for key, item in {item.key: item for item in experiments}.items():
+        kept = store.get(item)
+        if kept is None:
+            missing[key] = item
+        else:
+            on_outcome(item, kept, True)
     if missing:
         check_writable(store.folder)
         todo = sorted(missing.values(), key=lambda item: -item.cost)
         with workers(min(jobs, len(todo)), scheduler, sources=store.sources) as pool:
             threads = 1 if scheduler is not None else max(1, jobs // len(todo))
-            _Runs(todo, store, pool, on_status).run(threads)
+            _Runs(todo, store, pool, on_status, on_outcome).run(threads)
     return len(missing)
 
 
@@ -73,9 +89,15 @@ class _Runs:
     """The state of one call of :func:`run_missing`."""
 
     def __init__(
-        self, todo: Sequence[Experiment], store: Store, pool: Workers, on_status: Callable[[Status], None]
+        self,
+        todo: Sequence[Experiment],
+        store: Store,
+        pool: Workers,
+        on_status: Callable[[Status], None],
+        on_outcome: OnOutcome,
     ) -> None:
-        self.todo, self.store, self.pool, self.on_status = todo, store, pool, on_status
+        self.todo, self.store, self.pool = todo, store, pool
+        self.on_status, self.on_outcome = on_status, on_outcome
         self.failures: list[str] = []
         self.finished: list[Experiment] = []
         self.begin = time.monotonic()
@@ -104,6 +126,7 @@ class _Runs:
         if isinstance(result, Outcome):
             self.store.put(item, result)
             self.finished.append(item)
+            self.on_outcome(item, result.named(item), False)
         elif isinstance(result, EXPECTED):
             self.failures.append(f"{item.label}: {result or type(result).__name__}")
         else:
@@ -121,6 +144,7 @@ class _Runs:
                 failed=len(self.failures),
                 wall_seconds=time.monotonic() - self.begin,
                 dashboard=self.pool.dashboard,
+                no_dashboard=self.pool.no_dashboard,
             )
         )
 

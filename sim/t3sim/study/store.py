@@ -73,6 +73,16 @@ class Outcome(BaseModel):
         traffic = None if result.timeline is None else TrafficOverTime.of(result.timeline)
         return cls(label=label, record=result.record, traffic=traffic, wall_seconds=result.wall)
 
+    def named(self, experiment: Experiment) -> Self:
+        """The same run with the experiment's own names of workload and machine."""
+        machine = experiment.machine
+        names: dict[str, Any] = {
+            "workload": WorkloadRecord.of(experiment.workload),
+            "machine": machine.name,
+            "provenance": Provenance.of(machine),  # which may differ in what the policy does not use
+        }
+        return self.model_copy(update={"record": self.record.model_copy(update=names)})
+
 
 class Store:
     """The results of one version of the simulator in ``folder``, by default ``results`` in the cache folder."""
@@ -88,15 +98,7 @@ class Store:
         Raises BuildError if the file cannot be read, or is of another version.
         """
         outcome = self._read(experiment.key)
-        if outcome is None:
-            return None
-        record, machine = outcome.record, experiment.machine
-        names: dict[str, Any] = {
-            "workload": WorkloadRecord.of(experiment.workload),
-            "machine": machine.name,
-            "provenance": Provenance.of(machine),  # which may differ in what the policy does not use
-        }
-        return outcome.model_copy(update={"record": record.model_copy(update=names)})
+        return None if outcome is None else outcome.named(experiment)
 
     def put(self, experiment: Experiment, outcome: Outcome) -> None:
         """Keeps a finished run. Raises BuildError as :meth:`get`, and if the cache folder cannot be written."""

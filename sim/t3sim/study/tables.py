@@ -12,7 +12,7 @@ from t3sim.run.request import Policy
 from t3sim.run.result import Result
 
 from .evaluation import Evaluation, geomean, nmc_gain
-from .operators import PHASES
+from .layer.operators import PHASES
 from .reproduction import FigureRecord, model_pairs
 from .suite import BASELINE, FULL_RING_TP, OVERLAPPED, TP_8_16, TP_32, TP_64, Point, Variant
 

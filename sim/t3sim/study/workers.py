@@ -76,6 +76,13 @@ class Workers:
         return None
 
     @property
+    def no_dashboard(self) -> str | None:
+        """Why there is no such page, with the remedy; None if there is one, and where only its owner can tell."""
+        if self._cluster is None or has_dashboard():
+            return None
+        return "no dashboard: Bokeh, which draws it, is not installed (pip install 'opent3[dashboard]')"
+
+    @property
     def running(self) -> list[Task]:
         """What workers have at the moment."""
         keys = {key for found in self._client.processing().values() for key in found}
@@ -103,7 +110,21 @@ class Workers:
             except WorkersError:
                 yield from self._finished()
                 raise
+            if not waiting:
+                self._end_idle()
             yield task, outcome
+
+    def _end_idle(self) -> None:
+        """Ends processes of this computer that have nothing to do and never will: the last runs may take long."""
+        if self._cluster is None:
+            return
+        ours = {future.key for future in self._futures}
+        held = (*self._client.processing().items(), *self._client.has_what().items())  # a result may still be there
+        busy = {address for address, keys in held if not ours.isdisjoint(keys)}
+        idle = [name for name, nanny in self._cluster.workers.items() if nanny.worker_address not in busy]
+        spare = len(self._cluster.workers) - max(1, len(self._futures))  # one that has just died may be among the idle
+        if idle and spare > 0:
+            self._cluster.sync(self._cluster.scale_down, idle[:spare])
 
     def _finished(self) -> Iterator[tuple[Task, Any]]:
         """What else is finished when no more can be done."""

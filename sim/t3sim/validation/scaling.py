@@ -41,6 +41,11 @@ class Scaling:
     workload: str
     provenance: Provenance
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """What it was measured over."""
+        return tuple(AXES)
+
     def of(self, axis: str) -> list[ScalingPoint]:
         """The points of one axis, in order."""
         return [point for point in self.points if point.axis == axis]

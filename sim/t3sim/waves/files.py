@@ -35,10 +35,10 @@ def write_waves(waves: Waves, folder: Path, format: str) -> None:
 
     Raises OSError.
     """
-    file_name = f"{waves.hardware}.{format}"
+    file_name, save_name = f"{waves.hardware}.{format}", f"{waves.hardware}.gtkw"
     _writer(format)(waveform(waves), folder / file_name)
-    with (folder / f"{waves.hardware}.gtkw").open("w", encoding="utf-8") as file:
-        write_save(waves, file_name, file)
+    with (folder / save_name).open("w", encoding="utf-8") as file:
+        write_save(waves, file_name, save_name, file)
     with (folder / f"{waves.hardware}.sucl").open("w", encoding="utf-8") as file:
         write_commands(waves, file)
 

@@ -14,9 +14,13 @@ from .signals import NOW
 OTHERS = "status and levels"
 
 
-def write_save(waves: Waves, waveform: str, file: TextIO) -> None:
-    """Write the save file of the file ``waveform``, which is in the same folder."""
+def write_save(waves: Waves, waveform: str, name: str, file: TextIO) -> None:
+    """Write the save file called ``name`` of the file ``waveform``, which is in the same folder.
+
+    GTKWave looks for the waveform beside the save file only if the latter says what itself is called.
+    """
     save = GTKWSave(file)
+    save.savefile(name, abspath=False)
     save.dumpfile(waveform, abspath=False)
     save.timestart(waves.picoseconds(waves.window.first))
     unit = ".".join(unit_scope(waves))

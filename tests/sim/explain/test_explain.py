@@ -5,12 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from t3sim.common.json_text import json_text
 from t3sim.explain.case import Case, Finding
 from t3sim.explain.folder import explain, read_records, to_json
 from t3sim.explain.rules import ANY, SIMULATED, findings
 from t3sim.run.ideal import ideal_overlap
 from t3sim.run.records import Comparison
-from t3sim.run.result import Result, json_text, write_result
+from t3sim.run.result import Result, write_result
 
 from tests.support.crafted_records import crafted
 from tests.support.sample_result import sample_run

@@ -40,6 +40,7 @@ def reports(tmp_path_factory) -> dict[str, Path]:
     root = tmp_path_factory.mktemp("reports")
     folders = {"compare": [compare_folder(root / "compare", ("sequential", "t3-mca", "ideal-overlap"))]}
     folders["others"] = [folder_of(kind, root / kind) for kind in ("run", "sweep", "sensitivity", "reproduce")]
+    folders["sweep"] = [folder_of("sweep", root / "one-sweep")]
     folders["older"] = [without_queues(run_folder(root / "older"))]
     for name, found in folders.items():
         write_report(report_html([read_folder(folder) for folder in found]), root / f"{name}.html")
@@ -161,6 +162,46 @@ def test_tabs_by_mouse_and_keyboard(page):
     chosen = [tab.text for tab in tabs if tab.get_attribute("aria-selected") == "true"]
     assert chosen == ["t3-mca", "all GPUs"]
     assert [tab.text for tab in tabs if tab.get_attribute("tabindex") != "-1"] == chosen
+
+
+def parts_of(page: webdriver.Chrome, block: str, selector: str) -> list[WebElement]:
+    """What is seen in a block of the page."""
+    section = next(
+        item
+        for item in page.find_elements(By.CSS_SELECTOR, "section.block")
+        if item.find_element(By.CSS_SELECTOR, "h3").text == block
+    )
+    return [item for item in section.find_elements(By.CSS_SELECTOR, selector) if item.is_displayed()]
+
+
+def chosen(page: webdriver.Chrome, block: str) -> list[str]:
+    """What is chosen in a block, outside in."""
+    return [item.get_attribute("aria-label") for item in parts_of(page, block, ".choice > .panel")]
+
+
+def test_choosing_a_machine_changes_every_block_of_the_section(browser, reports):
+    page = opened(browser, reports["sweep"])
+    first, second = (f"machine link.gb_s=10, dma.block={block}" for block in ("tile", "column"))
+    blocks = ("Time split", "DRAM traffic", "DRAM traffic over time", "Contention")
+    assert [chosen(page, block)[0] for block in blocks] == [first] * 4
+    (machines,) = parts_of(page, "Time split", "select")
+    machines.send_keys(Keys.ARROW_DOWN)
+    assert [chosen(page, block)[0] for block in blocks] == [second] * 4
+    (_, sublayers) = parts_of(page, "DRAM traffic over time", "select")
+    sublayers.send_keys(Keys.END)
+    assert chosen(page, "DRAM traffic over time") == [second, "sublayer t-nlg op, TP 8"]
+    for block in blocks:
+        for chart in parts_of(page, block, ".chart"):
+            assert chart.find_elements(By.CSS_SELECTOR, ".main-svg"), "it is drawn when it is first seen"
+    (over_time,) = parts_of(page, "DRAM traffic over time", ".chart")
+    titles = over_time.find_elements(By.CSS_SELECTOR, '[class^="g-y"][class$="title"] text')
+    assert {item.text.partition("(")[0].strip() for item in titles} == {"sequential", "t3", "t3-mca"}
+    (machines, _) = parts_of(page, "DRAM traffic over time", "select")
+    machines.send_keys(Keys.HOME)
+    assert chosen(page, "DRAM traffic over time") == [first, "sublayer t-nlg op, TP 8"], "so it is of every machine"
+    (tester,) = page.find_elements(By.ID, "js-plotly-tester")
+    assert tester.get_attribute("aria-hidden") == "true", "Plotly's own, which is off the page"
+    assert page.get_log("browser") == []
 
 
 def test_zoom_by_buttons(page):

@@ -27,11 +27,13 @@ COMMON = ("Summary", "Time split", "DRAM traffic", "Contention", "Data check and
 OWN = {
     "run": ("Speedup and bounds", "What limited the time", "Timeline"),
     "compare": ("Speedup and bounds", "What limited the time", "Timeline"),
-    "sweep": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run"),
-    "sensitivity": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run"),
+    "sweep": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run",
+              "DRAM traffic over time"),
+    "sensitivity": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run",
+                    "DRAM traffic over time"),
     "map": ("What arbitration is worth", "Speedups on every machine", "Waits by cause", "Changes"),
-    "reproduce": ("Published and measured", "Speedups and bounds", "Whole models"),
-}
+    "reproduce": ("Published and measured", "Speedups and bounds", "Whole models", "DRAM traffic over time"),
+}  # fmt: skip
 OF_MANY_MACHINES = ("Summary", "Provenance", "How to reproduce")
 """What is common to all is not shown for each machine of a map."""
 REFERENCES = ("aria-labelledby", "aria-controls", "aria-describedby", "for")

@@ -7,10 +7,8 @@ from urllib.parse import unquote
 
 import pytest
 from click.testing import CliRunner
-from opent3 import sweeps
+from opent3 import many
 from t3sim.cli import main as cli
-from t3sim.cli import reproduce as cli_reproduce
-from t3sim.cli.simulation import map as cli_map
 from t3sim.run.records import read_result
 
 from tests.support.html_page import Page
@@ -40,9 +38,7 @@ def written(tmp_path_factory) -> Path:
     """A folder with an output folder of every kind, each with its report."""
     root = tmp_path_factory.mktemp("real")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweeps, "Suite", lambda **choices: toy_suite(patch, **choices))
-        patch.setattr(cli_reproduce, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
-        patch.setattr(cli_map, "Suite", lambda **choices: toy_suite(patch, **choices))
+        patch.setattr(many, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
         for kind, command in COMMANDS.items():
             t3(*command, "--out", str(root / kind))
             assert t3("report", str(root / kind)) == f"written to {root / kind / 'report.html'}\n"

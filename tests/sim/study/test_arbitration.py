@@ -4,8 +4,8 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from opent3 import many, studies
 from t3sim.cli import main as cli
-from t3sim.cli.simulation import map as cli_map
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
 from t3sim.study.arbitration.axes import Axes, known_axes, plan_of
@@ -29,7 +29,7 @@ def t3(*arguments: str):
 
 @pytest.fixture
 def toys(monkeypatch):
-    monkeypatch.setattr(cli_map, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    monkeypatch.setattr(many, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
 
 
 @pytest.mark.parametrize("name", known_axes().changes)
@@ -123,7 +123,7 @@ def test_the_picture_of_gains_has_a_line_for_each_gemm():
 @pytest.mark.long
 def test_a_map_of_no_axes_has_every_gemm_and_random_ones(toys, tmp_path, monkeypatch):
     drawn = (custom_point(128, 128, 256, 4),)
-    monkeypatch.setattr(cli_map, "random_points", lambda machine, count: drawn[:count])
+    monkeypatch.setattr(studies, "random_points", lambda machine, count: drawn[:count])
     out = tmp_path / "out"
     result = t3(*TOY, "--axes", "none", "--random", "1", "--jobs", "1", "--out", str(out))
     assert result.exit_code == 0, result.output

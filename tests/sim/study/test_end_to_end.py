@@ -8,9 +8,9 @@ from t3sim.run.request import RunRequest
 from t3sim.run.result import TimeNs
 from t3sim.run.simulate import simulate
 from t3sim.study.end_to_end import SUBLAYERS, model_time
+from t3sim.study.layer.operators import layer_operators
+from t3sim.study.layer.roofline import MIXED_TRACE, READ_TRACE, achieved_fraction, gemm_ns, operator_time
 from t3sim.study.layer.work import Gemm, Operator
-from t3sim.study.operators import layer_operators
-from t3sim.study.roofline import MIXED_TRACE, READ_TRACE, achieved_fraction, gemm_ns, operator_time
 
 from tests.support import system_cases
 

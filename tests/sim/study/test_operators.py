@@ -2,8 +2,8 @@
 
 import pytest
 from t3sim.inputs.workload import INNER_MULTIPLE, MODELS, model_workload
+from t3sim.study.layer.operators import PHASES, layer_operators, model_operators, optimizer_operator
 from t3sim.study.layer.work import ATTENTIONS, Gemm
-from t3sim.study.operators import PHASES, layer_operators, model_operators, optimizer_operator
 
 EVALUATED = [(name, tp) for name, facts in MODELS.items() for tp in facts.tp]
 WHOLE_VOCABULARY = [(name, tp) for name, tp in EVALUATED if MODELS[name].vocabulary % tp == 0]

@@ -10,9 +10,9 @@ from t3sim.inputs.transformer.config_file import own_model
 from t3sim.inputs.transformer.sublayers import sublayer_runs, sublayer_workload
 from t3sim.run.result import TimeNs
 from t3sim.study.end_to_end import model_time
+from t3sim.study.layer.operators import counted_operators, layer_operators, model_operators, optimizer_operator
+from t3sim.study.layer.roofline import READ_TRACE, achieved_fraction, gemm_ns, operator_time
 from t3sim.study.layer.work import ATTENTIONS, Gemm, Operator
-from t3sim.study.operators import counted_operators, layer_operators, model_operators, optimizer_operator
-from t3sim.study.roofline import READ_TRACE, achieved_fraction, gemm_ns, operator_time
 
 from tests.support.model_configs import CONFIGS, write_config
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from opent3 import many
 from t3sim.cli import main as cli
-from t3sim.cli import reproduce as cli_reports
 from t3sim.common.manifest import MANIFEST
 from t3sim.study.published import published
 from t3sim.study.reproduction import Reproduction
@@ -25,7 +25,7 @@ ONE = {"OMP_NUM_THREADS": "1"}
 def patched():
     with pytest.MonkeyPatch.context() as patch:
         suite = toy_suite(patch)
-        patch.setattr(cli_reports, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
+        patch.setattr(many, "Suite", lambda **choices: toy_suite(patch, **{**choices, "machine": "toy"}))
         yield suite
 
 
@@ -95,7 +95,12 @@ def test_every_chart_is_written_twice(written):
     charts = {name.removesuffix(".png") for name in names if name.endswith(".png")}
     assert charts >= {"time-split", "speedups", "dram-traffic-over-time", "data-movement", "end-to-end",
                       "tp32-speedups", "twice-the-cus"}  # fmt: skip
-    assert names == {MANIFEST, "reproduce.json", *(f"{name}.{kind}" for name in charts for kind in ("png", "svg"))}
+    assert names == {
+        MANIFEST,
+        "reproduce.json",
+        "traffic.json",
+        *(f"{name}.{kind}" for name in charts for kind in ("png", "svg")),
+    }
     for name in charts:
         assert (written[0] / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
@@ -157,11 +162,11 @@ def test_errors_are_one_message(patched, arguments, message):
 
 
 def test_ctrl_c_says_what_is_kept(patched, monkeypatch):
-    def interrupted(experiments, store, jobs, on_status, scheduler):
+    def interrupted(experiments, store, jobs, on_status, scheduler, on_outcome):
         on_status(Status(done=1, total=2, cost_done=1, cost_total=9, running=("a run",), failed=0, wall_seconds=5))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("t3sim.study.runner.run_missing", interrupted)
+    monkeypatch.setattr("opent3.many.run_missing", interrupted)
     result = t3("reproduce", "--hardware", "golden")
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == (

@@ -2,12 +2,13 @@
 
 import pytest
 from click.testing import CliRunner
-from opent3 import sweeps
+from opent3 import many
 from t3sim.cli import main as cli
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
 from t3sim.study.suite import Suite, sweep_points
 from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, assumptions, axes_of, chosen_assumptions, product_of
+from t3sim.study.traffic_record import TrafficRecord
 
 from tests.support.toy_evaluation import toy_suite
 
@@ -16,7 +17,7 @@ TOY = ("--machine", "toy", "--models", "t-nlg", "--sublayers", "op,fc2", "--tp",
 
 @pytest.fixture
 def toys(monkeypatch):
-    monkeypatch.setattr(sweeps, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    monkeypatch.setattr(many, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
 
 
 def t3(*arguments: str):
@@ -28,7 +29,7 @@ def test_a_sweep_writes_every_combination(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--vary", "link.gb_s=10,20", "--vary", "hbm.refresh=true,false", "--out", str(out))
     assert result.exit_code == 0, result.output
-    assert {path.name for path in out.iterdir()} == {"sweep.json", "sweep.png", "sweep.svg", MANIFEST}
+    assert {path.name for path in out.iterdir()} == {"sweep.json", "sweep.png", "sweep.svg", "traffic.json", MANIFEST}
     record = SweepRecord.model_validate_json((out / "sweep.json").read_bytes())
     assert [item.settings for item in record.variants] == [
         {"link.gb_s": gb_s, "hbm.refresh": refresh} for gb_s in (10, 20) for refresh in (True, False)
@@ -63,12 +64,18 @@ def test_assumptions_are_held_against_the_base(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--assumptions", "--variants", "link-75,block-tile", "--out", str(out))
     assert result.exit_code == 0, result.output
-    assert {path.name for path in out.iterdir()} == {"sensitivity.json", "sensitivity.png", "sensitivity.svg", MANIFEST}
+    pictures = {f"sensitivity.{kind}" for kind in ("png", "svg")}
+    assert {path.name for path in out.iterdir()} == {"sensitivity.json", "traffic.json", *pictures, MANIFEST}
     record = SweepRecord.model_validate_json((out / "sensitivity.json").read_bytes())
     assert [item.name for item in record.variants] == [BASE, "link-75", "block-tile"]
     assert set(record.variants[1].changes) == {"ideal-overlap", "t3", "t3-mca", "gemm_reads", "data_movement"}
     block = record.variants[2]
     assert block.changes["ideal-overlap"] == 0, "the trigger's block does not concern the sequential run"
+    traffic = TrafficRecord.model_validate_json((out / "traffic.json").read_bytes())
+    curves = {(run.machine, run.policy, run.workload.sublayer): run.curve for run in traffic.runs}
+    assert curves["block-tile", "sequential", "op"] == curves[BASE, "sequential", "op"], "one simulation, one curve"
+    assert len({curves[item.name, "t3-mca", "op"] for item in record.variants}) == 3
+    assert len(traffic.curves) == len(set(curves.values())) < len(traffic.runs)
     assert assumptions()["link-75"].why in " ".join(result.stdout.split())
 
 

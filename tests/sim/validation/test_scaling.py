@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from opent3.tables import scaling_table
 from t3sim.cli import main as cli
-from t3sim.cli.tables import scaling_table
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.request import RunRequest

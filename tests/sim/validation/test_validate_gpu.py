@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from t3sim.cli.main import main
+from t3sim.common.json_text import json_text
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload, paper_shapes
 from t3sim.run.records import read_record
-from t3sim.run.result import json_text
 from t3sim.validation import gpu_torch
 from t3sim.validation.gpu_measure import SAMPLE_SECONDS, Sample, measure
 from t3sim.validation.gpu_model import compare
@@ -153,8 +153,8 @@ def test_the_command_compares_what_was_recorded(file, tmp_path):
 
 
 def test_the_command_measures_and_writes(monkeypatch, tmp_path):
-    monkeypatch.setattr("t3sim.cli.validate.open_device", FakeDevice)
-    monkeypatch.setattr("t3sim.cli.validate.paper_shapes", lambda: SMALL)
+    monkeypatch.setattr("opent3.validations.open_device", FakeDevice)
+    monkeypatch.setattr("opent3.validations.paper_shapes", lambda: SMALL)
     result = t3("--rates", "0,10", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     assert "x at 10 GB/s" in result.stdout and "1.100" in result.stdout and "model" not in result.stdout

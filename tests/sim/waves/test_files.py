@@ -2,11 +2,14 @@
 
 import io
 import resource
+import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from t3sim.waves.files import write_waves
 from t3sim.waves.gtkwave import write_save
 from t3sim.waves.hierarchy import waveform
 from t3sim.waves.record import Window
@@ -114,8 +117,9 @@ def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path):
 def test_gtkwaves_file_groups_signals_by_part_and_stream():
     of = waves(parts="trigger")
     file = io.StringIO()
-    write_save(of, "golden.vcd", file)
+    write_save(of, "golden.vcd", "golden.gtkw", file)
     lines = file.getvalue().splitlines()
+    assert '[savefile] "golden.gtkw"' in lines
     assert '[dumpfile] "golden.vcd"' in lines and f"[timestart] {of.picoseconds(0)}" in lines
     begin = lines.index("-command")
     group = [line for line in lines[begin : lines.index("-command", begin + 1)] if line.startswith("t3.")]
@@ -123,6 +127,23 @@ def test_gtkwaves_file_groups_signals_by_part_and_stream():
     assert "t3.gpu0.trigger.command.payload.context[3:0]" in group
     shown = {line.partition("[")[0] for line in lines if line.startswith("t3.")}
     assert shown == {f"t3.gpu0.{name}" for name in VcdFile(of).changes}
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("gtkwave", "xvfb-run", "xauth"))), reason="apt install gtkwave xvfb xauth"
+)
+@pytest.mark.parametrize("form", ["vcd", "fst"])
+def test_gtkwave_opens_the_save_file_from_any_folder(tmp_path: Path, form):
+    of = waves(parts="trigger")
+    (tmp_path / "a folder").mkdir()
+    write_waves(of, tmp_path / "a folder", form)
+    script = tmp_path / "count.tcl"
+    script.write_text("puts [list [gtkwave::getNumFacs] [gtkwave::getTotalNumTraces]]; exit\n")
+    command = ["xvfb-run", "-a", "gtkwave", "--script", script.name, f"a folder/{of.hardware}.gtkw"]
+    found = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert found.returncode == 0, found.stdout + found.stderr
+    signals, traces = map(int, found.stdout.splitlines()[-1].split())
+    assert signals == len(waveform(of).variables) and traces > signals  # and the headings of groups
 
 
 def test_surfers_commands_add_every_port_behind_its_streams_divider():

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import click
-
-from t3sim.inputs.machine.files import preset_names
-from t3sim.run.request import BACKENDS, Backend
+from opent3 import BACKENDS, Backend, preset_names
 
 from ..start.completion import values, values_or_files
 

@@ -6,13 +6,7 @@ from typing import Any
 
 import click
 import opent3
-from opent3 import MODELS, Machine, Workload
-from opent3.runs import Options
-
-from t3sim.inputs.machine.files import parse_settings
-from t3sim.inputs.transformer.sublayers import sublayer_workload
-from t3sim.inputs.transformer.transformer import SizedModel
-from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP
+from opent3 import INNER_MULTIPLE, MAX_TP, MODELS, Machine, Options, SizedModel, Workload, parse_settings
 
 from ..start.completion import values
 from .machine_options import machine_options
@@ -48,15 +42,17 @@ def simulation_options(command: Callable) -> Callable:
                      help="Threads; the results do not depend on it."),
         click.option("--seed", type=int, default=0, help="Seed of data and samples."),
         click.option("--data-lines", type=int, help="Lines that carry data. [default: all, or a sample if large]"),
+        click.option("--contention/--no-contention", default=True,
+                     help="Observe what the streams wait for at the memory, for a few percent of the time."),
     )  # fmt: skip
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def chosen(options: dict[str, Any], *, events: bool = False) -> tuple[Workload, Options, SizedModel | None]:
-    """Workload, options of the Python API, and the model of --hf if there is one; ``events``: for a trace. Raises
-    ValueError for what they may not be."""
+def chosen(options: dict[str, Any]) -> tuple[Workload, Options, SizedModel | None]:
+    """Workload, options of the Python API, and the model of --hf if there is one. Raises ValueError for what they may
+    not be."""
     machine, own = _machine(options), model_of(options)
     passed = Options(
         machine=machine,
@@ -65,7 +61,7 @@ def chosen(options: dict[str, Any], *, events: bool = False) -> tuple[Workload, 
         threads=options["threads"],
         seed=options["seed"],
         data_lines=options["data_lines"],
-        events=events,
+        contention=options["contention"],
     )
     return _workload(options, own), passed, own
 
@@ -84,7 +80,7 @@ def _workload(options: dict[str, Any], own: SizedModel | None) -> Workload:
     if own is not None:
         if options["model"] or any(size is not None for size in sizes.values()):
             raise ValueError("give one of --hf, --model, or --m, --n and --k")
-        return sublayer_workload(own, options["sublayer"], options["tp"])
+        return opent3.sublayer_workload(own, options["sublayer"], options["tp"])
     if all(size is None for size in sizes.values()):
         return opent3.model_workload(options["model"] or "t-nlg", options["sublayer"] or "fc2", options["tp"])
     missing = [f"--{name}" for name, size in sizes.items() if size is None]

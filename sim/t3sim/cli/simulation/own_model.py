@@ -5,13 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import click
+from opent3 import FAMILIES, PHASES, Machine, SizedModel, caution, notes, own_model
 from rich.console import Console
-
-from t3sim.inputs.machine.sections import Machine
-from t3sim.inputs.machine.standing import caution
-from t3sim.inputs.transformer.config_file import FAMILIES, own_model
-from t3sim.inputs.transformer.notes import notes
-from t3sim.inputs.transformer.transformer import PHASES, SizedModel
 
 from ..errors import refuse_given
 

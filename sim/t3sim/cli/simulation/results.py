@@ -4,15 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from opent3 import Comparison
+from opent3 import Comparison, SizedModel, caution
 from rich.console import Console
 
-from t3sim.inputs.transformer.transformer import SizedModel
-
-from ..console import plain_console, progress
+from ..console import plain_console, progress, say_where
 from ..errors import Mismatch
-from ..reproduce import say_where
-from ..tables import result_table, tiling_text
 from .own_model import print_assumptions
 from .trace import say_trace
 
@@ -25,13 +21,14 @@ def watch(label: str) -> Any:
 def show(found: Comparison, out: Path | None, trace: Path | None = None, own: SizedModel | None = None) -> None:
     """Prints the table, and where results and trace are; ``own``: the user's model, whose assumptions come with it."""
     console = plain_console()
-    runs = list(found.runs.values())
-    request, records = runs[0].request, [run.record for run in runs]
+    request = next(iter(found.runs.values())).request
     machine, config = request.machine, request.machine.hardware.preset
     console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
     print_assumptions(console, own, request.workload.tp, machine)
-    console.print(tiling_text(records[0].gemm))
-    console.print(result_table(records, list(found.speedups.values())))
+    console.print(found.table())
+    for text in found.warnings:
+        if text not in caution(machine):  # which stands above the figures
+            console.print(text)
     say_where(out)
     say_trace(trace)
 

@@ -5,17 +5,14 @@ from typing import Any
 
 import click
 import opent3
-from opent3 import POLICIES, Comparison
+from opent3 import COMPARED, POLICIES, Comparison, Policy
 
-from t3sim.common.output import output_folder
-from t3sim.run.request import COMPARED, Policy
-
-from ..errors import out_option
+from ..errors import Interrupted, out_option
 from ..start.completion import values
 from .options import chosen, names, simulation_options
-from .preview import preview_of, preview_option, previewed
+from .preview import preview_option, shown_preview
 from .results import fail_if_wrong, show, watch
-from .trace import check_traceable, trace_option, trace_output
+from .trace import trace_option
 
 
 @click.command()
@@ -35,15 +32,8 @@ def run(policy: Policy, trace: Path | None, **options: Any) -> None:
     t3 run --model gpt-3 --sublayer fc1 --tp 32 --mirror --out out/gpt-3
     t3 run --m 4096 --n 4096 --k 16384 --tp 8 --set link.gb_s=75 --mirror
     """
-    work, passed, own = chosen(options, events=trace is not None)
-    opent3.requests_of(work, (policy,), **passed)  # refuses what cannot be simulated before a folder is opened
-    if trace is not None:
-        check_traceable([policy])
-    with output_folder(options["out"]) as folder, trace_output(trace, options["out"], folder) as write_trace:
-        found = opent3.run(work, policy, watch=watch, **passed)
-        if folder is not None:
-            found.write_into(folder)
-        write_trace({policy: found})
+    work, passed, own = chosen(options)
+    found = opent3.run(work, policy, watch=watch, out=options["out"], trace=trace, **passed)
     show(Comparison(runs={policy: found}), options["out"], trace, own)
     fail_if_wrong(found.failures)
 
@@ -66,19 +56,16 @@ def compare(policies: tuple[Any, ...], trace: Path | None, preview: Path | None,
     t3 compare --model t-nlg --sublayer fc2 --tp 8 --mirror --out out/t-nlg
     t3 report out/t-nlg
     """
-    work, passed, own = chosen(options, events=trace is not None)
-    opent3.requests_of(work, policies, **passed)
-    if trace is not None:
-        check_traceable(policies)
-    early = preview_of(preview, options["out"], work, policies, passed)
-    with (
-        output_folder(options["out"]) as folder,
-        trace_output(trace, options["out"], folder) as write_trace,
-        previewed(preview, early, work, policies, own),
-    ):
-        found = opent3.compare(work, policies, watch=watch, **passed)
-        if folder is not None:
-            found.write_into(folder)
-        write_trace(found.runs)
+    work, passed, own = chosen(options)
+    seen: list[Path] = []
+    try:
+        found = opent3.compare(
+            work, policies, watch=watch, out=options["out"], trace=trace, preview=preview,
+            on_preview=shown_preview(preview, own, seen), **passed,
+        )  # fmt: skip
+    except KeyboardInterrupt as error:
+        if not seen:
+            raise
+        raise Interrupted(f"interrupted; only the preview was written, in {preview}") from error
     show(found, options["out"], trace, own)
     fail_if_wrong(found.failures)

@@ -6,13 +6,10 @@ from typing import Any
 
 import click
 import opent3
-
-from t3sim.common.output import output_folder
-from t3sim.run.request import Backend
+from opent3 import Backend
 
 from ..console import plain_console
 from ..errors import OUT_FOLDER
-from ..explain import print_findings
 from ..simulation.machine_options import hardware_option
 from ..simulation.results import fail_if_wrong, show, watch
 
@@ -61,24 +58,24 @@ def demo(hardware: Backend, out: Path) -> None:
 
     Compares the policies, says why they differ, and writes a report. The first time, it compiles for a minute or two.
     """
-    from t3sim.explain.folder import explain  # here and below, because they take seconds to import
+    console, introduced = plain_console(), False
 
-    console = plain_console()
-    work = opent3.custom_workload(**SIZE)
+    def watched(policy: str) -> Any:
+        """The words before the first run, when nothing is left that could be refused."""
+        nonlocal introduced
+        if not introduced:
+            console.print(f"{BEFORE}\n")
+            introduced = True
+        return watch(policy)
+
     options = opent3.Options(machine="toy", settings=SETTINGS, hardware=hardware, threads=1)
-    opent3.requests_of(work, ("t3-mca",), **options)  # what is refused is refused before anything is printed
-    with output_folder(out) as folder:
-        console.print(BEFORE)
-        console.print()
-        found = opent3.compare(work, watch=watch, **options)
-        found.write_into(folder)
+    found = opent3.compare(opent3.custom_workload(**SIZE), watch=watched, out=out, **options)
     show(found, out)
     console.print()
     console.print("Why:")
-    records = [run.record for run in found.runs.values()]
-    print_findings({EXPLAINED: explain(records)[EXPLAINED]})
+    console.print(str(opent3.Explanation(findings={EXPLAINED: opent3.explain(found).findings[EXPLAINED]})))
     console.print()
-    console.print(f"Report, with charts to zoom: {_report(out)}")
+    console.print(f"Report, with charts to zoom: {opent3.report(out)}")
     console.print()
     console.print("Next:")
     for command, purpose in NEXT:
@@ -86,13 +83,3 @@ def demo(hardware: Backend, out: Path) -> None:
             console.print(line, soft_wrap=True)
         console.print(f"      {purpose}")
     fail_if_wrong(found.failures)
-
-
-def _report(folder: Path) -> Path:
-    """Writes the report of a comparison into its folder; returns the file."""
-    from t3sim.report.folders import read_folder
-    from t3sim.report.output import NAME, write_report
-    from t3sim.report.page import report_html
-
-    write_report(report_html([read_folder(folder)]), folder / NAME)
-    return folder / NAME

@@ -9,11 +9,12 @@ import pickletools
 import re
 import shlex
 import shutil
+import sqlite3
 import stat
 import struct
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,21 +32,27 @@ OURS_TO_WORK_ON = stat.S_IRWXU
 """Bits of a folder's mode that its owner needs; a file needs reading and writing."""
 
 
+RUNS = Path("results") / "runs.sqlite"
+"""The finished runs."""
+
+
 @dataclass(frozen=True)
 class Fault:
-    """Something of ours that keeps a simulation from working. ``fix`` repairs it and may raise OSError."""
+    """Something of ours that is not as it should be. ``fix`` repairs it and may raise OSError; ``hinders``: until then
+    it keeps a simulation from working, or its results from being kept."""
 
     path: Path
     what: str
     done: str
     fix: Callable[[], object]
+    hinders: bool = True
 
 
 def faults(folder: Path) -> list[Fault]:
     """What is wrong in the cache ``folder``, in the order in which it is to be fixed. Raises OSError."""
     if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
         return []  # what cannot be looked into may be anybody's
-    return [*_locked_up(folder), *_cut_off(folder), *_left(folder)]
+    return [*_locked_up(folder), *_cut_off(folder), *_damaged(folder / RUNS), *_left(folder)]
 
 
 def _locked_up(folder: Path) -> Iterator[Fault]:
@@ -128,8 +135,43 @@ def _is_pickle(path: Path) -> bool:
     return count > 0
 
 
+def _damaged(path: Path) -> Iterator[Fault]:
+    """The finished runs, if their file is none of SQLite's or not whole. One that is in use is not judged."""
+    if not path.is_file() or not os.access(path, os.R_OK):
+        return
+    try:
+        # Not read-only: what a killed command left half done is undone first, as whoever reads the file does.
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=0)) as database:
+            ((said,),) = database.execute("PRAGMA quick_check(1)")
+    except sqlite3.OperationalError:  # locked, or a disk that does not answer
+        return
+    except sqlite3.DatabaseError as error:
+        said = str(error)
+    if said != "ok":
+        aside = _free_name(path)
+        what, done = f"is damaged ({said})", f"set aside as {aside.name}; what is asked for runs again"
+        yield Fault(path, what, done, lambda: _set_aside(path, aside))
+
+
+def _free_name(path: Path) -> Path:
+    """A name beside ``path`` that no file has."""
+    number = 1
+    while os.path.lexists(found := path.with_name(f"{path.name}.damaged-{number}")):
+        number += 1
+    return found
+
+
+def _set_aside(path: Path, aside: Path) -> None:
+    """Renames a database with its journal, which would be played back into the next file of its name."""
+    journal = path.with_name(f"{path.name}-journal")
+    if journal.exists():
+        journal.rename(aside.with_name(f"{aside.name}-journal"))
+    path.rename(aside)
+
+
 def _left(folder: Path) -> Iterator[Fault]:
-    """Folders in which something was compiled by a process that has died: it held the lock of the name."""
+    """Folders in which something was compiled by a process that has died: it held the lock of the name. They only take
+    room: the next process to compile that removes them."""
     names = {digest(path.name.removesuffix(".lock")): path for path in folder.glob("*.lock")}
     for path in sorted(folder.glob("build-*")):
         named = LEFT.fullmatch(path.name)
@@ -138,7 +180,7 @@ def _left(folder: Path) -> Iterator[Fault]:
             continue
         with suppress(OSError), FileLock(lock, timeout=0):  # else it is in use, or not ours to lock
             if path.is_dir():  # else it was in use, and its process has just removed it
-                yield Fault(path, "was left by a process that has ended", "removed", _remover(path))
+                yield Fault(path, "was left by a process that has ended", "removed", _remover(path), hinders=False)
 
 
 def _remover(path: Path) -> Callable[[], object]:

@@ -44,5 +44,7 @@ def caution(machine: Machine, name: str = "") -> list[str]:
     results call it, where that is not its own."""
     if not is_unvalidated(machine):
         return []
+    named = name or machine.name
     text = "has a product's public figures in models of the paper's machine, and no published result to check it with"
-    return [f"unvalidated machine: {name or machine.name} {text}"]
+    remedy = "on such a GPU `t3 validate gpu --machine` times its GEMMs beside the model's"
+    return [f"unvalidated machine: {named} {text}; {remedy}"]

@@ -54,6 +54,8 @@
     if (range) for (const axis of data.zoom) data.layout[axis].range = [...range];
     Plotly.newPlot(chart, traces(chart, data), themed(fitted(chart, data, data.layout)), config);
     scale(chart);
+    // Plotly measures texts in a drawing of its own, off the page, which is nothing to read.
+    document.getElementById("js-plotly-tester")?.setAttribute("aria-hidden", "true");
     chart.on("plotly_afterplot", () => scale(chart));
     if (!data.zoom) return;
     say(chart, range || state.whole);
@@ -142,6 +144,22 @@
       });
     }
     for (const tab of tabs.slice(1)) document.getElementById(tab.getAttribute("aria-controls")).hidden = true;
+  });
+
+  // A choice of one of many: all others of the section that are about the same thing follow.
+  const choose = (source) => {
+    for (const select of source.closest(".report").querySelectorAll("select[data-choice]")) {
+      if (select.dataset.choice !== source.dataset.choice) continue;
+      const index = [...select.options].findIndex((option) => option.value === source.value);
+      if (index < 0) continue;
+      select.selectedIndex = index;
+      const panels = [...select.closest(".choice").children].filter((part) => part.classList.contains("panel"));
+      for (const [number, panel] of panels.entries()) panel.hidden = number !== index;
+    }
+  };
+  document.querySelectorAll("select[data-choice]").forEach((select) => {
+    choose(select);
+    select.addEventListener("change", () => { choose(select); drawVisible(); });
   });
 
   // Theme: that of the system until the button is used; paper is always light.

@@ -1,4 +1,6 @@
-"""The tables of single runs: results, speed, and the models held against what is known."""
+"""What commands print of single runs: results, speed, and the models held against what is known."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -61,7 +63,7 @@ def _bytes(unit: Unit, cause: str, result: Result) -> str:
     return unit.text(getattr(result.traffic_bytes_per_gpu, cause))
 
 
-def bench_tables(bench: "Bench") -> list[FittedTable]:
+def bench_tables(bench: Bench) -> list[FittedTable]:
     """What is held against targets; evaluations by event and what they sum to; evaluations by part and their time."""
     targets = FittedTable("figure", "measured", "target", "")
     for row in bench.targets:
@@ -91,7 +93,7 @@ def bench_tables(bench: "Bench") -> list[FittedTable]:
     return [targets, events, parts]
 
 
-def scaling_table(scaling: "Scaling", axis: str) -> FittedTable:
+def scaling_table(scaling: Scaling, axis: str) -> FittedTable:
     """Time and memory of one simulated GPU over the values of ``axis``, and what it did in that time."""
     points = scaling.of(axis)
     memory = unit_of(BYTES, [point.state_bytes for point in points])
@@ -109,7 +111,7 @@ def scaling_table(scaling: "Scaling", axis: str) -> FittedTable:
     return table
 
 
-def validation_table(rows: "Sequence[Row]") -> FittedTable:
+def validation_table(rows: Sequence[Row]) -> FittedTable:
     """Cycles of model and reference for each trace."""
     table = FittedTable("trace", "requests", "model", "reference", "error", "")
     for row in rows:
@@ -124,7 +126,7 @@ def validation_table(rows: "Sequence[Row]") -> FittedTable:
     return table
 
 
-def alu_table(rows: "Sequence[AluRow]") -> FittedTable:
+def alu_table(rows: Sequence[AluRow]) -> FittedTable:
     """Cases of each check of the ALU, how many came out wrong, and how long it took."""
     time = unit_of(TIMES, (SECOND * row.seconds for row in rows))
     rate = unit_of(COUNTS, (row.cases / row.seconds for row in rows if row.seconds))
@@ -142,7 +144,7 @@ def alu_table(rows: "Sequence[AluRow]") -> FittedTable:
     return table
 
 
-def gpu_table(record: "GpuRecord", rows: "Sequence[GpuRow]") -> FittedTable:
+def gpu_table(record: GpuRecord, rows: Sequence[GpuRow]) -> FittedTable:
     """Times of the GEMMs, and how copies of each rate slow them; beside the model's, if there are ``rows``."""
     rates = [timing.asked_gb_s for timing in record.shapes[0].timings[1:]]
     measured = [f"x at {rate:g} GB/s" for rate in rates]
@@ -162,7 +164,7 @@ def gpu_table(record: "GpuRecord", rows: "Sequence[GpuRow]") -> FittedTable:
     return table
 
 
-def _slowdown(shape: "Shape", timing: "Timing") -> float:
+def _slowdown(shape: Shape, timing: Timing) -> float:
     return timing.us / shape.timings[0].us
 
 

@@ -14,8 +14,8 @@ from t3sim.inputs.transformer.blocks import Attention, FeedForward
 from t3sim.inputs.transformer.transformer import Layer, Phase, SizedModel, Transformer
 from t3sim.inputs.workload import INNER_MULTIPLE, MAX_TP, check_name, named_model
 
-from .layer.layer import LayerWork
-from .layer.work import ATTENTIONS, AttentionKernels, Operator, Share, gemm_operator, stream_operator
+from .layer import LayerWork
+from .work import ATTENTIONS, AttentionKernels, Operator, Share, gemm_operator, stream_operator
 
 PHASES: tuple[Phase, ...] = ("prompt", "training")
 """Phases of the paper's models, which have no cache of keys and values."""

@@ -15,7 +15,7 @@ from t3sim.inputs.machine.files import Machine
 from t3sim.inputs.machine.standing import bandwidth_gb_s
 from t3sim.inputs.tiling import best_tiling
 
-from .layer.work import Gemm, Operator
+from .work import Gemm, Operator
 
 READ_TRACE = "stream_read"
 """Reference trace with the access pattern of a GEMM, which mostly reads: a stream of reads."""

@@ -1,0 +1,1 @@
+"""Longer texts of pages, and the formulas that pages compare with."""
