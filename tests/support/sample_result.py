@@ -48,7 +48,10 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
         lines=2_000_000, mean_wait_ns=20.5, p99_wait_ns=300.0, blocked_by_other_stream_cycles=10,
         blocked_by_threshold_cycles=20, blocked_by_full_queue_cycles=30, blocked_by_tracker_cycles=40,
     )  # fmt: skip
-    dram = DramUse(bus_use=0.31, row_hits=900, row_misses=10, row_conflicts=90, turnarounds=40)
+    conflicts = {"gemm_read": {"gemm_read": 20, "rs_write": 60}, "rs_write": {"gemm_read": 10}}
+    dram = DramUse(
+        bus_use=0.31, row_hits=900, row_misses=10, row_conflicts=90, turnarounds=40, conflicts=conflicts
+    )  # fmt: skip
     return Result(
         policy=policy, hardware="rtl", machine="paper", provenance=PROVENANCE, mirror=False, seed=0,
         gpus_simulated=workload.tp,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from t3sim.common.units import TIMES, unit_of
+from t3sim.run.request import CAUSE_TITLES
 from t3sim.run.result import Contention, StreamContention
 
 from .checks import Labelled
@@ -29,7 +30,7 @@ def contention_items(results: Labelled) -> list[Item]:
     simulated = [(name, result.contention) for name, result in results if result.contention]
     if not simulated:
         return [Text(text="Computed policies have no contention.")]
-    tables = [_streams(simulated), _memory(simulated)]
+    tables = [_streams(simulated), _memory(simulated), *_conflicts(simulated)]
     if len(simulated) > MANY:
         return [_waits(simulated), Folded(title="Streams into memory, and DRAM, of every run", items=tables)]
     return [_waits(simulated), *tables]
@@ -91,3 +92,18 @@ def _memory(runs: _Named) -> Table:
         head=("run", *fields),
         rows=[(name, *(get(item) for get in fields.values())) for name, item in runs],
     )
+
+
+def _conflicts(runs: _Named) -> list[Table]:
+    """Which traffic closed whose rows; records from before it was counted have none."""
+    rows = [
+        (f"{name}, {CAUSE_TITLES[by]}", *(count(found.get(of, 0)) for of in CAUSE_TITLES))
+        for name, item in runs
+        for by, found in ((by, (item.dram.conflicts or {}).get(by)) for by in CAUSE_TITLES)
+        if found
+    ]
+    caption = (
+        "Row conflicts of all simulated GPUs: lines of the row's traffic that found a row open in which a line of "
+    )
+    caption += "the column's traffic had moved last"
+    return [Table(caption=caption, head=("run and traffic", *CAUSE_TITLES.values()), rows=rows)] if rows else []

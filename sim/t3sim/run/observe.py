@@ -45,6 +45,7 @@ def contention(system: System) -> Contention:
             turnarounds=totals["turnarounds"],
             atomic_reads=totals["atomic_reads"],
             mode_switches=totals["mode_switches"],
+            conflicts=_conflicts(gpus),
         ),
         cu_stall_ns={
             "loads": _ns(system, sum(int(gpu.gemm["load_stall_cycles"]) for gpu in gpus) / cus),
@@ -55,6 +56,15 @@ def contention(system: System) -> Contention:
         window_stall_ns=_ns(system, max(int(gpu.fabric["held_cycles"]) for gpu in gpus)),
         compute_first=system.plan.compute_first,
     )
+
+
+def _conflicts(gpus: list[GpuState]) -> dict[str, dict[str, int]]:
+    """Row conflicts of all GPUs, by the causes of the line that came and of the row that was open."""
+    counts = sum(gpu.channel["conflicts"].sum(axis=0) for gpu in gpus)
+    found: dict[str, dict[str, int]] = {}
+    for i, j in zip(*np.nonzero(counts), strict=True):
+        found.setdefault(CAUSES[i], {})[CAUSES[j]] = int(counts[i, j])
+    return found
 
 
 def _stream(system: System, stream: int) -> StreamContention:

@@ -146,7 +146,9 @@ class StreamContention(_Record):
 
 class DramUse(_Record):
     """Data bus use (fraction of the total time), row outcomes, and read/write turnarounds. ``atomic_reads``: lines read
-    besides the traffic because updates are atomics; ``mode_switches``: changes between memory and compute mode."""
+    besides the traffic because updates are atomics; ``mode_switches``: changes between memory and compute mode.
+    ``conflicts``: row conflicts by the cause of the line that needed another row, and the cause of the line that moved
+    last in the open one; those that were counted only. None in records from before they were."""
 
     bus_use: float
     row_hits: int
@@ -155,6 +157,7 @@ class DramUse(_Record):
     turnarounds: int
     atomic_reads: int = 0
     mode_switches: int = 0
+    conflicts: dict[str, dict[str, int]] | None = None
 
 
 class Contention(_Record):

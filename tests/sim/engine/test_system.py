@@ -356,3 +356,13 @@ def test_timeline_adds_up_to_the_record():
 
 def test_llc_lines_of_32_sectors_are_written_back():
     check(run((64, 64, 16, 2), "sequential-nmc", {"llc.line_bytes": 1024, "llc.ways": 1}))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_row_conflict_has_the_causes_of_both_lines(policy):
+    dram = run(BASE, policy).record.contention.dram
+    assert sum(count for found in dram.conflicts.values() for count in found.values()) == dram.row_conflicts > 0
+    assert "gemm_read" in dram.conflicts["gemm_read"]
+    met = {"t3": ("rs_write", "rs_read"), "t3-mca": ("rs_write", "rs_read"), "sequential": ()}[policy]
+    for cause in met:  # the streams meet in banks
+        assert dram.conflicts["gemm_read"].get(cause) and dram.conflicts[cause].get("gemm_read")
