@@ -56,11 +56,7 @@ def leaves(model: type[BaseModel], prefix: str = "") -> set[str]:
     """Dotted names of all fields, each stream's as `….name`."""
     names = set()
     for name, field in model.model_fields.items():
-        inner = [
-            kind
-            for kind in (field.annotation, *getattr(field.annotation, "__args__", ()))
-            if isinstance(kind, type) and issubclass(kind, BaseModel)
-        ]
+        inner = [kind for kind in _kinds(field.annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if name in ("compute", "communication"):
             names |= {f"{prefix}{name}", *leaves(inner[0], "….")}
         elif inner:
@@ -68,6 +64,12 @@ def leaves(model: type[BaseModel], prefix: str = "") -> set[str]:
         else:
             names.add(f"{prefix}{field.alias or name}")
     return names
+
+
+def _kinds(annotation: object) -> list[object]:
+    """``annotation`` and all that it is made of: a model, a list of models, either or None."""
+    parts = [part for argument in getattr(annotation, "__args__", ()) for part in _kinds(argument)]
+    return parts or [annotation]
 
 
 def test_results_page_has_every_field():

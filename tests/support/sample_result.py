@@ -13,10 +13,12 @@ from t3sim.run.result import (
     GemmRecord,
     Result,
     RtlRecord,
+    StageWaits,
     StreamContention,
     TimeNs,
     TrackerRecord,
     TrafficBytes,
+    Waits,
     WallSeconds,
     WorkloadRecord,
 )
@@ -75,7 +77,13 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
         data_check=DataCheck(elements=1 << 20, mismatches=0) if tracked else None,
         contention=Contention(
             compute=stream, communication=stream, dram=dram, cu_stall_ns={"loads": 1e4, "stores": 2e4},
-            link_busy_ns=4e5, link_idle_ns=1.2e6, window_stall_ns=0.0,
+            link_busy_ns=4e5, link_idle_ns=1.2e6, window_stall_ns=0.0, stages=[
+                StageWaits(first_stage=stage, start_ns=4e4 * stage, compute=half, communication=half)
+                for stage, half in enumerate((
+                    Waits(other_stream=10, threshold=0, full_queue=10, tracker=40),
+                    Waits(other_stream=0, threshold=20, full_queue=20, tracker=0),
+                ))
+            ],
         ) if policy != "ideal-overlap" else None,
         identities=dict.fromkeys((*IDENTITIES, *(TRACKED_IDENTITIES if tracked else ())), True),
     )  # fmt: skip

@@ -56,7 +56,8 @@ FIELDS = {
     "channel_wake": (INT64, 1),
     "fronts": (FRONT, 1),  # [channels]
     "wait": (INT64, 2),  # [2, WAIT_BINS]
-    "blocked": (INT64, 2),  # [2, 4] cycles blocked, as in BY_*
+    "blocked": (INT64, 3),  # [stages + 1, 2, 4] cycles blocked, as in BY_*; the last row is after the GEMM
+    "blocked_stage": (INT64, 1),  # the row of ``blocked`` that is counted in
 }
 
 
@@ -164,8 +165,25 @@ def _account_blocked(g, front, now):
     """Attribute the cycles since the last visit to what each stream waited for."""
     for stream in range(STREAMS):
         if front.blocked_by[stream] >= 0:
-            g.blocked[stream, front.blocked_by[stream]] += now - front.visited
+            g.blocked[g.blocked_stage[0], stream, front.blocked_by[stream]] += now - front.visited
     front.visited = now
+
+
+@compiled_inner
+def note_stage(g, now):
+    """Account for what was blocked until a new stage of the GEMM began, or the GEMM ended.
+
+    A stage is begun by its first workgroup; with free dispatch the last ones of the stage before are still at work. To
+    be called before any channel is looked at in this cycle.
+    """
+    gemm = g.gemm
+    last = g.blocked.shape[0] - 1
+    stage = last if gemm.end_cycle >= 0 else (gemm.next_tile - 1) // gemm.places
+    if stage == g.blocked_stage[0]:
+        return
+    for c in range(g.fabric.channels):
+        _account_blocked(g, g.fronts[c], now)
+    g.blocked_stage[0] = stage
 
 
 @compiled_inner

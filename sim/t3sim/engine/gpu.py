@@ -3,7 +3,7 @@
 from t3sim.common.compiled import compiled, compiled_inner
 from t3sim.dram.state import lowest_bit
 
-from .channel import run_channel
+from .channel import note_stage, run_channel
 from .compute import dispatch_stage, run_cus
 from .egress import run_port
 from .link import return_credits, run_link, run_receiver, take_grants
@@ -142,6 +142,7 @@ def advance(g, steps, until, rx_limit, grant_limit):
             dispatch_stage(g, now)
         if gemm.wake_cycle <= now:
             run_cus(g, now)
+            note_stage(g, now)
         run_receiver(g, rx_limit, now)
         take_grants(g, grant_limit, now)
         state_changed = gather_unit(g, now)

@@ -7,13 +7,18 @@ from numpy.typing import NDArray
 
 from t3sim.dram.state import STATISTICS, HbmState, statistics
 from t3sim.engine import state
+from t3sim.engine.channel import COMMUNICATION, COMPUTE
 from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.observed.queues import DRAM_LINES
+from t3sim.inputs.geometry import ceil_div
 
 from .events import QUEUES, Queue
 from .request import CAUSES, Interval, IntervalKind, Timeline, TriggerEvent
-from .result import Contention, DramUse, StreamContention
+from .result import Contention, DramUse, StageWaits, StreamContention, Waits
 from .system import System
+
+MOST_STAGES = 64
+"""Rows of waits by stage that a record has at most, but for the one after the GEMM."""
 
 
 def _ns(system: System, cycles: float) -> float:
@@ -35,8 +40,8 @@ def contention(system: System) -> Contention:
     busy = max(int(gpu.link["busy_ps"]) for gpu in gpus) / 1000
     total = _ns(system, max(int(gpu.time["finish_cycle"]) for gpu in gpus))
     return Contention(
-        compute=_stream(system, 0),
-        communication=_stream(system, 1),
+        compute=_stream(system, COMPUTE),
+        communication=_stream(system, COMMUNICATION),
         dram=DramUse(
             bus_use=totals["bus_cycles"] / channel_cycles,
             row_hits=totals["row_hits"],
@@ -47,6 +52,7 @@ def contention(system: System) -> Contention:
             mode_switches=totals["mode_switches"],
             conflicts=_conflicts(gpus),
         ),
+        stages=_stages(system),
         cu_stall_ns={
             "loads": _ns(system, sum(int(gpu.gemm["load_stall_cycles"]) for gpu in gpus) / cus),
             "stores": _ns(system, sum(int(gpu.gemm["store_stall_cycles"]) for gpu in gpus) / cus),
@@ -56,6 +62,32 @@ def contention(system: System) -> Contention:
         window_stall_ns=_ns(system, max(int(gpu.fabric["held_cycles"]) for gpu in gpus)),
         compute_first=system.plan.compute_first,
     )
+
+
+def _stages(system: System) -> list[StageWaits]:
+    """Waits of both streams by stage of the GEMM, of neighbouring ones together if they are many, and after it."""
+    gpus = system.gpus
+    blocked = sum(gpu.blocked for gpu in gpus)
+    starts = np.min([gpu.stages[:, 0] for gpu in gpus], axis=0)
+    end = max(int(gpu.gemm["end_cycle"]) for gpu in gpus)
+    each = ceil_div(len(starts), MOST_STAGES)
+    rows = [
+        (first, int(starts[first]), blocked[first : first + each].sum(axis=0)) for first in range(0, len(starts), each)
+    ]
+    rows.append((len(starts), end, blocked[-1]))
+    return [
+        StageWaits(
+            first_stage=first,
+            start_ns=_ns(system, start),
+            compute=_waits(waits[COMPUTE]),
+            communication=_waits(waits[COMMUNICATION]),
+        )
+        for first, start, waits in rows
+    ]
+
+
+def _waits(cycles: NDArray[np.int64]) -> Waits:
+    return Waits(**{name: int(value) for name, value in zip(Waits.model_fields, cycles, strict=True)})
 
 
 def _conflicts(gpus: list[GpuState]) -> dict[str, dict[str, int]]:
@@ -69,7 +101,7 @@ def _conflicts(gpus: list[GpuState]) -> dict[str, dict[str, int]]:
 
 def _stream(system: System, stream: int) -> StreamContention:
     histogram = sum(gpu.wait[stream] for gpu in system.gpus)
-    blocked = [int(cycles) for cycles in sum(gpu.blocked[stream] for gpu in system.gpus)]
+    blocked = [int(cycles) for cycles in sum(gpu.blocked[:, stream].sum(axis=0) for gpu in system.gpus)]
     lines = int(histogram.sum())
     waits = np.arange(state.WAIT_BINS)
     mean = float((histogram * waits).sum() / lines) if lines else 0.0
