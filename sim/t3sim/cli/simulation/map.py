@@ -20,8 +20,9 @@ from .options import names
 
 FULL = (("mega-gpt-2", "t-nlg"), ("op", "fc2", "ip"), ("8", "16"))
 """Models, sublayers and degrees of the paper's evaluation: twelve GEMMs, FC-1 being FC-2's."""
-QUICK = (("t-nlg",), ("fc2", "op"), ("8",))
-"""The layer where the paper has contention, and one where it has none."""
+MOST_LAUNCHES = 8
+QUICK = (("mega-gpt-2", "t-nlg"), ("op", "fc2"), ("8", "16"))
+"""Of each of these the layer where the paper has contention, and the one where it has none: eight GEMMs."""
 
 
 def _default(number: int) -> str:
@@ -29,7 +30,7 @@ def _default(number: int) -> str:
 
 
 @click.command(name="map")
-@click.option("--quick", is_flag=True, help="Two GEMMs, and pairs of a few axes only: a fast look.")
+@click.option("--quick", is_flag=True, help="Eight GEMMs, one change at a time and the combinations, without pairs.")
 @click.option(
     "--axes",
     default="",
@@ -48,13 +49,21 @@ def _default(number: int) -> str:
     metavar="N",
     help="Also the first N of a fixed sequence of random GEMMs, of 2 to 64 GPUs.",
 )
+@click.option(
+    "--launches",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, MOST_LAUNCHES),
+    metavar="N",
+    help="Runs of everything, each with the GEMM launched some ns later: means, and how much they differ for nothing.",
+)
 @machine_options("golden")
 @where_options
 @out_option
 def arbitration_map(
     quick: bool, axes: tuple[str, ...], models: tuple[str, ...], sublayers: tuple[str, ...], degrees: tuple[str, ...],
-    count: int, hardware: Backend, machine: str, settings: tuple[str, ...], jobs: int, scheduler: str | None,
-    out: Path | None,
+    count: int, launches: int, hardware: Backend, machine: str, settings: tuple[str, ...], jobs: int,
+    scheduler: str | None, out: Path | None,
 ) -> None:  # fmt: skip
     """Show on which machines memory arbitration gains time, how much, and why.
 
@@ -70,12 +79,12 @@ def arbitration_map(
     from t3sim.study.sweep import Sweep
 
     chosen, changes = known_axes().of(axes), parse_settings(settings)
-    plan = plan_of(chosen, machine, changes, quick=quick)
+    plan = plan_of(chosen, machine, changes, quick=quick, launches=launches)
     defaults = QUICK if quick else FULL
     points = sweep_points(models or defaults[0], degrees or defaults[2], sublayers or defaults[1])
     points += random_points(load_machine(machine, changes), count)
     suite = Suite(machine=machine, settings=changes, hardware=hardware, quick=True)
-    sweep = Sweep(suite=suite, variants=plan.variants, points=points, policies=MAPPED)
+    sweep = Sweep(suite=suite, variants=plan.runs(), points=points, policies=MAPPED)
     with output_folder(out) as folder:
         store = run_all(sweep.experiments(), jobs, "map", scheduler)
         record = map_record(sweep, plan, chosen, store, quick=quick)
