@@ -23,7 +23,7 @@ from t3hdl.egress.matcher import RangeMatcher
 from t3hdl.export.verilog import PARTS
 from t3hdl.interface import layouts
 from t3hdl.interface.parts import TABLE
-from t3hdl.slice.arbiter import OccupancyMonitor
+from t3hdl.slice.monitor import OccupancyMonitor
 from t3hdl.slice.slice import MemorySlice
 from t3hdl.tracker.tracker import Tracker
 from t3hdl.trigger.trigger import Trigger

@@ -2,38 +2,54 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from docs.pages.markdown import paragraph, table
 
 _HOW = """\
-They take long to simulate, so they are not measured again with this page. After
-`t3 reproduce -o docs/results/reproduction`, `python -m docs.pages validation` puts every published number beside ours,
-with its band and verdict, the causes of what is outside, and links to the charts.
+Not measured yet. After `{command}`, `python -m docs.pages validation` puts every published number beside ours, with its
+band and verdict, the causes of what is outside, and links to the charts.
+"""
+_RULES = """\
+*Ours*, and the verdict, is with the paper's rule of arbitration (`arbiter.mca = paper`); *own rule* is what t3-mca
+gives with this project's (`arbiter.mca = backlog`). Bands were set before anything was measured.
 """
 _VERDICTS = {"inside": "yes", "outside": "**no**"}
 
 
-def reproduced_section(folder: Path | None, sensitivity: Path | None, page_folder: Path) -> str:
-    """The text; without ``folder`` it says how to get one. Links are relative to ``page_folder``.
+def published_section(folders: Mapping[str, Path], sensitivity: Path, page_folder: Path) -> str:
+    """A part for each machine, by the folders of ``t3 reproduce``, and what each assumption moves, if it was measured.
 
-    Raises ValueError if a file is missing or is not what it should be.
+    Links are relative to ``page_folder``. Raises ValueError if a folder lacks a file, or has one that is not what it
+    should be.
     """
-    if folder is None:
-        return _HOW
+    parts = [
+        f"### Machine `{machine}`\n\n" + reproduced_section(machine, folder, page_folder)
+        for machine, folder in folders.items()
+    ]
+    if sensitivity.exists():
+        variants = _load(sensitivity, ("variants", "failures"))["variants"]
+        parts.append("### What each assumption moves\n\n" + _sensitivity(variants))
+    return paragraph(_RULES) + "\n".join(parts)
+
+
+def reproduced_section(machine: str, folder: Path, page_folder: Path) -> str:
+    """What ``t3 reproduce`` found on ``machine``; if there is no ``folder``, how to get it. Raises ValueError."""
+    if not folder.exists():
+        return _HOW.format(command=f"t3 reproduce --machine {machine} -o docs/results/{folder.name}")
     record = _load(folder / "reproduce.json", ("figures", "runs", "failures"))
     figures = [figure for figure in record["figures"] if figure["measured"] is not None]
+    heads = ("result", "published:", "ours:", "ours, own rule:", "band:", "inside")
     parts = [
         paragraph(_provenance(record)).removesuffix("\n"),
-        table(("result", "published:", "ours:", "band:", "inside"), map(_figure_row, figures)),
+        table(heads, map(_figure_row, figures)),
         _misses(figures),
+        _contention(record["runs"]).removesuffix("\n"),
         _mirror_table(record["runs"]),
         _charts(folder, page_folder),
     ]
-    if sensitivity is not None:
-        parts.append(_sensitivity(_load(sensitivity, ("variants", "failures"))["variants"]))
     return "\n".join(part for part in parts if part)
 
 
@@ -72,6 +88,7 @@ def _figure_row(figure: Mapping[str, Any]) -> tuple[str, ...]:
         figure["title"],
         _number(figure["published"], figure["unit"]),
         _number(figure["measured"], figure["unit"]),
+        _number(figure.get("own_rule"), figure["unit"]),
         band,
         _VERDICTS.get(figure["verdict"], figure["verdict"]),
     )
@@ -84,6 +101,39 @@ def _misses(figures: Sequence[Mapping[str, Any]]) -> str:
         return "All are inside their bands.\n"
     lines = [f"- {figure['title']}: {figure['note'] or 'cause not known'}" for figure in noted]
     return "Outside, or not to be counted:\n\n" + "\n".join(lines) + "\n"
+
+
+def _contention(runs: Sequence[Mapping[str, Any]]) -> str:
+    """What the streams cost each other under t3, without arbitration: ranges over the sublayers."""
+    found = [run["result"] for run in runs if run["variant"] == "base" and run["result"]["policy"] == "t3"]
+    groups = {
+        "TP 8 and 16": [result for result in found if result["workload"]["tp"] <= 16],
+        "TP 32 and 64": [result for result in found if result["workload"]["tp"] > 16],
+    }
+    texts = "; ".join(f"at {title}, {_costs(results)}" for title, results in groups.items() if results)
+    if not texts:
+        return ""
+    return paragraph(f"What the streams cost each other, measured in the runs of `t3`, without arbitration: {texts}.")
+
+
+def _costs(results: Sequence[Mapping[str, Any]]) -> str:
+    def between(value: Callable[[Mapping[str, Any]], float]) -> str:
+        values = [value(result) for result in results]
+        return f"{min(values):.1f} to {max(values):.1f}"
+
+    def clocks(cause: str) -> str:
+        key = f"blocked_by_{cause}_cycles"
+        return between(lambda result: float(waits(result)[key] / waits(result)["lines"]))
+
+    def waits(result: Mapping[str, Any]) -> Mapping[str, Any]:
+        return dict(result["contention"]["compute"])
+
+    loads = between(lambda result: 100 * result["contention"]["cu_stall_ns"]["loads"] / result["time_ns"]["gemm"])
+    return (
+        f"the DRAM's data bus is in use for {between(lambda r: 100 * r['contention']['dram']['bus_use'])} % of the "
+        f"time, CUs wait for loads {loads} % of the GEMM's time, and a line of compute waits {clocks('other_stream')} "
+        f"memory clocks for communication's turn and {clocks('full_queue')} for room in the DRAM queue"
+    )
 
 
 def _mirror_table(runs: Sequence[Mapping[str, Any]]) -> str:
@@ -127,6 +177,6 @@ def _sensitivity(variants: Sequence[Mapping[str, Any]]) -> str:
         rows.append((variant["name"], variant["why"], *cells))
     heads = ["assumption", "why", *(f"{policy}:" for policy in policies), "GEMM reads fewer:", "data moved:"]
     return (
-        "What each assumption moves: geometric means of the speedups, and of t3-mca's traffic against `sequential`, "
+        "Geometric means of the speedups, and of t3-mca's traffic against `sequential`, "
         "with the change against the first row.\n\n" + table(heads[: len(rows[0])], rows)
     )

@@ -14,13 +14,13 @@ from t3sim.validation.hbm import validate
 from docs.pages import RESULTS
 from docs.pages.checks import LINK_SETTINGS, SIMULATED, TOY, TOY_GPUS, closed_form_rows, path_ns, ring_pass, toy_run
 from docs.pages.markdown import paragraph, table
-from docs.pages.reproduced import reproduced_section
+from docs.pages.reproduced import published_section
 from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
 from docs.pages.texts.validation_text import DIFFERENCES, HEAD, NOT_VALIDATED
 
 PAGE = RESULTS / "validation.md"
-KEPT = PAGE.parent / "reproduction"
-"""The folder of ``t3 reproduce`` that is kept beside the page."""
+KEPT = {"paper": PAGE.parent / "reproduction", "paper-accelsim": PAGE.parent / "reproduction-accelsim"}
+"""Machine -> its folder of ``t3 reproduce`` that is kept beside the page."""
 KEPT_SENSITIVITY = PAGE.parent / "sensitivity" / "sensitivity.json"
 """The file of ``t3 sweep --assumptions`` that is kept beside the page."""
 REFERENCE = Path(hbm.__file__).with_name("reference")
@@ -205,13 +205,8 @@ PUBLISHED = "Published results"
 
 def page() -> str:
     """The text of :data:`PAGE`; takes minutes. Raises ValueError for files that are not what they should be."""
-    results = reproduced_section(kept(KEPT), kept(KEPT_SENSITIVITY), PAGE.parent)
+    results = published_section(KEPT, KEPT_SENSITIVITY, PAGE.parent)
     texts = {title: section() for title, section in SECTIONS.items()}
     order = [title for title in texts if not title.startswith("What")]
     parts = {title: texts[title] for title in order} | {PUBLISHED: results} | texts
     return HEAD + "".join(f"\n## {title}\n\n{text}" for title, text in parts.items())
-
-
-def kept(path: Path) -> Path | None:
-    """``path`` if it exists."""
-    return path if path.exists() else None

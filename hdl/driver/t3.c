@@ -473,19 +473,20 @@ int t3_set_arbiter(const struct t3_device *device, const struct t3_arbiter *arbi
     const unsigned *limits = arbiter->thresholds;
     unsigned i;
     for (i = 0; i < 4; i++)
-        if (limits[i] > T3_NO_LIMIT)
+        if (limits[i] > T3_NO_LIMIT && limits[i] != T3_IN_TURNS)
             return T3_EINVAL;
     if (arbiter->fixed > T3_NO_LIMIT || !FITS(arbiter->starvation, T3_ARBITER_STARVATION) ||
-        !FITS(arbiter->quantum, T3_ARBITER_QUANTUM) || !FITS(arbiter->backlog, T3_THRESHOLDS_BACKLOG))
+        !FITS(arbiter->quantum, T3_ARBITER_QUANTUM) || !FITS(arbiter->quiet, T3_ARBITER_QUIET) ||
+        !FITS(arbiter->backlog, T3_THRESHOLDS_BACKLOG) || !FITS(arbiter->patience, T3_THRESHOLDS_PATIENCE))
         return T3_EINVAL;
     TRY(put(device, T3_THRESHOLDS,
             PUT(limits[0], T3_THRESHOLDS_UNDER_25) | PUT(limits[1], T3_THRESHOLDS_UNDER_50) |
                 PUT(limits[2], T3_THRESHOLDS_UNDER_75) | PUT(limits[3], T3_THRESHOLDS_ABOVE) |
-                PUT(arbiter->backlog, T3_THRESHOLDS_BACKLOG)));
+                PUT(arbiter->backlog, T3_THRESHOLDS_BACKLOG) | PUT(arbiter->patience, T3_THRESHOLDS_PATIENCE)));
     return put(device, T3_ARBITER,
                PUT(arbiter->compute_first != 0, T3_ARBITER_MCA) | PUT(arbiter->fixed != 0, T3_ARBITER_FIXED) |
                    PUT(arbiter->fixed, T3_ARBITER_THRESHOLD) | PUT(arbiter->starvation, T3_ARBITER_STARVATION) |
-                   PUT(arbiter->quantum, T3_ARBITER_QUANTUM));
+                   PUT(arbiter->quantum, T3_ARBITER_QUANTUM) | PUT(arbiter->quiet, T3_ARBITER_QUIET));
 }
 
 int t3_enable_interrupts(const struct t3_device *device, uint64_t which)

@@ -19,6 +19,7 @@ extern "C" {
 
 #define T3_WAVEFRONTS 16 /* of a workgroup, at most */
 #define T3_NO_LIMIT 127  /* as a threshold of the arbiter */
+#define T3_IN_TURNS 255  /* as one that belongs to a use of the data bus: the streams take turns */
 
 enum t3_error {
     T3_OK = 0,
@@ -86,10 +87,13 @@ struct t3_job {
 struct t3_arbiter {
     int compute_first;      /* T3-MCA; 0: round-robin, and nothing below matters */
     unsigned fixed;         /* one threshold for ever; 0: the unit chooses one of those below, once per arm */
-    unsigned thresholds[4]; /* for a data-bus use of the first stage under 25 %, 50 %, 75 %, and above */
+    unsigned thresholds[4]; /* for a data-bus use of the first stage under 25 %, 50 %, 75 %, and above; T3_IN_TURNS: none,
+                               the streams take turns */
     unsigned backlog;       /* DMA blocks, ready or under way, from which the streams take turns; 0: never */
+    unsigned patience;      /* in 64 cycles, for how long some may be until they do so, too; 0: for ever */
     unsigned starvation;    /* cycles that communication waits at most */
     unsigned quantum;       /* lines that it then may send */
+    unsigned quiet;         /* lines of it with none of compute between, from which on no threshold holds; 0: never */
 };
 
 /* The block that the watchdog found waiting, in tiles of wavefronts. */

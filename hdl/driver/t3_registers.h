@@ -57,6 +57,8 @@
 #define T3_ARBITER_QUANTUM_SHIFT 25
 #define T3_ARBITER_QUANTUM_MASK UINT64_C(0x1fe000000)
 #define T3_ARBITER_QUANTUM_RESET UINT64_C(0x8)
+#define T3_ARBITER_QUIET_SHIFT 33
+#define T3_ARBITER_QUIET_MASK UINT64_C(0x1fe00000000)
 
 /* Occupancy limits among which the monitor chooses; when communication is behind. */
 #define T3_THRESHOLDS UINT32_C(0x0020)
@@ -74,6 +76,8 @@
 #define T3_THRESHOLDS_ABOVE_RESET UINT64_C(0x5)
 #define T3_THRESHOLDS_BACKLOG_SHIFT 32
 #define T3_THRESHOLDS_BACKLOG_MASK UINT64_C(0xffff00000000)
+#define T3_THRESHOLDS_PATIENCE_SHIFT 48
+#define T3_THRESHOLDS_PATIENCE_MASK UINT64_C(0xffff000000000000)
 
 /* Most tile entries in use at the same time since the last disarm. */
 #define T3_PEAK_ENTRIES UINT32_C(0x0028)

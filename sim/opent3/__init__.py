@@ -52,7 +52,16 @@ from .models import ModelResult, model
 from .options import Options, is_compiled, requests_of
 from .reports import Explanation, explain, report
 from .runs import Comparison, Run, compare, run
-from .studies import MAP_POINTS, QUICK_MAP_POINTS, MapResult, ReproductionResult, arbitration_map, map_points, reproduce
+from .studies import (
+    MAP_POINTS,
+    MAX_LAUNCHES,
+    QUICK_MAP_POINTS,
+    MapResult,
+    ReproductionResult,
+    arbitration_map,
+    map_points,
+    reproduce,
+)
 from .sweeps import SweepResult, on_machines, sweep, varied, vary
 from .validations import GpuResult, bench, bench_scaling, validate_alu, validate_gpu, validate_hbm
 from .waveforms import Waveforms, waves
@@ -67,6 +76,7 @@ __all__ = [
     "FAULT_KINDS",
     "INNER_MULTIPLE",
     "MAP_POINTS",
+    "MAX_LAUNCHES",
     "MAX_RANDOM",
     "MAX_TP",
     "MODELS",

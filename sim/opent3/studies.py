@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -15,7 +15,7 @@ from t3sim.study.arbitration.random_gemms import random_points
 from t3sim.study.arbitration.record import MAPPED, ArbitrationMap, map_record
 from t3sim.study.evaluation import Evaluation
 from t3sim.study.reproduction import Reproduction, reproduction
-from t3sim.study.suite import QUICK_TABLES, TABLES, Point, sweep_points
+from t3sim.study.suite import PUBLISHED_RULE, QUICK_TABLES, TABLES, Point, sweep_points
 from t3sim.study.sweep import Sweep
 from t3sim.study.traffic_record import FILE as TRAFFIC
 from t3sim.study.traffic_record import TrafficRecord, reproduction_traffic
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 MAP_POINTS = (("mega-gpt-2", "t-nlg"), ("8", "16"), ("op", "fc2", "ip"))
 """Models, degrees and sublayers of a map: those of the paper's evaluation, twelve GEMMs, FC-1 being FC-2's."""
-QUICK_MAP_POINTS = (("t-nlg",), ("8",), ("fc2", "op"))
-"""The same of a quick one: the layer where the paper has contention, and one where it has none."""
+QUICK_MAP_POINTS = (("mega-gpt-2", "t-nlg"), ("8", "16"), ("op", "fc2"))
+"""Of each of these the layer where the paper has contention, and the one where it has none: eight GEMMs."""
+MAX_LAUNCHES = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,10 +98,12 @@ def reproduce(
 ) -> ReproductionResult:
     """Compares every published result of the paper with the simulation.
 
-    ``tables``: names of :data:`TABLES`, all without. ``quick``: TP 8 and 16 only, one GPU of every ring. The hardware
-    is "rtl" by default. Finished runs are kept and are not repeated. A figure outside its band is no error. Raises
-    ValueError and RunsFailedError as :func:`sweep`.
+    Memory arbitrates by the paper's rule; what this project's gives is measured besides. ``tables``: names of
+    :data:`TABLES`, all without. ``quick``: TP 8 and 16 only, one GPU of every ring. The hardware is "rtl" by default.
+    Finished runs are kept and are not repeated. A figure outside its band is no error. Raises ValueError and
+    RunsFailedError as :func:`sweep`.
     """
+    options["settings"] = _by_the_published_rule(options.get("settings"))
     known, only = QUICK_TABLES if quick else TABLES, arguments.items("tables", tables, str, "names of tables")
     if unknown := [name for name in only if name not in known]:
         raise ValueError(f"--only must name tables of {', '.join(known)}, not {', '.join(unknown)}")
@@ -112,6 +115,18 @@ def reproduce(
         if folder is not None:
             result._write(folder)
     return result
+
+
+def _by_the_published_rule(settings: Mapping[str, object] | None) -> dict[str, object]:
+    """The settings with the rule of arbitration that the published numbers are of. ValueError for another rule."""
+    given = dict(arguments.settings("settings", settings))
+    for key, value in PUBLISHED_RULE.items():
+        if given.get(key, value) != value:
+            raise ValueError(
+                f"--set {key} must be {value} here, not {given[key]}: published numbers are held against the paper's "
+                "rule; what this project's rule gives is measured and shown beside it"
+            )
+    return {**PUBLISHED_RULE, **given}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,6 +185,7 @@ def arbitration_map(
     points: Sequence[Point] | None = None,
     *,
     random: int = 0,
+    launches: int = 1,
     quick: bool = False,
     out: str | Path | None = None,
     **options: Unpack[ManyOptions],
@@ -178,16 +194,20 @@ def arbitration_map(
 
     ``axes``: names of those of ``study/arbitration/axes.toml``, all without; ``["none"]``: the machine as it is.
     ``points``: the GEMMs (:func:`map_points`); ``random``: also the first so many of a fixed sequence of random GEMMs.
+    ``launches``: runs of everything, each with the GEMM launched some ns later, of which the means are shown.
     ``quick``: fewer GEMMs, and pairs of a few axes only. The hardware is "golden" by default, one GPU of every ring is
     mirrored, and finished runs are kept. Raises ValueError and RunsFailedError as :func:`sweep`.
     """
     chosen = known_axes().of(arguments.items("axes", axes, str, "names of axes"))
     suite = suite_of(options, hardware="golden", quick=True)
-    plan = plan_of(chosen, suite.machine, suite.settings, quick=quick)
+    launches = arguments.integer("launches", launches)
+    if not 1 <= launches <= MAX_LAUNCHES:
+        raise ValueError(f"--launches must be in 1 to {MAX_LAUNCHES}, not {launches}")
+    plan = plan_of(chosen, suite.machine, suite.settings, quick=quick, launches=launches)
     given = map_points(quick=quick) if points is None else points
     work = Sweep(
         suite=suite,
-        variants=plan.variants,
+        variants=plan.runs(),
         points=(
             *arguments.items("points", given, Point, "Point, as of map_points"),
             *random_points(suite.machine_of("base"), arguments.integer("random", random)),

@@ -38,6 +38,7 @@ def bins(config: T3Config) -> CoverageBins:
         ),
         "communication is behind": lambda t: rises(t.is_set("behind")),
         "and no more": lambda t: rises(~t.is_set("behind")),
+        "communication is late": lambda t: rises(t.is_set("behind")) & (t.get("backlog") == after(t.get("backlog"), 2)),
         "arm while measuring": lambda t: t.is_set("measure") & control(t, "arm"),
         "arm after the choice": lambda t: t.is_set("chosen") & control(t, "arm"),
         "disarm while measuring": lambda t: t.is_set("measure") & control(t, "disarm"),

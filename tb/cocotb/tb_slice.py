@@ -27,7 +27,7 @@ ARBITER_RESET = 127 << regs.Arbiter["threshold"].offset
 COMM = 1
 RARE = dict.fromkeys((
     "communication held by the threshold", "starvation quantum", "quantum ends inside a burst",
-    "more lines than the threshold", "updates merged in a token",
+    "more lines than the threshold", "no threshold, because compute is absent", "updates merged in a token",
     "token waits, reads pass", "two violations at once", "abort with a token waiting", "token: back to back",
     "token: back-pressure",
 ), MEDIUM) | {"disarm with a token waiting": LONG}  # fmt: skip
@@ -75,6 +75,13 @@ def lines(trace: Trace, port: str) -> Cycles:
 def starving(trace: Trace) -> Cycles:
     """Whether communication was let through above the threshold."""
     return granted(trace, COMM) & after(above_threshold(trace))
+
+
+def unlimited(trace: Trace) -> Cycles:
+    """Whether communication was let through above the threshold for the second time in turn, which neither a wait nor
+    its quantum explains: compute is absent."""
+    no_wait = (after(arbiter(trace, "quantum")) <= 1) & (after(arbiter(trace, "starvation")) > 1)
+    return starving(trace) & after(starving(trace)) & no_wait & after(no_wait)
 
 
 def beyond_threshold(trace: Trace) -> Cycles:
@@ -131,6 +138,7 @@ def bins(config: T3Config) -> CoverageBins:
             starving(t) & (after(arbiter(t, "quantum")) > 0) & (lines(t, "dram.payload") > after(arbiter(t, "quantum")))
         ),
         "more lines than the threshold": beyond_threshold,
+        "no threshold, because compute is absent": unlimited,
         "in turns, because communication is behind": lambda t: (
             granted(t, COMM) & after((arbiter(t, "mca") != 0) & t.is_set("behind"))
         ),

@@ -253,13 +253,15 @@ class Stimulus:
         """A write that is legal at any time."""
         if self.chance(0.5):
             limit = self.rng.choice((0, 1, 2, 5, self.rng.getrandbits(16)))
-            return regs.THRESHOLDS, self.rng.getrandbits(32) | limit << 32
+            patience = self.rng.choice((0, 0, 1, 2, self.rng.getrandbits(16)))
+            return regs.THRESHOLDS, self.rng.getrandbits(32) | limit << 32 | patience << 48
         values = {
             "mca": self.chance(0.7),
             "fixed": self.chance(0.5),
             "threshold": self.rng.choice((NO_LIMIT, 0, 3, 40)),
             "starvation": self.rng.choice((0, 1, 5, 20, 300)),
             "quantum": self.rng.choice((0, 1, 2, 8, 20)),
+            "quiet": self.rng.choice((0, 0, 1, 10, 40)),
         }
         return regs.ARBITER, pack(regs.Arbiter, **values)
 

@@ -117,7 +117,7 @@ def test_a_map_of_what_is_not_there_is_a_value_error():
         opent3.arbitration_map(["moon"])
     with pytest.raises(ValueError, match="points must be a list of Point"):
         opent3.arbitration_map(["none"], [3])  # type: ignore[list-item]
-    assert len(opent3.map_points()) == 12 and len(opent3.map_points(quick=True)) == 2
+    assert len(opent3.map_points()) == 12 and len(opent3.map_points(quick=True)) == 8
 
 
 @pytest.fixture

@@ -60,11 +60,7 @@ def leaves(model: type[BaseModel], prefix: str = "") -> set[str]:
     """Dotted names of all fields, each stream's as `….name`."""
     names = set()
     for name, field in model.model_fields.items():
-        inner = [
-            kind
-            for kind in (field.annotation, *getattr(field.annotation, "__args__", ()))
-            if isinstance(kind, type) and issubclass(kind, BaseModel)
-        ]
+        inner = [kind for kind in _kinds(field.annotation) if isinstance(kind, type) and issubclass(kind, BaseModel)]
         if name in ("compute", "communication"):
             names |= {f"{prefix}{name}", *leaves(inner[0], "….")}
         elif inner:
@@ -96,6 +92,12 @@ def test_what_a_page_calls_in_python_is_there(name):
     for page, call in used:
         module, _, function = f"{name}.{call}".rpartition(".")
         assert hasattr(importlib.import_module(module), function), (page, call)
+
+
+def _kinds(annotation: object) -> list[object]:
+    """``annotation`` and all that it is made of: a model, a list of models, either or None."""
+    parts = [part for argument in getattr(annotation, "__args__", ()) for part in _kinds(argument)]
+    return parts or [annotation]
 
 
 def test_results_page_has_every_field():

@@ -10,7 +10,7 @@ from t3sim.inputs.machine.files import load_machine
 from docs.pages import validation
 from docs.pages.__main__ import main as pages
 from docs.pages.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
-from docs.pages.reproduced import reproduced_section
+from docs.pages.reproduced import published_section, reproduced_section
 from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
 
 PAGE = validation.PAGE.read_text(encoding="utf-8")
@@ -33,10 +33,13 @@ def test_what_needs_no_simulation_is_up_to_date(title):
 
 
 def test_the_published_results_are_those_that_are_kept():
-    files = validation.kept(validation.KEPT), validation.kept(validation.KEPT_SENSITIVITY)
-    assert sections()[validation.PUBLISHED].rstrip("\n") == reproduced_section(*files, validation.PAGE.parent).rstrip(
-        "\n"
-    )
+    text = published_section(validation.KEPT, validation.KEPT_SENSITIVITY, validation.PAGE.parent)
+    assert sections()[validation.PUBLISHED].rstrip("\n") == text.rstrip("\n")
+
+
+def test_there_is_a_table_for_each_machine_that_claims_to_be_the_paper_s():
+    machines = [line.split("`")[1] for line in sections()[validation.PUBLISHED].splitlines() if line[:5] == "### M"]
+    assert machines == ["paper", "paper-accelsim"]
 
 
 def test_every_closed_form_of_the_page_holds():
@@ -89,13 +92,18 @@ def test_a_step_takes_the_link_s_time_and_a_fixed_rest():
 def figure(**values) -> dict:
     return {
         "name": "a", "table": "t", "title": "A", "unit": "x", "published": 1.3, "low": 1.27, "high": 1.33,
-        "band": "target", "measured": 1.31, "verdict": "inside", "note": "", "source": "s",
+        "band": "target", "measured": 1.31, "own_rule": 1.32, "verdict": "inside", "note": "", "source": "s",
     } | values  # fmt: skip
 
 
 def run(mirror: bool, total: float) -> dict:
     work = {"model": "t-nlg", "sublayer": "fc2", "tp": 8}
-    result = {"workload": work, "policy": "t3", "mirror": mirror, "time_ns": {"total": total}}
+    contention = {
+        "dram": {"bus_use": 0.3 if mirror else 0.25}, "cu_stall_ns": {"loads": total / 100},
+        "compute": {"lines": 1000, "blocked_by_other_stream_cycles": 20, "blocked_by_full_queue_cycles": 1500},
+    }  # fmt: skip
+    result = {"workload": work, "policy": "t3", "mirror": mirror, "contention": contention,
+              "time_ns": {"total": total, "gemm": total / 2}}  # fmt: skip
     return {"variant": "base", "speedup": None, "result": result}
 
 
@@ -110,7 +118,16 @@ def folder(tmp_path: Path) -> Path:
         "runs": [run(False, 200_000.0), run(True, 190_000.0)],
         "figures": [
             figure(),
-            figure(title="B", unit="%", measured=-20.0, low=None, high=-19.0, verdict="outside", note="the cause"),
+            figure(
+                title="B",
+                unit="%",
+                measured=-20.0,
+                own_rule=-19.5,
+                low=None,
+                high=-19.0,
+                verdict="outside",
+                note="the cause",
+            ),
             figure(title="C", measured=None, verdict="not run"),
         ],
     }
@@ -120,9 +137,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_results_are_put_beside_the_published_ones_with_causes_and_charts(folder):
-    text = reproduced_section(folder, None, folder.parent)
-    assert "| A | 1.30x | 1.31x | 1.27x to 1.33x | yes |" in text
-    assert "| B | 1.3 % | -20.0 % | at most -19.0 % | **no** |" in text
+    text = reproduced_section("paper", folder, folder.parent)
+    assert "| A | 1.30x | 1.31x | 1.32x | 1.27x to 1.33x | yes |" in text
+    assert "| B | 1.3 % | -20.0 % | -19.5 % | at most -19.0 % | **no** |" in text
     assert "- B: the cause" in text
     assert "| C |" not in text
     assert "`link.gb_s=75`" in text
@@ -137,12 +154,20 @@ def test_assumptions_are_listed_with_what_they_move(folder):
 
     path = folder / "sensitivity.json"
     path.write_text(json.dumps({"variants": [variant("base", 1.3, 0), variant("slow", 1.17, -10)], "failures": []}))
-    text = reproduced_section(folder, path, folder.parent)
+    text = published_section({"paper": folder}, path, folder.parent)
     assert "| slow | reason | 1.200x (+0.0 %) | 1.170x (-10.0 %) | 1.50x (+0.0 %) | 0.78 (+0.0 %) |" in text
 
 
 def test_without_results_the_section_says_how_to_get_them():
-    assert "t3 reproduce -o" in reproduced_section(None, None, Path())
+    text = reproduced_section("paper-accelsim", Path("nowhere"), Path())
+    assert "`t3 reproduce --machine paper-accelsim -o docs/results/nowhere`" in text
+
+
+def test_what_the_streams_cost_each_other_is_measured_in_the_runs(folder):
+    text = " ".join(reproduced_section("paper", folder, folder.parent).split())
+    assert "at TP 8 and 16, the DRAM's data bus is in use for 25.0 to 30.0 % of the time" in text
+    assert "wait for loads 2.0 to 2.0 % of the GEMM's time" in text
+    assert "waits 0.0 to 0.0 memory clocks for communication's turn and 1.5 to 1.5 for room in the DRAM queue" in text
 
 
 @pytest.mark.parametrize(
@@ -157,7 +182,7 @@ def test_without_results_the_section_says_how_to_get_them():
 def test_files_that_are_not_of_reproduce_are_refused_in_one_line(monkeypatch, folder, content, message):
     path = folder / "reproduce.json"
     path.unlink() if content is None else path.write_text(content)
-    monkeypatch.setattr(validation, "KEPT", folder)
+    monkeypatch.setattr(validation, "KEPT", {"paper": folder})
     result = CliRunner().invoke(pages, ["validation"])
     assert result.exit_code == 1
     assert message in result.stderr and result.stderr.count("\n") == 1

@@ -28,3 +28,21 @@ def test_a_starvation_limit_that_is_one_cycle_late_is_found():
         return others + head + re.sub(limit, r"cell $gt \1", arbiter)
 
     expect_failure("slice.keeps-to-limit", patch, "its end is the slice's")
+
+
+def test_a_threshold_that_holds_again_though_compute_stays_away_is_found():
+    """Seeded: it does not hold for the one burst with which communication has been alone for long enough."""
+    expect_failure(
+        "slice.keeps-to-limit",
+        lambda text: in_cell(text, module="top.dut.arbiter", having=r"connect \A \alone ", old="$ge ", new="$eq "),
+        "it goes below its limit when compute has nothing",
+    )
+
+
+def test_an_absence_of_compute_that_is_taken_for_granted_is_found():
+    """Seeded: the count of lines without compute is at its end with the first of them."""
+    expect_failure(
+        "slice.keeps-to-limit",
+        lambda text: in_cell(text, module="top.dut.arbiter", having=r"connect \A \alone_total", old="$gt ", new="$lt "),
+        "the count is the slice's",
+    )

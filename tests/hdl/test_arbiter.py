@@ -169,6 +169,35 @@ def test_mca_the_threshold_counts_the_lines_of_the_burst_in_the_output_register(
     assert arbiter.grant("comm_read", occupancy=20 - length - 2) == "comm_read"
 
 
+@pytest.mark.parametrize(("quiet", "lengths"), [(1, (0,)), (5, (0, 3)), (8, (7,)), (17, (7, 7, 0)), (255, (7,) * 32)])
+def test_mca_the_threshold_ends_when_communication_was_alone_for_so_many_lines(quiet: int, lengths: tuple[int, ...]):
+    arbiter = _Arbiter(**{**_MCA, "quiet": quiet})
+    arbiter.drive(threshold=10)
+    assert sum(length + 1 for length in lengths) >= quiet > sum(length + 1 for length in lengths[:-1])
+    for length in lengths:
+        assert arbiter.grant("comm_write", comm_write_length=length, occupancy=10) is None, "compute may come back"
+        assert arbiter.grant("comm_write", comm_write_length=length, occupancy=9) == "comm_write"
+    assert arbiter.grants(20, "comm_write", occupancy=127) == ["comm_write"] * 20, "it counts no further than 255"
+    assert arbiter.grants(2, "compute_read", "comm_write") == ["compute_read"] * 2, "compute still goes first"
+    assert arbiter.grant("comm_write", occupancy=10) is None, "and the threshold holds again"
+
+
+def test_mca_a_threshold_holds_for_ever_where_quiet_is_0():
+    arbiter = _Arbiter(**_MCA)
+    arbiter.drive(threshold=10)
+    assert arbiter.grants(300, "comm_read", occupancy=9) == ["comm_read"] * 300
+    assert arbiter.grant("comm_read", occupancy=10) is None
+
+
+def test_mca_turns_begin_the_count_of_lines_without_compute_anew():
+    arbiter = _Arbiter(**{**_MCA, "quiet": 2})
+    arbiter.drive(threshold=10)
+    arbiter.grants(2, "comm_read")
+    assert arbiter.grant("comm_read", occupancy=10) == "comm_read"
+    assert arbiter.grant("comm_read", occupancy=10, behind=1) == "comm_read", "in turns there is no threshold"
+    assert arbiter.grant("comm_read", occupancy=10, behind=0) is None
+
+
 def test_mca_quantum_waits_for_a_full_output():
     arbiter = _Arbiter(**{**_MCA, "starvation": 5, "quantum": 3})
     arbiter.drive(threshold=0)
@@ -227,7 +256,7 @@ class _Model:
 
     def __init__(self) -> None:
         self.last_kind, self.last_stream = [0, 0], 1
-        self.waiting, self.overdue, self.deadline, self.left = 0, 0, 0, 0
+        self.waiting, self.overdue, self.deadline, self.left, self.alone = 0, 0, 0, 0, 0
 
     def step(
         self, now: int, heads: list[int], lines: list[int], settings: dict, level: int, threshold: int, free: bool
@@ -245,6 +274,10 @@ class _Model:
             self.last_stream, self.last_kind[stream] = stream, offers[stream]
         if not (settings["mca"] and comm):
             self.left = 0
+        if not settings["mca"] or stream == 0:
+            self.alone = 0
+        elif stream == 1:
+            self.alone = min(self.alone + comm_lines, 255)
         if not settings["mca"] or stream == 1:
             self.waiting = self.overdue = 0
         elif self.waiting:
@@ -266,7 +299,8 @@ class _Model:
             return 1
         if compute:
             return 0
-        return 1 if comm and (level < limit or limit == NO_LIMIT) else None
+        absent = 0 < settings["quiet"] <= self.alone
+        return 1 if comm and (level < limit or limit == NO_LIMIT or absent) else None
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -285,6 +319,7 @@ def test_arbiter_equals_the_model_under_random_inputs(seed: int):
                 "threshold": rng.choice([0, 5, 127]),
                 "starvation": rng.choice([0, 1, 4, 12]),
                 "quantum": rng.choice([0, 1, 2, 5, 16, 255]),
+                "quiet": rng.choice([0, 1, 3, 20, 255]),
             }
             arbiter.drive(settings=settings)
         heads = [int(rng.random() < density) for _ in _PORTS]

@@ -13,10 +13,12 @@ from t3sim.run.result import (
     GemmRecord,
     Result,
     RtlRecord,
+    StageWaits,
     StreamContention,
     TimeNs,
     TrackerRecord,
     TrafficBytes,
+    Waits,
     WallSeconds,
     WorkloadRecord,
 )
@@ -49,7 +51,10 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
         p99_wait_ns=300.0, blocked_by_other_stream_cycles=10,
         blocked_by_threshold_cycles=20, blocked_by_full_queue_cycles=30, blocked_by_tracker_cycles=40,
     )  # fmt: skip
-    dram = DramUse(bus_use=0.31, row_hits=900, row_misses=10, row_conflicts=90, turnarounds=40)
+    conflicts = {"gemm_read": {"gemm_read": 20, "rs_write": 60}, "rs_write": {"gemm_read": 10}}
+    dram = DramUse(
+        bus_use=0.31, row_hits=900, row_misses=10, row_conflicts=90, turnarounds=40, conflicts=conflicts
+    )  # fmt: skip
     return Result(
         policy=policy, hardware="rtl", machine="paper", provenance=PROVENANCE, mirror=False, seed=0,
         gpus_simulated=workload.tp,
@@ -73,7 +78,13 @@ def sample_result(policy: Policy, workload: Workload = T_NLG) -> Result:
         data_check=DataCheck(elements=1 << 20, mismatches=0) if tracked else None,
         contention=Contention(
             compute=stream, communication=stream, dram=dram, cu_stall_ns={"loads": 1e4, "stores": 2e4},
-            link_busy_ns=4e5, link_idle_ns=1.2e6, window_stall_ns=0.0,
+            link_busy_ns=4e5, link_idle_ns=1.2e6, window_stall_ns=0.0, stages=[
+                StageWaits(first_stage=stage, start_ns=4e4 * stage, compute=half, communication=half)
+                for stage, half in enumerate((
+                    Waits(other_stream=10, threshold=0, full_queue=10, tracker=40),
+                    Waits(other_stream=0, threshold=20, full_queue=20, tracker=0),
+                ))
+            ],
         ) if policy != "ideal-overlap" else None,
         identities=dict.fromkeys((*IDENTITIES, *(TRACKED_IDENTITIES if tracked else ())), True),
     )  # fmt: skip

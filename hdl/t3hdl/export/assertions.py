@@ -109,11 +109,12 @@ def _instance(rules: str, name: str, connections: dict[str, str], **parameters: 
 
 
 def _probes(config: T3Config, registers: str) -> dict[str, tuple[int, str]]:
-    """Width and path of the wires that the rules of core and unit look at inside: those of the registers."""
+    """Width and path of the wires that the rules of core and unit look at inside: of the registers and the monitor."""
     probes = {name: (64 if name.endswith("data") else 16 if name.endswith("address") else 1) for name in _BUS}
     probes |= {"unmatched": 1, "updates": 48, "pending": MAX_CONTEXTS}
     paths = {name: (bits, f"{registers}.{name}") for name, bits in probes.items()}
     paths["config_write"] = (ConfigWrite.size, f"{registers}.\\config ")
+    paths["behind"] = (1, f"{registers.removesuffix('registers')}monitor.behind")
     for context in range(config.contexts):
         paths[f"context_{context}"] = (ContextStatus.size, f"{registers}.context__{context}")
     return paths
@@ -203,7 +204,7 @@ def _core_rules(config: T3Config) -> list[str]:
         for name in ("compute_refused", "comm_refused", "compute_stale", "comm_stale", "update_done"):
             streams |= {f"{name}_valid": f"{name}_valid__{s}", name: f"{name}__{s}"}
         shared = _same("arbiter", "arbiter_written", "ranges", "threshold", "now")
-        own = {"occupancy": f"occupancy__{s}", "pending": f"slice_pending[{s}]"}
+        own = {"occupancy": f"occupancy__{s}", "pending": f"slice_pending[{s}]", "behind": "probe_behind"}
         lines.append(_instance("t3_slice_rules", f"slice_{s}", {**shared, **own, **streams}))
     command: dict[str, Any] = {f"command_{name}": f"command__{name}" for name in ("valid", "ready")}
     command |= {"command": "command__payload", "unmatched": "probe_unmatched", "updates": "probe_updates"}

@@ -108,7 +108,7 @@ _TABLE = (
     ),
     Part(
         name="monitor",
-        component="slice.arbiter.OccupancyMonitor",
+        component="slice.monitor.OccupancyMonitor",
         signature=signatures.monitor_signature,
         within="core",
         simulated=True,

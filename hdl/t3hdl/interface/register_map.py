@@ -162,14 +162,16 @@ Arbiter = data.StructLayout({
     "threshold": 7,  # DRAM queue entries from which communication waits; 127: no limit
     "starvation": 16,  # cycles that a communication head waits before it is let through
     "quantum": 8,  # lines that it then may send, rounded up to whole bursts
+    "quiet": 8,  # lines of communication with none of compute between, from which on there is no limit; 0: never
 })  # fmt: skip
 
 Thresholds = data.StructLayout({
-    "under_25": 8,  # threshold for a first-stage data-bus use under 25 %
+    "under_25": 8,  # threshold for a first-stage data-bus use under 25 %, 7 bits; 128 more: the streams take turns
     "under_50": 8,  # for 25 to 50 %
     "under_75": 8,  # for 50 to 75 %
     "above": 8,  # above
     "backlog": 16,  # DMA blocks, ready or under way, from which communication is behind and served in turns; 0: never
+    "patience": 16,  # in 64 cycles: for how long some may be before communication is behind, until none is; 0: for ever
 })  # fmt: skip
 
 Choice = data.StructLayout({
@@ -372,8 +374,8 @@ DESCRIPTOR_LAYOUTS = (Place, Amount, Buffer, Target, Tiles, Last)
 
 RESET = {
     ID: {"value": 1412628485},
-    ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8},
-    THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5, "backlog": 0},
+    ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8, "quiet": 0},
+    THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5, "backlog": 0, "patience": 0},
     VERSION: {"patch": 0, "minor": 1, "major": 4},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }

@@ -137,7 +137,7 @@ def trigger_signature(config: T3Config) -> Signature:
 
 
 def monitor_signature(config: T3Config) -> Signature:
-    """Ports of :class:`t3hdl.slice.arbiter.OccupancyMonitor`."""
+    """Ports of :class:`t3hdl.slice.monitor.OccupancyMonitor`."""
     return Signature(
         {
             **_CONFIG,

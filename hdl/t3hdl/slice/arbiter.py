@@ -1,24 +1,21 @@
-"""The arbiter of one channel's DRAM queue, and the occupancy monitor that selects the GPU's threshold."""
+"""The arbiter of one channel's DRAM queue."""
 
-import enum
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.broadcast import control_pulses, written
-from ..config import NO_LIMIT, T3Config
+from ..config import NO_LIMIT
 from ..interface import register_map as regs
 from ..interface.layouts import LENGTH_BITS, NEVER, OCCUPANCY_BITS, TIME_BITS
-from ..interface.signatures import monitor_signature
 
 Sources = data.StructLayout({"compute_read": 1, "compute_write": 1, "comm_read": 1, "comm_write": 1})
 """One bit per input queue of a slice."""
 
 ArbiterSettings = data.StructLayout(
     {
-        **{name: regs.Arbiter[name].shape for name in ("mca", "fixed", "threshold", "quantum")},
+        **{name: regs.Arbiter[name].shape for name in ("mca", "fixed", "threshold", "quantum", "quiet")},
         "wait_limit": regs.Arbiter["starvation"].shape,  # cycles that communication waits beyond the first
     }
 )
@@ -33,7 +30,8 @@ def wait_limit_of(starvation: Value) -> Value:
 class StreamArbiter(wiring.Component):
     """Grants one of the two streams: plain round-robin, or T3-MCA (compute first, communication below a threshold).
 
-    T3-MCA is round-robin while communication is behind.
+    T3-MCA is round-robin while communication is behind, and has no threshold while compute is absent: once
+    ``settings.quiet`` lines of communication have gone since compute's last grant.
 
     Members
     -------
@@ -76,13 +74,14 @@ class StreamArbiter(wiring.Component):
         compute = self._alternate(m, "compute", compute_wins)
         comm = self._alternate(m, "comm", comm_wins)
         urgent = self._starvation(m, mca, comm, comm_wins & self.free)
+        alone = self._absence(m, mca, compute_wins & self.free, comm_wins & self.free)
 
         # Below the limit: what the queue and the register hold, whatever the length of the head that would follow.
         limit, out_lines, below = Signal(OCCUPANCY_BITS), Signal(LENGTH_BITS + 1), Signal()
         m.d.comb += [
             limit.eq(Mux(self.settings.fixed, self.settings.threshold, self.threshold)),
             out_lines.eq(Mux(self.out_valid, self.out_length + 1, 0)),
-            below.eq((limit == NO_LIMIT) | (self.occupancy + out_lines < limit)),
+            below.eq(alone | (limit == NO_LIMIT) | (self.occupancy + out_lines < limit)),
         ]
         last_stream = Signal(init=1)
         with m.If(mca):
@@ -131,7 +130,7 @@ class StreamArbiter(wiring.Component):
         m.d.comb += [
             waits.eq(mca & ~granted & (waiting | comm) & ~self.changed),
             urgent.eq((left != 0) | overdue),
-            lines.eq(Mux(self.offer.comm_write, self.comm_write_length, self.comm_read_length) + 1),
+            lines.eq(self._comm_lines()),
             allowed.eq(Mux(left != 0, left, Mux(overdue, settings.quantum, 0))),
         ]
         with m.If(mca & comm):
@@ -149,129 +148,22 @@ class StreamArbiter(wiring.Component):
         m.d.comb += self.wake_at.eq(Mux(waiting & (~overdue | (comm & ~self.out_valid)), deadline, NEVER))
         return urgent
 
-
-class MonitorState(enum.IntEnum):
-    """What the occupancy monitor is doing."""
-
-    OFF = 0
-    MEASURE = 1
-    SETTLE = 2
-    SCAN = 3
-    DECIDE = 4
-    DONE = 5
-
-
-class OccupancyMonitor(wiring.Component):
-    """Measures how busy the memory is in the GEMM's first stage; picks the threshold for communication, once per arm;
-    and says when communication is behind.
-
-    The first stage ends at the GPU's first complete tile or first communication access. Then the grants of all
-    slices are summed, one slice per cycle; a line is two cycles of the data bus.
-
-    Communication is behind while THRESHOLDS.backlog DMA blocks or more are ready or under way (0: never).
-
-    Parameters
-    ----------
-    config : the hardware configuration (``slices``).
-
-    Members
-    -------
-    config_valid, config : In : configuration writes (CONTROL, THRESHOLDS).
-    tile_done_valid : In : pulse of the tracker.
-    comm_seen : In : a slice has granted communication.
-    select, served : Out, In : number of a slice, and its count of lines in the same cycle.
-    backlog : In : DMA blocks that are ready, or whose command is not done.
-    now : In : timestamp.
-    measure : Out : slices count the lines that they grant.
-    threshold, chosen : Out : the limit for communication; ``NO_LIMIT`` until it is chosen.
-    behind : Out : communication is behind.
-    idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
-
-    Latency: 6 + slices, from the end of the first stage to ``chosen``; 1 from ``backlog`` to ``behind``.
-    Throughput: one choice per arm.
-    Reset: off, thresholds 127, 30, 10, 5, backlog 0. Disarm turns it off and keeps the thresholds.
-    """
-
-    def __init__(self, *, config: T3Config) -> None:
-        super().__init__(monitor_signature(config))
-        self._parameters = config
-
-    @property
-    def parameters(self) -> T3Config:
-        """The hardware configuration (``config`` is the port of the configuration writes)."""
-        return self._parameters
-
-    @property
-    def latency(self) -> int:
-        """Cycles from the end of the first stage to ``chosen``."""
-        return 6 + self._parameters.slices
-
-    def elaborate(self, platform: Any) -> Module:
-        """One state machine: measure, let the last grants settle, sum over the slices, decide."""
-        m = Module()
-        slices = self._parameters.slices
-        control = control_pulses(m, self.config_valid, self.config)
-        state = Signal(MonitorState)
-        start, elapsed = Signal(TIME_BITS, name="start"), Signal(TIME_BITS)
-        settle, total = Signal(2, name="settle"), Signal(24 + slices.bit_length())
-        threshold = Signal(OCCUPANCY_BITS, init=NO_LIMIT)
-        all_cycles = Signal(TIME_BITS + slices.bit_length(), name="all_cycles")
-        three_times = Signal(len(all_cycles) + 2, name="three_times")
-        thresholds = Signal(regs.Thresholds, init=regs.RESET[regs.THRESHOLDS])
-        with m.If(written(self.config_valid, self.config, regs.THRESHOLDS)):
-            m.d.sync += thresholds.eq(self.config.data)
-        choice = self._choose(m, thresholds, busy=2 * total, all_cycles=all_cycles, three_times=three_times)
-        first_stage_over = self.tile_done_valid | self.comm_seen
-
-        with m.Switch(state):
-            with m.Case(MonitorState.MEASURE), m.If(first_stage_over):
-                m.d.sync += [state.eq(MonitorState.SETTLE), settle.eq(0), elapsed.eq(self.now - start)]
-            with m.Case(MonitorState.SETTLE):  # 4 cycles
-                # There is a cycle for each product.
-                m.d.sync += [settle.eq(settle + 1), all_cycles.eq(elapsed * slices), three_times.eq(3 * all_cycles)]
-                with m.If(settle == 3):
-                    m.d.sync += state.eq(MonitorState.SCAN)
-            with m.Case(MonitorState.SCAN):
-                m.d.sync += [total.eq(total + self.served), self.select.eq(self.select + 1)]
-                with m.If(self.select == slices - 1):
-                    m.d.sync += state.eq(MonitorState.DECIDE)
-            with m.Case(MonitorState.DECIDE):
-                m.d.sync += [state.eq(MonitorState.DONE), threshold.eq(choice), self.chosen.eq(1)]
-
-        with m.If(control.arm | control.disarm):
-            m.d.sync += [
-                state.eq(Mux(control.disarm, MonitorState.OFF, MonitorState.MEASURE)),
-                start.eq(self.now),
-                total.eq(0),
-                self.select.eq(0),
-                self.chosen.eq(0),
-                threshold.eq(NO_LIMIT),
-            ]
-
-        # Idle: a cycle in which nothing moved repeats itself until an input changes.
-        measuring = self.measure & ~first_stage_over
-        waits = state.matches(MonitorState.OFF, MonitorState.DONE) | measuring
+    def _absence(self, m: Module, mca: Signal, compute_goes: Value, comm_goes: Value) -> Signal:
+        """Counts the lines of communication since compute last went; returns whether they are so many that compute is
+        taken to be absent."""
+        alone, enough = Signal(8, name="alone"), Signal(name="compute_absent")
+        total = Signal(len(alone) + 1, name="alone_total")
+        most = (1 << len(alone)) - 1
         m.d.comb += [
-            self.measure.eq(state == MonitorState.MEASURE),
-            self.threshold.eq(threshold),
-            self.wake_at.eq(NEVER),
+            total.eq(alone + self._comm_lines()),
+            enough.eq((self.settings.quiet != 0) & (alone >= self.settings.quiet)),
         ]
-        behind = Signal(name="now_behind")
-        m.d.comb += behind.eq((thresholds.backlog != 0) & (self.backlog >= thresholds.backlog))
-        m.d.sync += [self.behind.eq(behind), self.idle.eq(waits & ~self.config_valid)]
-        return m
+        with m.If(~mca | compute_goes):
+            m.d.sync += alone.eq(0)
+        with m.Elif(comm_goes):
+            m.d.sync += alone.eq(Mux(total > most, most, total))
+        return enough
 
-    def _choose(
-        self, m: Module, thresholds: data.View, *, busy: Value, all_cycles: Value, three_times: Value
-    ) -> Signal:
-        """The threshold of the class that ``busy`` of ``all_cycles`` data-bus cycles falls into."""
-        choice = Signal(OCCUPANCY_BITS)
-        with m.If(4 * busy < all_cycles):
-            m.d.comb += choice.eq(thresholds.under_25)
-        with m.Elif(2 * busy < all_cycles):
-            m.d.comb += choice.eq(thresholds.under_50)
-        with m.Elif(4 * busy < three_times):
-            m.d.comb += choice.eq(thresholds.under_75)
-        with m.Else():
-            m.d.comb += choice.eq(thresholds.above)
-        return choice
+    def _comm_lines(self) -> Value:
+        """Lines of communication's head whose turn it is."""
+        return Mux(self.offer.comm_write, self.comm_write_length, self.comm_read_length) + 1

@@ -24,6 +24,7 @@ def reproduce(
 ) -> None:  # fmt: skip
     """Compare every published result of the paper with the simulation.
 
+    Memory arbitrates by the paper's rule (arbiter.mca = paper), and what this project's rule gives is shown beside it.
     Finished runs are kept: the same command goes on where it was interrupted, and repeats none. A figure outside its
     band does not change the exit code; an accounting identity that does not hold does.
     """

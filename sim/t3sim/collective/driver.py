@@ -16,6 +16,10 @@ EPOCH = 1
 """The epoch of the one job of a run, on every GPU."""
 RANGE_OP = Op.ADD
 """What a local store to the tracked output becomes."""
+IN_TURNS = 255
+"""As a threshold: there is none, and the streams take turns."""
+_CLASSES = {"under_25": 0, "under_50": 25, "under_75": 50, "above": 75}
+"""Of the first stage's data-bus use, each with a threshold -> where it begins [percent]."""
 
 
 @dataclass
@@ -100,29 +104,31 @@ class Driver:
             self.writes.append((address + WORD_BYTES * i, pack(layout, **values)))
         self.mapped += 1
 
-    def set_arbiter(self, compute_first: bool) -> None:
+    def set_arbiter(self, compute_first: bool, backlog: int, patience: int) -> None:
         """Communication-aware arbitration by the machine's rule and limits if ``compute_first``, or round-robin.
 
-        Thresholds are given for a queue of 64 lines and scaled with its depth. The rule of the backlog has none: they
-        would hold communication back also where compute has nothing, as after the GEMM.
+        By the rule of the backlog communication is behind from ``backlog`` DMA blocks on, or when some have waited for
+        ``patience`` x 64 memory clocks. Thresholds are given for a queue of 64 lines and scaled with its depth.
         """
         arbiter, depth = self.machine.arbiter, self.machine.hbm.parameters().queue_slots
-        follows = arbiter.mca == "backlog"
 
         def scaled(threshold: int) -> int:
-            no_limit = follows or threshold == NO_LIMIT
-            return NO_LIMIT if no_limit else max(1, threshold * depth // 64)
+            return NO_LIMIT if threshold == NO_LIMIT else max(1, threshold * depth // 64)
 
+        if arbiter.mca == "backlog":
+            thresholds = {
+                name: IN_TURNS if use >= arbiter.backlog_turns_percent else scaled(arbiter.backlog_threshold)
+                for name, use in _CLASSES.items()
+            } | {"backlog": backlog, "patience": patience}
+            waiting = {"starvation": arbiter.backlog_wait_cycles, "quiet": arbiter.backlog_quiet_lines}
+        else:
+            thresholds = {name: scaled(getattr(arbiter, f"threshold_{name}")) for name in _CLASSES}
+            waiting = {"starvation": arbiter.starvation_cycles}
         self.writes.append((regs.ARBITER, pack(
-            regs.Arbiter, mca=int(compute_first), fixed=0, threshold=NO_LIMIT,
-            quantum=arbiter.starvation_quantum,
-            starvation=arbiter.backlog_wait_cycles if follows else arbiter.starvation_cycles,
+            regs.Arbiter, mca=int(compute_first), fixed=0, threshold=NO_LIMIT, quantum=arbiter.starvation_quantum,
+            **waiting,
         )))  # fmt: skip
-        self.writes.append((regs.THRESHOLDS, pack(
-            regs.Thresholds, under_25=scaled(arbiter.threshold_under_25), under_50=scaled(arbiter.threshold_under_50),
-            under_75=scaled(arbiter.threshold_under_75), above=scaled(arbiter.threshold_above),
-            backlog=arbiter.backlog_blocks if follows else 0,
-        )))  # fmt: skip
+        self.writes.append((regs.THRESHOLDS, pack(regs.Thresholds, **thresholds)))
 
     def arm(self) -> None:
         """Start tracking: all mapped chunks, in the order in which they were mapped. As many chunks are live at a time

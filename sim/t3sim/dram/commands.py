@@ -65,6 +65,7 @@ def issue_column(channel, now, slot):
         _delay(ready[WRITE], group, now + distance.update_group)
     _count_column(channel, slot, command)
     _note(channel.column_command, now, COLUMN, bank, slot)
+    channel.row_owner[bank] = line.owner
     if channel.active[bank] == line.rank:
         channel.active[bank] = FOREVER
         channel.active_mask &= ~(1 << bank)
@@ -93,6 +94,7 @@ def issue_row(channel, now, slot):
     else:
         _note(channel.row_command, now, ACT, bank, slot)
         _activate(channel, now, bank, line.row)
+        channel.row_owner[bank] = line.owner
         leave_queue(channel, slot)
         channel.active[bank] = line.rank
         channel.active_mask |= 1 << bank
@@ -180,6 +182,7 @@ def _count_first(channel, slot):
         channel.row_misses += 1
     else:
         channel.row_conflicts += 1
+        channel.conflicts[line.owner, channel.row_owner[line.bank]] += 1
 
 
 @njit(cache=True, nogil=True)

@@ -95,10 +95,11 @@ def accepts(hbm, c, is_write, lines=1):
 
 
 @njit(cache=True, nogil=True)
-def enqueue(hbm, c, now, local_line, lines, kind, tag):
+def enqueue(hbm, c, now, local_line, lines, kind, tag, owner=0):
     """Puts an access to ``lines`` lines of channel ``c`` from ``local_line`` on into its queue in cycle ``now``.
 
-    ``kind`` is READ, WRITE or UPDATE; the lines' tags, from ``tag`` (not negative) on, come back from :func:`tick`.
+    ``kind`` is READ, WRITE or UPDATE; the lines' tags, from ``tag`` (not negative) on, come back from :func:`tick`;
+    ``owner``, below OWNERS: whose they are, for the count of row conflicts.
     Returns the cycle, ``now`` or later, at which that is to be called next. RuntimeError if the queue is full (see
     :func:`accepts`).
     """
@@ -107,27 +108,27 @@ def enqueue(hbm, c, now, local_line, lines, kind, tag):
     banks = 0
     for i in range(lines):
         bank_group, bank, row, column = dram_address(local_line + i, order, bank_hash)
-        banks |= _insert(channel, now, bank_group, bank, row, column, kind, tag + i)
+        banks |= _insert(channel, now, bank_group, bank, row, column, kind, tag + i, owner)
     widen_plans(channel, banks, now)
     channel.wake = max(now, min(channel.wake, _next_event(channel, now, False)))
     return channel.wake
 
 
 @njit(cache=True, nogil=True)
-def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag):
+def enqueue_address(hbm, c, now, bank_group, bank, row, column, kind, tag, owner=0):
     """:func:`enqueue` for a line whose address is already decoded."""
     channel = hbm.channel[c]
-    banks = _insert(channel, now, bank_group, bank, row, column, kind, tag)
+    banks = _insert(channel, now, bank_group, bank, row, column, kind, tag, owner)
     widen_plans(channel, banks, now)
     channel.wake = max(now, min(channel.wake, _next_event(channel, now, False)))
     return channel.wake
 
 
 @njit(cache=True, nogil=True)
-def _insert(channel, now, bank_group, bank, row, column, kind, tag):
+def _insert(channel, now, bank_group, bank, row, column, kind, tag, owner):
     """Puts a line into the queue: its bank, as a bit, if the line becomes a candidate; else 0."""
     bank += bank_group * layouts.BANKS_PER_GROUP
-    slot = insert(channel, now, bank, row, column, kind, tag)
+    slot = insert(channel, now, bank, row, column, kind, tag, owner)
     return 1 << bank if propose(channel, slot) else 0
 
 

@@ -19,7 +19,7 @@ def has_room(channel, command, lines):
 
 
 @njit(cache=True, nogil=True)
-def insert(channel, now, bank, row, column, kind, tag):
+def insert(channel, now, bank, row, column, kind, tag, owner):
     """Puts an access into the queue (there must be room: RuntimeError) and returns its slot."""
     command, distance = command_of(kind), channel.distance
     if not has_room(channel, command, 1):
@@ -31,6 +31,7 @@ def insert(channel, now, bank, row, column, kind, tag):
     channel.next_order += 1
     line.arrived, line.tag, line.row, line.column = now, tag, row, column
     line.bank, line.kind, line.touched, line.follower = bank, kind, 0, NONE
+    line.owner = owner
     line.served, line.keeps = kind, 0
     if kind == UPDATE:
         line.served, line.keeps = distance.update_served, distance.atomic

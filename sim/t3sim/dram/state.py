@@ -25,6 +25,8 @@ from .timing import DISTANCES, FOREVER, MAX_QUEUE_LINES, READ, UPDATE, WRITE, Hb
 
 BANKS = BANK_GROUPS * BANKS_PER_GROUP
 NONE = -1
+OWNERS = 6
+"""Kinds of traffic that a caller may tell apart."""
 CLASSES = UPDATE + 1
 CANDIDATES = CLASSES * BANKS
 """Of hits, and of misses: one of each class in each bank, numbered by class, then bank. A set of them is a mask."""
@@ -64,14 +66,15 @@ LINE = np.dtype(
         ("matures", np.int64),
         ("row", np.int32),
         *((name, np.int16) for name in ["column", "bank", "kind", "served", "keeps", "touched", "waits", "follower"]),
+        ("owner", np.int16),
         *((name, np.int16) for name in ["older", "younger", "bank_older", "bank_younger"]),
     ],
     align=True,
 )
 """One access. ``rank``: its age, see :func:`rank_of`; ``served``: its class; ``keeps``: 1 if it keeps its place in the
 queue until it is done (an update by atomics); ``matures``: when such an update may write; ``waits``: for an older
-access to the same line; ``follower``: the next younger one that waits for this. ``younger`` also chains the free slots,
-``bank_younger`` the maturing lines."""
+access to the same line; ``follower``: the next younger one that waits for this; ``owner``: whose it is. ``younger``
+also chains the free slots, ``bank_younger`` the maturing lines."""
 
 STATISTICS = (
     *("reads", "writes", "updates"),
@@ -127,6 +130,8 @@ CHANNEL = np.dtype(
         ("bank_oldest", np.int16, (BANKS,)),
         ("bank_youngest", np.int16, (BANKS,)),
         ("open_row", np.int64, (BANKS,)),
+        ("row_owner", np.int64, (BANKS,)),  # whose line moved last in the open row, or opened it
+        ("conflicts", np.int64, (OWNERS, OWNERS)),  # row conflicts: of whose line, with whose row
         # First cycles at which timing allows a command, per scope: every bank, bank group and the channel.
         ("column_ready", np.int64, (2, SCOPES)),
         ("act_ready", np.int64, (SCOPES,)),

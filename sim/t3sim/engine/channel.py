@@ -260,7 +260,7 @@ def _accept(g, c, n, op, now):
     kind = DRAM_READ if op == READ else (DRAM_WRITE if op == STORE else DRAM_UPDATE)
     # Visible to the scheduler from the next cycle on, like every registered word.
     first = local_line_of(line, g.fabric.channels)
-    front.hbm_wake_cycle = enqueue(g, c, now + 1, first, burst.lines, kind, n * BURST_LINES)
+    front.hbm_wake_cycle = enqueue(g, c, now + 1, first, burst.lines, kind, n * BURST_LINES, burst.cause)
     stream = stream_of(burst.queue)
     g.wait[stream, min(now - burst.available_cycle, WAIT_BINS - 1)] += burst.lines
     g.accepted[stream, 0] += 1

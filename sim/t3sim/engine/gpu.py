@@ -8,6 +8,7 @@ from .compute import dispatch_stage, run_cus
 from .egress import run_port
 from .link import return_credits, run_link, run_receiver, take_grants
 from .mover import run_kernel, run_mover
+from .observed.contention import note_stage
 from .observed.queues import observe_queues
 from .state import BINS, DMA, INT64, KERNEL, MOVERS, integers
 from .t3unit.unit import gather_unit, step_unit, unit_wake
@@ -132,6 +133,8 @@ def advance(g, steps, until, rx_limit, grant_limit):
             dispatch_stage(g, now)
         if gemm.wake_cycle <= now:
             run_cus(g, now)
+            if g.contention.observed:
+                note_stage(g, now)
         run_receiver(g, rx_limit, now)
         take_grants(g, grant_limit, now)
         unit_awake = g.wakes.unit_cycle <= now

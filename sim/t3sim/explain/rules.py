@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from t3sim.run.ideal import COMPUTED, overlapped_ns
+from t3sim.run.request import CAUSE_TITLES
 
 from .case import LINK_BOUND, REASONS, Case, Finding, ns, part, waits
 
@@ -131,6 +132,25 @@ def memory_waits(case: Case) -> Finding | None:
         f"(summed over channels) were for {REASONS[most]}."
     )
     return Finding(rule="memory_waits", text=text, figures={name: float(value) for name, value in clocks.items()})
+
+
+def row_conflicts(case: Case) -> Finding | None:
+    """How many lines found another DRAM row open, and which traffic closed whose rows most often."""
+    dram = case.contention.dram
+    lines = dram.row_hits + dram.row_misses + dram.row_conflicts
+    counts = dram.conflicts or {}
+    pairs = {(by, of): counts.get(by, {}).get(of, 0) for by in CAUSE_TITLES for of in CAUSE_TITLES}
+    if not counts or dram.row_conflicts < NOTABLE * lines:
+        return None
+    (by, of), most = max(pairs.items(), key=lambda item: item[1])
+    whose = "rows of their own" if by == of else f"rows of {CAUSE_TITLES[of]}"
+    return Finding(
+        rule="row_conflicts",
+        text=f"In DRAM {part(dram.row_conflicts / lines)} of the lines found another row open in their bank. Most "
+        f"often ({part(most / dram.row_conflicts)} of these) {CAUSE_TITLES[by]} closed {whose}; hbm.bank_hash and "
+        "hbm.service_order change where rows meet, and who waits.",
+        figures={"conflicts": dram.row_conflicts / lines, "most": most / dram.row_conflicts},
+    )
 
 
 def link(case: Case) -> Finding | None:
@@ -282,7 +302,7 @@ def _saved(case: Case, time: float) -> str:
 ANY: tuple[Rule, ...] = (computed, parts_of_the_time)
 """Rules for every record that is right."""
 SIMULATED: tuple[Rule, ...] = (
-    gemm_bound, gemm_stretch, memory_waits, link, overlap, bound, arbitration, threshold, tracker, limit,
+    gemm_bound, gemm_stretch, memory_waits, row_conflicts, link, overlap, bound, arbitration, threshold, tracker, limit,
 )  # fmt: skip
 """Rules for records of simulated policies."""
 

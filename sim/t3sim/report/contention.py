@@ -1,13 +1,14 @@
 """What the streams into memory cost each other: waits, blocked clocks, DRAM, link, CUs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from t3sim.common.units import TIMES, unit_of
-from t3sim.run.result import Contention, StreamContention
+from t3sim.run.request import CAUSE_TITLES
+from t3sim.run.result import Contention, StageWaits, StreamContention
 
 from .checks import Labelled
 from .figures import MANY, SERIES, stacked
-from .parts import Block, Chart, Folded, Item, Table, Text, count
+from .parts import Block, Chart, Folded, Item, Table, Tabs, Text, count
 
 BLOCKED = {
     "other stream's turn": "blocked_by_other_stream_cycles",
@@ -16,6 +17,11 @@ BLOCKED = {
     "tracker busy": "blocked_by_tracker_cycles",
 }
 """Why a line waited at its memory slice -> field of a stream."""
+STAGE_CAUSES = {
+    "other_stream": "other stream's turn", "threshold": "threshold", "full_queue": "DRAM queue full",
+    "tracker": "tracker busy",
+}  # fmt: skip
+"""The same, by the fields of a stage."""
 WAITS = {"CUs wait for loads": "loads", "CUs wait for stores": "stores"}
 
 
@@ -29,10 +35,10 @@ def contention_items(results: Labelled) -> list[Item]:
     simulated = [(name, result.contention) for name, result in results if result.contention]
     if not simulated:
         return [Text(text="Computed policies have no contention.")]
-    tables = [_streams(simulated), _memory(simulated)]
+    tables: list[Item] = [_streams(simulated), _memory(simulated), *_conflicts(simulated)]
     if len(simulated) > MANY:
         return [_waits(simulated), Folded(title="Streams into memory, and DRAM, of every run", items=tables)]
-    return [_waits(simulated), *tables]
+    return [_waits(simulated), *_by_stage(simulated), *tables]
 
 
 _Named = list[tuple[str, Contention]]
@@ -91,3 +97,62 @@ def _memory(runs: _Named) -> Table:
         head=("run", *fields),
         rows=[(name, *(get(item) for get in fields.values())) for name, item in runs],
     )
+
+
+def _conflicts(runs: _Named) -> list[Table]:
+    """Which traffic closed whose rows; records from before it was counted have none."""
+    rows = [
+        (f"{name}, {CAUSE_TITLES[by]}", *(count(found.get(of, 0)) for of in CAUSE_TITLES))
+        for name, item in runs
+        for by, found in ((by, (item.dram.conflicts or {}).get(by)) for by in CAUSE_TITLES)
+        if found
+    ]
+    caption = (
+        "Row conflicts of all simulated GPUs: lines of the row's traffic that found a row open in which a line of "
+    )
+    caption += "the column's traffic had moved last"
+    return [Table(caption=caption, head=("run and traffic", *CAUSE_TITLES.values()), rows=rows)] if rows else []
+
+
+def _by_stage(runs: _Named) -> list[Item]:
+    """A tab for each run: what both streams waited for in every stage; records from before it was kept have none."""
+    charts: dict[str, Sequence[Item]] = {
+        name: [_stage_chart(name, item.stages, int(item.compute.lines + item.communication.lines))]
+        for name, item in runs
+        if item.stages
+    }
+    return [Tabs(label="waits by stage", tabs=charts)] if charts else []
+
+
+def _stage_chart(run: str, stages: Sequence[StageWaits], lines: int) -> Chart:
+    """Bars of both streams for every stage, by what they waited for."""
+    names = [_stage_name(stages, index) for index in range(len(stages))]
+    parts = {
+        f"{stream}: {title}": [getattr(getattr(stage, stream), cause) for stage in stages]
+        for stream in ("compute", "communication")
+        for cause, title in STAGE_CAUSES.items()
+    }
+    colours = dict(zip(parts, SERIES, strict=True))
+    title = f"Waits at the memory slices by stage of the GEMM, {run}"
+    return Chart(
+        title=title,
+        summary=f"Memory clocks that lines of both streams waited, over all channels, in every stage and after the "
+        f"GEMM; the run has {count(lines)} lines.",
+        figure=stacked(names, parts, colours, "memory clocks, all channels"),
+        table=Table(
+            caption=title,
+            head=("stage", "begins at (us)", *parts),
+            rows=[
+                (name, f"{stage.start_ns / 1000:.1f}", *(count(values[index]) for values in parts.values()))
+                for index, (name, stage) in enumerate(zip(names, stages, strict=True))
+            ],
+        ),
+    )
+
+
+def _stage_name(stages: Sequence[StageWaits], index: int) -> str:
+    """Of the stages that a row is of: they are counted from 1."""
+    if index == len(stages) - 1:
+        return "after the GEMM"
+    first, end = stages[index].first_stage, stages[index + 1].first_stage
+    return f"stage {first + 1}" if end == first + 1 else f"stages {first + 1} to {end}"

@@ -37,7 +37,10 @@ from .provenance import literal, record_blocks, reproduce_command
 from .quantities import BOUNDS, time_chart, traffic_chart
 from .runs import workload_title
 
-VARIANTS = {"base": "", "fit": ", tracker that never overflows", "cus": ", twice the CUs"}
+VARIANTS = {
+    "base": "", "fit": ", tracker that never overflows", "cus": ", twice the CUs",
+    "backlog": ", this project's rule of arbitration",
+}  # fmt: skip
 UNITS = {"x": "Speedups and other factors", "%": "Percentages"}
 TONES: dict[Verdict, Tone] = {"inside": "good", "outside": "bad"}
 SHOWN = ("ideal-overlap", "ideal-overlap-nmc", "t3", "t3-mca")
@@ -191,13 +194,14 @@ def _figures(record: Reproduction) -> Iterator[Item]:
 def _figure_table(figures: Sequence[FigureRecord], caption: str) -> Table:
     return Table(
         caption=f"{caption}: published and measured",
-        head=("figure", "published", "measured", "band", "verdict", "table", "note", "source"),
+        head=("figure", "published", "measured", "our rule", "band", "verdict", "table", "note", "source"),
         rows=[
-            (item.title, _value(item.published, item.unit), _value(item.measured, item.unit), _band(item),
+            (item.title, *(_value(value, item.unit) for value in (item.published, item.measured, item.own_rule)),
+             _band(item),
              Mark(item.verdict, TONES.get(item.verdict, "")), item.table, item.note or DASH, item.source)
             for item in figures
         ],
-        prose=(3, 4, 5, 6, 7),
+        prose=(4, 5, 6, 7, 8),
     )  # fmt: skip
 
 

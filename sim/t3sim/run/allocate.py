@@ -245,7 +245,7 @@ def _observation_arrays(sizes: Sizes) -> Arrays:
         "wait": _zeros(state.STREAMS, WAIT_BINS),
         "accepted": _zeros(state.STREAMS, 2),
         **_one(sizes, "contention"),
-        "blocked_cycles": _zeros(state.STREAMS, len(CAUSES_OF_WAIT)),
+        "blocked_cycles": _zeros(len(stages) + 1, state.STREAMS, len(CAUSES_OF_WAIT)),
         "stages": stages,
         "exposed": _zeros(4096, 2),
         "fired": _zeros(sizes.plan.gpus * sizes.config.blocks, 2),

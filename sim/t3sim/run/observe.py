@@ -8,13 +8,18 @@ from numpy.typing import NDArray
 from t3sim.dram.state import STATISTICS, HbmState, statistics
 from t3sim.engine import state
 from t3sim.engine.channel import WAIT_BINS
+from t3sim.engine.front import COMMUNICATION, COMPUTE
 from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.observed.queues import DRAM_LINES
+from t3sim.inputs.geometry import ceil_div
 
 from .events import QUEUES, Queue
 from .request import CAUSES, Interval, IntervalKind, Timeline, TriggerEvent
-from .result import Contention, DramUse, StreamContention
+from .result import Contention, DramUse, StageWaits, StreamContention, Waits
 from .system import System
+
+MOST_STAGES = 64
+"""Rows of waits by stage that a record has at most, but for the one after the GEMM."""
 
 
 def dram_totals(gpu: GpuState) -> dict[str, int]:
@@ -32,8 +37,8 @@ def contention(system: System) -> Contention:
     busy = max(int(gpu.link["busy_ps"]) for gpu in gpus) / 1000
     total = system.plan.ns(max(int(gpu.time["finish_cycle"]) for gpu in gpus))
     return Contention(
-        compute=_stream(system, 0),
-        communication=_stream(system, 1),
+        compute=_stream(system, COMPUTE),
+        communication=_stream(system, COMMUNICATION),
         dram=DramUse(
             bus_use=totals["bus_cycles"] / channel_cycles,
             row_hits=totals["row_hits"],
@@ -42,7 +47,9 @@ def contention(system: System) -> Contention:
             turnarounds=totals["turnarounds"],
             atomic_reads=totals["atomic_reads"],
             mode_switches=totals["mode_switches"],
+            conflicts=_conflicts(gpus),
         ),
+        stages=_stages(system),
         cu_stall_ns={
             "loads": system.plan.ns(sum(int(gpu.gemm["load_stall_cycles"]) for gpu in gpus) / cus),
             "stores": system.plan.ns(sum(int(gpu.gemm["store_stall_cycles"]) for gpu in gpus) / cus),
@@ -54,9 +61,44 @@ def contention(system: System) -> Contention:
     )
 
 
+def _stages(system: System) -> list[StageWaits]:
+    """Waits of both streams by stage of the GEMM, of neighbouring ones together if they are many, and after it."""
+    gpus = system.gpus
+    blocked = sum(gpu.blocked_cycles for gpu in gpus)
+    starts = np.min([gpu.stages[:, 0] for gpu in gpus], axis=0)
+    end = max(int(gpu.gemm["end_cycle"]) for gpu in gpus)
+    each = ceil_div(len(starts), MOST_STAGES)
+    rows = [
+        (first, int(starts[first]), blocked[first : first + each].sum(axis=0)) for first in range(0, len(starts), each)
+    ]
+    rows.append((len(starts), end, blocked[-1]))
+    return [
+        StageWaits(
+            first_stage=first,
+            start_ns=system.plan.ns(start),
+            compute=_waits(waits[COMPUTE]),
+            communication=_waits(waits[COMMUNICATION]),
+        )
+        for first, start, waits in rows
+    ]
+
+
+def _waits(cycles: NDArray[np.int64]) -> Waits:
+    return Waits(**{name: int(value) for name, value in zip(Waits.model_fields, cycles, strict=True)})
+
+
+def _conflicts(gpus: list[GpuState]) -> dict[str, dict[str, int]]:
+    """Row conflicts of all GPUs, by the causes of the line that came and of the row that was open."""
+    counts = sum(gpu.channel["conflicts"].sum(axis=0) for gpu in gpus)
+    found: dict[str, dict[str, int]] = {}
+    for i, j in zip(*np.nonzero(counts), strict=True):
+        found.setdefault(CAUSES[i], {})[CAUSES[j]] = int(counts[i, j])
+    return found
+
+
 def _stream(system: System, stream: int) -> StreamContention:
     histogram = sum(gpu.wait[stream] for gpu in system.gpus)
-    blocked = [int(cycles) for cycles in sum(gpu.blocked_cycles[stream] for gpu in system.gpus)]
+    blocked = [int(cycles) for cycles in sum(gpu.blocked_cycles[:, stream].sum(axis=0) for gpu in system.gpus)]
     lines = int(histogram.sum())
     bursts, updates = (int(count) for count in sum(gpu.accepted[stream] for gpu in system.gpus))
     waits = np.arange(WAIT_BINS)

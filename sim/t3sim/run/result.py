@@ -147,9 +147,31 @@ class StreamContention(_Record):
     blocked_by_tracker_cycles: int
 
 
+class Waits(_Record):
+    """Memory clocks that a stream's lines waited at the memory slices, over all channels, by what they waited for; as
+    the sums of :class:`StreamContention`."""
+
+    other_stream: int
+    threshold: int
+    full_queue: int
+    tracker: int
+
+
+class StageWaits(_Record):
+    """Waits of both streams from the first dispatch of stage ``first_stage`` (at ``start_ns``, on the first GPU) until
+    the next row begins. The last row begins with the end of the GEMM (on the last GPU)."""
+
+    first_stage: int
+    start_ns: float
+    compute: Waits
+    communication: Waits
+
+
 class DramUse(_Record):
     """Data bus use (fraction of the total time), row outcomes, and read/write turnarounds. ``atomic_reads``: lines read
-    besides the traffic because updates are atomics; ``mode_switches``: changes between memory and compute mode."""
+    besides the traffic because updates are atomics; ``mode_switches``: changes between memory and compute mode.
+    ``conflicts``: row conflicts by the cause of the line that needed another row, and the cause of the line that moved
+    last in the open one; those that were counted only. None in records from before they were."""
 
     bus_use: float
     row_hits: int
@@ -158,12 +180,14 @@ class DramUse(_Record):
     turnarounds: int
     atomic_reads: int = 0
     mode_switches: int = 0
+    conflicts: dict[str, dict[str, int]] | None = None
 
 
 class Contention(_Record):
     """Where time was lost. ``cu_stall_ns``: mean CU time lost by cause; link times are of the busiest GPU;
     ``window_stall_ns``: longest time of any GPU with stores held because their chunk was not live yet;
-    ``compute_first``: whether the arbiter let compute go first; None in records from before it was kept."""
+    ``compute_first``: whether the arbiter let compute go first; ``stages``: waits over time. Both are None in records
+    from before they were kept."""
 
     compute: StreamContention
     communication: StreamContention
@@ -173,6 +197,7 @@ class Contention(_Record):
     link_idle_ns: float
     window_stall_ns: float
     compute_first: bool | None = None
+    stages: list[StageWaits] | None = None
 
 
 class Result(_Record):

@@ -82,7 +82,7 @@ class System:
                 driver.dma_map(chunk, peer, entry.addends, blocks)
             else:
                 driver.own(chunk, entry.addends, blocks)
-        driver.set_arbiter(compute_first=plan.compute_first)
+        driver.set_arbiter(plan.compute_first, plan.backlog_blocks, plan.backlog_patience)
         driver.arm()
         return driver
 

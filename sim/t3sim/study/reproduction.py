@@ -12,7 +12,7 @@ from t3sim.run.policies import failures
 from t3sim.run.request import Policy
 from t3sim.run.result import Result
 
-from .evaluation import Evaluation, measure
+from .evaluation import Evaluation, measure, measure_by_own_rule
 from .layer.operators import PHASES
 from .layer.work import ATTENTIONS, AttentionKernels
 from .published import Verdict, published
@@ -27,7 +27,11 @@ class _Record(BaseModel):
 
 
 class FigureRecord(_Record):
-    """A published figure and ours, both in ``unit``; ``low`` and ``high`` are the limits of its band."""
+    """A published figure and ours, both in ``unit``; ``low`` and ``high`` are the limits of its band.
+
+    ``measured``, and the verdict on it, are of the paper's rule of arbitration, ``own_rule`` of this project's; None in
+    records from before it was measured.
+    """
 
     name: str
     table: str
@@ -38,6 +42,7 @@ class FigureRecord(_Record):
     high: float | None
     band: str | None
     measured: float | None
+    own_rule: float | None = None
     verdict: Verdict
     note: str
     source: str
@@ -94,7 +99,7 @@ def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
         quick=suite.quick,
         seed=suite.seed,
         tables=list(tables),
-        figures=figures(measure(evaluation, tables)),
+        figures=figures(measure(evaluation, tables), measure_by_own_rule(evaluation, tables)),
         runs=runs,
         models=list(_models(evaluation)) if "end-to-end" in tables else [],
         failures=[
@@ -105,15 +110,16 @@ def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
     )
 
 
-def figures(measured: dict[str, float]) -> list[FigureRecord]:
-    """Every published figure with the measured one, if there is one."""
+def figures(measured: dict[str, float], own_rule: dict[str, float]) -> list[FigureRecord]:
+    """Every published figure with the measured ones, if there are any."""
     found = []
     for name, figure in published().items():
         value = measured.get(name)
         low, high = figure.interval
         found.append(
             FigureRecord(
-                name=name, published=figure.value, low=low, high=high, measured=value, verdict=figure.verdict(value),
+                name=name, published=figure.value, low=low, high=high, measured=value,
+                own_rule=own_rule.get(name), verdict=figure.verdict(value),
                 **figure.model_dump(include={"table", "title", "unit", "band", "note", "source"}),
             )
         )  # fmt: skip
@@ -131,17 +137,16 @@ def _runs(evaluation: Evaluation, tables: Sequence[str]) -> Iterator[RunRecord]:
                 wanted.setdefault((point, suite.experiment(*where).key), where)
     simulated = set(wanted.values())
     for point, policy, variant, mirror in wanted.values():
-        yield _run(evaluation, (point, policy, variant, mirror), simulated)
+        base = point, suite.experiment(point, BASELINE, variant, mirror).key
+        yield _run(evaluation, (point, policy, variant, mirror), comparable=base in wanted)
         for name, sources in COMPUTED.items():
             if policy == sources[-1] and all((point, source, variant, mirror) in simulated for source in sources):
-                yield _run(evaluation, (point, name, variant, mirror), simulated)
+                yield _run(evaluation, (point, name, variant, mirror), comparable=True)
 
 
-def _run(evaluation: Evaluation, where: _Where, simulated: set[_Where]) -> RunRecord:
-    point, _, variant, mirror = where
-    comparable = (point, BASELINE, variant, mirror) in simulated
+def _run(evaluation: Evaluation, where: _Where, *, comparable: bool) -> RunRecord:
     return RunRecord(
-        variant=variant, speedup=evaluation.speedup(*where) if comparable else None, result=evaluation.record(*where)
+        variant=where[2], speedup=evaluation.speedup(*where) if comparable else None, result=evaluation.record(*where)
     )
 
 

@@ -15,21 +15,28 @@ from t3sim.run.request import Backend, Policy
 
 from .experiment import TRACKED, Experiment
 
-Variant = Literal["base", "fit", "cus"]
+PUBLISHED_RULE: Mapping[str, Any] = MappingProxyType({"arbiter.mca": "paper"})
+"""What is held against a published number arbitrates by the paper's rule, whatever the machine's own."""
+
+Variant = Literal["base", "fit", "cus", "backlog"]
 SETTINGS: Mapping[Variant, dict[str, Any]] = MappingProxyType(
     {
         "base": {},
         "fit": {"hardware.preset": "paper-fit"},
         "cus": {"gpu.cus": 160, "kernel.cus": 160},
+        "backlog": {"arbiter.mca": "backlog"},
     }
 )
-"""Machines of the report: the paper's, with a tracker that never overflows, and with twice the CUs."""
+"""Machines of the report: the one that is asked for, and that with a tracker that never overflows, with twice the CUs,
+and with this project's rule of arbitration."""
+FULL_VARIANTS: tuple[Variant, ...] = ("base", "backlog")
+"""Machines on which FULL_RING is simulated with all GPUs."""
 
 BASELINE: Policy = "sequential"
 OVERLAPPED: tuple[Policy, ...] = ("t3", "t3-mca")
 OVERLAP: tuple[Policy, ...] = (BASELINE, *OVERLAPPED)
 FULL_RING: tuple[Policy, ...] = (*OVERLAP, "sequential-nmc")
-"""Policies that are simulated with all GPUs of the ring at FULL_RING_TP on the base machine. All that an ideal is
+"""Policies that are simulated with all GPUs of the ring at FULL_RING_TP on FULL_VARIANTS. All that an ideal is
 computed from is among them: a reduce-scatter takes longer on a ring (T-NLG OP at TP 8: 509 us, mirrored 471 us)."""
 FULL_RING_TP = 8
 
@@ -111,11 +118,12 @@ class Need:
     mirror: bool = False
 
 
+_OWN_RULE = Need(points=TP_8_16, policies=("t3-mca",), machine="backlog")
 NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType(
     {
-        "sublayers": (Need(points=TP_8_16, policies=FULL_RING),),
-        "mca": (Need(points=TP_8_16, policies=OVERLAP),),
-        "traffic": (Need(points=TP_8_16, policies=OVERLAP),),
+        "sublayers": (Need(points=TP_8_16, policies=FULL_RING), _OWN_RULE),
+        "mca": (Need(points=TP_8_16, policies=OVERLAP), _OWN_RULE),
+        "traffic": (Need(points=TP_8_16, policies=OVERLAP), _OWN_RULE),
         "timeline": (Need(points=(FIGURE_17,), policies=OVERLAP),),
         "nmc": (Need(points=TP_8_16, policies=("sequential", "sequential-nmc"), mirror=True),),
         "baseline": (Need(points=TP_8_16, policies=("sequential", "sequential-pipelined", "t3-mca"), mirror=True),),
@@ -127,13 +135,20 @@ NEEDS: Mapping[str, tuple[Need, ...]] = MappingProxyType(
             Need(points=TP_8_16, policies=("sequential", "t3-mca"), mirror=True),
             Need(points=TP_8_16, policies=("t3-mca",), machine="fit"),
         ),
-        "tp32": (Need(points=TP_32, policies=OVERLAP),),
+        "tp32": (
+            Need(points=TP_32, policies=OVERLAP),
+            Need(points=TP_32, policies=("t3-mca",), machine="backlog"),
+        ),
         "tp64": (Need(points=TP_64, policies=OVERLAP),),
         "cus": (
             Need(points=TP_8_16, policies=OVERLAP, machine="cus"),
             Need(points=TP_8_16, policies=OVERLAP),
         ),
-        "end-to-end": (Need(points=TP_8_16, policies=OVERLAP), Need(points=TP_32 + TP_64, policies=OVERLAP)),
+        "end-to-end": (
+            Need(points=TP_8_16, policies=OVERLAP),
+            Need(points=TP_32 + TP_64, policies=OVERLAP),
+            _OWN_RULE,
+        ),
     }
 )
 """Table -> what must be simulated for it. Tables share runs."""
@@ -175,7 +190,9 @@ class Suite:
 
     def experiment(self, point: Point, policy: Policy, variant: Variant = "base", mirror: bool = False) -> Experiment:
         """The simulation of ``policy`` at ``point``; raises ValueError for a machine that cannot hold it."""
-        full = point.tp == FULL_RING_TP and variant == "base" and policy in FULL_RING and not (mirror or self.quick)
+        full = (
+            point.tp == FULL_RING_TP and variant in FULL_VARIANTS and policy in FULL_RING and not (mirror or self.quick)
+        )
         return Experiment(
             workload=self.workload(point),
             machine=self.machine_of(variant),

@@ -31,15 +31,16 @@ def _table(
 
 
 def figures_table(figures: Sequence[FigureRecord]) -> RenderableType:
-    """Published, measured, band and verdict; a miss is written in capitals."""
+    """Published, measured by both rules of arbitration, band and verdict; a miss is written in capitals."""
     rows = []
     for item in figures:
         digits = 2 if item.unit == "x" else 1
-        measured = "-" if item.measured is None else f"{item.measured:.{digits}f}"
+        ours = ("-" if value is None else f"{value:.{digits}f}" for value in (item.measured, item.own_rule))
         verdict = item.verdict.upper() if item.verdict == "outside" else item.verdict
-        rows.append((item.title, f"{item.published:g}", measured, item.unit, _band(item), verdict))
-    columns = ("paper", "here", "unit", "band", "")
-    return _table("published and measured", "figure", columns, rows, text=("unit", "band"))
+        rows.append((item.title, f"{item.published:g}", *ours, item.unit, _band(item), verdict))
+    columns = ("paper", "here", "by our rule", "unit", "band", "")
+    title = "published and measured; t3-mca by the paper's rule of arbitration, and by this project's"
+    return _table(title, "figure", columns, rows, text=("unit", "band"))
 
 
 def _band(item: FigureRecord) -> str:
@@ -50,20 +51,20 @@ def _band(item: FigureRecord) -> str:
     return "" if item.high is None else f"at most {item.high:g}"
 
 
-def _sublayers(points: Sequence[Point], title: str, policies: Sequence[Policy]) -> Maker:
-    """Time split of the sequential policy and speedups, with their geometric means."""
+def _sublayers(points: Sequence[Point], title: str, columns: Mapping[str, tuple[Policy, Variant]]) -> Maker:
+    """Time split of the sequential policy and speedups, with their geometric means; ``columns``: title -> of what."""
 
     def make(e: Evaluation) -> RenderableType:
         times = [e.record(point, "sequential").time_ns for point in points]
         unit = unit_of(TIMES, (time.total for time in times))
         rows = []
         for point, time in zip(points, times, strict=True):
-            gains = (e.speedup(point, policy) for policy in policies)
+            gains = (e.speedup(point, *where) for where in columns.values())
             split = (time.gemm, time.reduce_scatter, time.all_gather)
             rows.append((point.title, *map(unit.text, split), *(f"{gain:.3f}" for gain in gains)))
-        means = (geomean(e.speedups(points, policy)) for policy in policies)
+        means = (geomean(e.speedups(points, *where)) for where in columns.values())
         rows.append((GEOMEAN, "", "", "", *(f"{mean:.3f}" for mean in means)))
-        return _table(title, "sublayer", (*map(unit.title, ("GEMM", "RS", "AG")), *policies), rows)
+        return _table(title, "sublayer", (*map(unit.title, ("GEMM", "RS", "AG")), *columns), rows)
 
     return make
 
@@ -73,11 +74,11 @@ def _mca(e: Evaluation) -> RenderableType:
     rows = []
     for point in TP_8_16:
         t3, mca = (e.record(point, policy) for policy in OVERLAPPED)
-        gains = (e.speedup(point, policy) for policy in ("ideal-overlap", *OVERLAPPED))
+        gains = (e.speedup(point, *where) for where in (*LARGE.values(), *OWN_RULE.values()))
         cells = (_pair(cause, t3, mca) for cause in MCA_CAUSES.values())
         rows.append((point.title, *(f"{gain:.3f}" for gain in gains), *cells))
     title = "what the arbiter is worth, and why (t3 -> t3-mca)"
-    return _table(title, "sublayer", ("ideal", *OVERLAPPED, *MCA_CAUSES), rows)
+    return _table(title, "sublayer", ("ideal", *OVERLAPPED, *OWN_RULE, *MCA_CAUSES), rows)
 
 
 def _pair(cause: Callable[[Result], float], t3: Result, mca: Result) -> str:
@@ -237,18 +238,24 @@ def _end_to_end(e: Evaluation) -> RenderableType:
     return _table("whole models", "model", columns, rows)
 
 
-SPLIT: tuple[Policy, ...] = ("ideal-overlap", "ideal-overlap-nmc", *OVERLAPPED)
+def _of_base(*policies: Policy) -> dict[str, tuple[Policy, Variant]]:
+    return {policy: (policy, "base") for policy in policies}
+
+
+OWN_RULE: Mapping[str, tuple[Policy, Variant]] = MappingProxyType({"t3-mca, our rule": ("t3-mca", "backlog")})
+LARGE = _of_base("ideal-overlap", *OVERLAPPED)
+SPLIT = _of_base("ideal-overlap", "ideal-overlap-nmc", *OVERLAPPED)
 TABLE_MAKERS: Mapping[str, Maker] = MappingProxyType(
     {
-        "sublayers": _sublayers(TP_8_16, "sublayers at TP 8 and 16: speedups over sequential", SPLIT),
+        "sublayers": _sublayers(TP_8_16, "sublayers at TP 8 and 16: speedups over sequential", {**SPLIT, **OWN_RULE}),
         "mca": _mca,
         "traffic": _traffic,
         "nmc": _nmc,
         "baseline": _baseline,
         "mirror": _mirror,
         "tracker": _tracker,
-        "tp32": _sublayers(TP_32, "sublayers at TP 32", ("ideal-overlap", *OVERLAPPED)),
-        "tp64": _sublayers(TP_64, "sublayers at TP 64", ("ideal-overlap", *OVERLAPPED)),
+        "tp32": _sublayers(TP_32, "sublayers at TP 32", {**LARGE, **OWN_RULE}),
+        "tp64": _sublayers(TP_64, "sublayers at TP 64", LARGE),
         "cus": _cus,
         "end-to-end": _end_to_end,
     }

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from t3sim.inputs.machine.files import load_machine
-from t3sim.inputs.workload import custom_workload, model_workload
+from t3sim.inputs.workload import custom_workload
 from t3sim.run.policies import Watch, run_policies
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import RunRequest, RunResult
@@ -20,7 +20,8 @@ from .speed import PartSpeed, hbm_requests_per_second, part_speed, simulator_cyc
 NETWORK = ("leaf", "root", "tracker")
 """Parts that work for updates only."""
 
-REFERENCE = model_workload("t-nlg", "fc2", 8)
+REFERENCE = custom_workload(m=8192, n=4256, k=17024, tp=8)
+"""The GEMM of T-NLG's FC-2."""
 MIRRORED_SECONDS, RING_SECONDS = 4.0, 30.0
 """Targets for one mirrored GPU of it on one thread, and for all eight on two."""
 RING_THREADS = 2
@@ -192,7 +193,9 @@ def _over(one: RunResult, other: RunResult) -> float:
 
 def _seconds(request: RunRequest, runs: Runs) -> Iterator[tuple[str, float, float, bool]]:
     """Targets in seconds, if they are for this request; and what a second thread is worth."""
-    reference = request.workload == REFERENCE and request.machine.name == "paper" and not request.machine.settings
+    work, machine = request.workload, request.machine
+    same = custom_workload(work.m, work.n, work.k, work.tp) == REFERENCE
+    reference = same and machine.name == "paper" and not machine.settings
     if reference and request.mirror:
         yield "one mirrored GPU, s", runs.tracked.wall.simulate, MIRRORED_SECONDS, True
     if not runs.ring:

@@ -8,7 +8,7 @@ import pytest
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import NEVER
-from t3hdl.slice.arbiter import OccupancyMonitor
+from t3hdl.slice.monitor import OccupancyMonitor
 
 from tests.contract.bench import Bench, bench_of
 
@@ -126,12 +126,17 @@ def test_communication_seen_before_the_arm_ends_the_stage_at_once(backend):
 
 
 def test_written_thresholds_have_seven_bits_and_survive_a_disarm(backend):
+    """The eighth says that the streams take turns."""
     bench = bench_of(backend, "monitor")
     values = {"under_25": 0x8B, "under_50": 0x8C, "under_75": 13, "above": 14}
     bench.write(regs.THRESHOLDS, values, regs.Thresholds)
-    for served, threshold in ((49, 0x0B), (50, 0x0C), (100, 13), (150, 14)):
+    for served, threshold, turns in ((49, 0x0B, 1), (50, 0x0C, 1), (100, 13, 0), (150, 14, 0)):
         measure(bench, 100, (served, 0, 0, 0))
-        assert bench["threshold"] == threshold
+        assert (bench["threshold"], bench["behind"]) == (threshold, turns)
+        bench.step(5, backlog=0)
+        assert bench["behind"] == turns, "whatever waits"
+        (arm if threshold % 2 else disarm)(bench)
+        assert (bench["threshold"], bench["behind"]) == (NO_LIMIT, 0)
         disarm(bench)
         assert outputs(bench) == QUIET
 
@@ -218,3 +223,81 @@ def test_never_behind_without_a_limit(backend):
     bench.write(regs.THRESHOLDS, {"backlog": 0}, regs.Thresholds)
     bench.step()
     assert bench["behind"] == 0
+
+
+LIMITS = {"backlog": 0, "patience": 2}
+"""Blocks that wait for 128 cycles are late, however few they are."""
+
+
+def behind_after(bench: Bench, cycles: int) -> int:
+    """``behind`` so many cycles later, none of which is skipped."""
+    bench.step(cycles)
+    return bench["behind"]
+
+
+@pytest.mark.parametrize("blocks", [1, 1 << 20])
+def test_late_once_blocks_have_waited_for_so_long_until_none_waits(backend, blocks):
+    bench = bench_of(backend, "monitor")
+    bench.write(regs.THRESHOLDS, LIMITS, regs.Thresholds)
+    for control in (None, arm, disarm):
+        if control:
+            control(bench)
+        bench.set("backlog", blocks)
+        begin = bench.now
+        assert bench["wake_at"] == NEVER
+        bench.step()
+        assert bench["wake_at"] == begin + 128
+        assert behind_after(bench, 127) == 0
+        bench.set("backlog", blocks + 1)  # another number of them is no new wait
+        assert (bench.now, behind_after(bench, 1)) == (begin + 128, 1)
+        assert bench["wake_at"] == NEVER
+        assert behind_after(bench, 300) == 1
+        bench.set("backlog", 0)
+        assert (bench["behind"], behind_after(bench, 1)) == (1, 0)
+
+
+def test_a_moment_without_blocks_begins_the_wait_anew(backend):
+    bench = bench_of(backend, "monitor")
+    bench.write(regs.THRESHOLDS, LIMITS, regs.Thresholds)
+    bench.step(100, backlog=1)
+    bench.step(1, backlog=0)
+    bench.set("backlog", 1)
+    assert (behind_after(bench, 128), behind_after(bench, 1)) == (0, 1)
+
+
+def test_a_write_of_the_limits_begins_the_wait_anew(backend):
+    bench = bench_of(backend, "monitor")
+    bench.write(regs.THRESHOLDS, LIMITS, regs.Thresholds)
+    assert behind_after_set(bench, 200) == 1
+    bench.write(regs.THRESHOLDS, LIMITS | {"patience": 1}, regs.Thresholds)
+    assert bench["behind"] == 0 and not bench["idle"]
+    assert (behind_after(bench, 64), behind_after(bench, 1)) == (0, 1)
+    bench.write(regs.THRESHOLDS, LIMITS | {"patience": 0}, regs.Thresholds)
+    assert behind_after(bench, 5000) == 0, "for ever"
+
+
+def behind_after_set(bench: Bench, cycles: int) -> int:
+    bench.set("backlog", 1)
+    return behind_after(bench, cycles)
+
+
+def test_the_longest_patience(backend):
+    bench = bench_of(backend, "monitor")
+    bench.write(regs.THRESHOLDS, LIMITS | {"patience": 65535}, regs.Thresholds)
+    bench.step(1, backlog=1)
+    bench.now += 64 * 65535 - 3  # nothing happens in between: idle, and it says so
+    assert [behind_after(bench, 1) for _ in range(4)] == [0, 0, 1, 1]
+
+
+def test_many_and_late_are_one_output(backend):
+    bench = bench_of(backend, "monitor")
+    bench.write(regs.THRESHOLDS, LIMITS | {"backlog": 4}, regs.Thresholds)
+    bench.set("backlog", 4)
+    assert behind_after(bench, 1) == 1
+    bench.set("backlog", 3)
+    assert behind_after(bench, 1) == 0
+    assert behind_after(bench, 128) == 1, "the wait began with the four"
+    bench.set("backlog", 4)
+    assert behind_after(bench, 1) == 1
+    bench.set("backlog", 3)
+    assert behind_after(bench, 1) == 1

@@ -208,7 +208,7 @@ def test_threshold_shows_whether_it_was_chosen(backend):
 
 def test_named_bits_are_kept_and_the_pulse_has_the_data_as_written(backend):
     part = Registers(backend)
-    bits = {regs.ARBITER: 33, regs.THRESHOLDS: 48, regs.WATCHDOG: 32, regs.IRQ_ENABLE: 10, regs.TILE_MARKS: 3} | {
+    bits = {regs.ARBITER: 41, regs.THRESHOLDS: 64, regs.WATCHDOG: 32, regs.IRQ_ENABLE: 10, regs.TILE_MARKS: 3} | {
         regs.QUOTA + regs.QUOTA_STRIDE * c: 20 for c in range(2)
     }
     for value in (ALL_ONES, PATTERN, 0):

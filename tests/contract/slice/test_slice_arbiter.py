@@ -121,6 +121,48 @@ def test_mca_communication_at_the_threshold_waits_idle(backend):
     assert backend == "rtl" or scene.idle_checks > 40
 
 
+@pytest.mark.parametrize("quiet", [1, 3, 255])
+@pytest.mark.parametrize("missing", [0, 1])
+def test_mca_the_threshold_does_not_hold_while_compute_is_absent(backend, quiet, missing):
+    """So many lines of communication went since compute's last one; if one is missing, it holds."""
+    scene = Scene(backend)
+    scene.set_arbiter(starvation=60000, quiet=quiet)
+    scene.step(threshold=10, occupancy=0)
+    offer_numbered(scene, "compute_read", 2)
+    scene.step(6)
+    offer_numbered(scene, "comm_read", quiet - missing)
+    scene.step(quiet + 6)
+    assert len(granted(scene, 1)) == quiet - missing
+    scene.step(1, occupancy=127)
+    offer_numbered(scene, "comm_read", 20)
+    scene.step(10)
+    assert len(granted(scene, 1)) == (quiet - 1 if missing else quiet + 8), "one in every cycle, or none"
+    if missing:
+        assert scene["idle"] == 1
+        return
+    offer_numbered(scene, "compute_read", 1)
+    scene.step(20)
+    assert len(granted(scene, 0)) == 3
+    assert max(granted(scene, 1)) == max(granted(scene, 0)) - 1, "with compute's first line it holds again"
+
+
+def test_mca_turns_end_the_absence_of_compute(backend):
+    scene = Scene(backend)
+    scene.set_arbiter(starvation=60000, quiet=2)
+    scene.step(threshold=10, occupancy=0)
+    offer_numbered(scene, "comm_read", 2)
+    scene.step(6)
+    scene.step(1, behind=1)
+    scene.step(1, behind=0, occupancy=127)
+    offer_numbered(scene, "comm_read", 20)
+    scene.step(8)
+    assert len(granted(scene, 1)) == 2, "the two lines before the turns do not count"
+    scene.step(8, occupancy=0)
+    passed = len(granted(scene, 1))
+    scene.step(8, occupancy=127)
+    assert len(granted(scene, 1)) == passed + 8, "absent again"
+
+
 def test_an_arbiter_write_wakes_a_waiting_slice(backend):
     scene = Scene(backend)
     scene.set_arbiter(fixed=1, threshold=0, starvation=500)

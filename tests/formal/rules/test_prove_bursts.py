@@ -99,7 +99,8 @@ def test_a_threshold_without_the_lines_of_the_output_register_is_found():
     expect_failure(
         "slice.keeps-to-limit",
         change("top.dut.arbiter", r"connect \\A \\out_length \[2:0\]", r"connect \\A 3'000"),
-        "communication passes compute or its limit only after the starvation limit, and by the quantum that follows",
+        "communication passes compute or its limit only after the starvation limit, and by the quantum that follows, "
+        "and its limit also while compute is absent",
     )
 
 

@@ -50,8 +50,10 @@ Arbiter = structure(
     ("fixed", ctypes.c_uint),
     ("thresholds", ctypes.c_uint * 4),
     ("backlog", ctypes.c_uint),
+    ("patience", ctypes.c_uint),
     ("starvation", ctypes.c_uint),
     ("quantum", ctypes.c_uint),
+    ("quiet", ctypes.c_uint),
 )
 Stuck = structure("Stuck", *((name, ctypes.c_uint) for name in ("descriptor", "block", "context", "expected", "seen")))
 

@@ -280,13 +280,18 @@ def test_settings_read_back(library, ring):
     host = Host(library, ring, 0)
     assert host.open() == OK
     device = ctypes.byref(host.device)
-    arbiter = Arbiter(1, 0, (ctypes.c_uint * 4)(127, 20, 10, 5), 3, 100, 4)
+    arbiter = Arbiter(1, 0, (ctypes.c_uint * 4)(127, 20, 10, 255), 3, 500, 100, 4, 200)
     assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == OK
-    assert ring.read(0, regs.THRESHOLDS)[1] == 127 | 20 << 8 | 10 << 16 | 5 << 24 | 3 << 32
+    assert ring.read(0, regs.THRESHOLDS)[1] == 127 | 20 << 8 | 10 << 16 | 255 << 24 | 3 << 32 | 500 << 48
     shown = regs.Arbiter.from_bits(ring.read(0, regs.ARBITER)[1])
-    assert (shown.mca, shown.fixed, shown.starvation, shown.quantum) == (1, 0, 100, 4)
-    arbiter.quantum = 256
+    assert (shown.mca, shown.fixed, shown.starvation, shown.quantum, shown.quiet) == (1, 0, 100, 4, 200)
+    arbiter.thresholds[1] = 128
     assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == EINVAL
+    arbiter.thresholds[1] = 127
+    for field, least in (("quantum", 256), ("quiet", 256), ("patience", 65536), ("backlog", 65536)):
+        setattr(arbiter, field, least)
+        assert host.call("set_arbiter", device, ctypes.byref(arbiter)) == EINVAL
+        setattr(arbiter, field, 4)
     locked_write, happened = 1 << 7, ctypes.c_uint64()
     assert host.call("enable_interrupts", device, ctypes.c_uint64(locked_write)) == OK
     assert host.call("lock", device, ctypes.c_uint64(1)) == OK

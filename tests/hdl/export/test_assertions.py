@@ -119,12 +119,16 @@ def run_chunks(traffic: Traffic, together: bool) -> None:
 
 @pytest.mark.parametrize("together", [True, False], ids=["together", "incoming first"])
 @pytest.mark.parametrize(("gap", "accept"), [(0.0, 1.0), (0.3, 0.4)], ids=["free", "pressed"])
-def test_good_run(traffic, capfd, together, gap, accept):
-    """Two outputs one after the other: every block fires, nothing fails; status is read in between."""
+@pytest.mark.parametrize("lifted", [False, True], ids=["threshold", "threshold that is lifted"])
+def test_good_run(traffic, capfd, together, gap, accept, lifted):
+    """Two outputs one after the other: every block fires, nothing fails; status is read in between. The threshold may
+    be lifted in the absence of compute, and the streams take turns while a block waits."""
     traffic.gap, traffic.accept = gap, accept
     for s in range(CONFIG.slices):
         traffic.part[f"occupancy.{s}"] = s + 1
-    configure(traffic)
+    configure(traffic, quiet=5 if lifted else 0)
+    limits = regs.Thresholds.const({"backlog": int(lifted), "patience": int(lifted)})
+    assert traffic.write(regs.THRESHOLDS, limits.as_bits()) == 0
     for done in (6, 12):
         arm(traffic)
         run_chunks(traffic, together)

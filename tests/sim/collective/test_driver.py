@@ -103,19 +103,28 @@ def test_descriptors():
 
 @pytest.mark.parametrize("compute_first", [True, False])
 @pytest.mark.parametrize(
-    ("rule", "starvation", "backlog", "limits"),
-    [("paper", 64, 0, (127, 30, 10, 5)), ("backlog", 256, 2, (127, 127, 127, 127))],
+    ("settings", "starvation", "quiet", "backlog", "limits"),
+    [
+        ({"arbiter.mca": "paper"}, 64, 0, 0, (127, 30, 10, 5)),
+        ({"arbiter.mca": "paper", "hbm.queue_lines": 32}, 64, 0, 0, (127, 15, 5, 2)),
+        ({}, 1000, 255, 9, (10, 10, 10, 255)),
+        ({"hbm.queue_lines": 32, "arbiter.backlog_turns_percent": 25}, 1000, 255, 9, (5, 255, 255, 255)),
+        ({"arbiter.backlog_turns_percent": 100, "arbiter.backlog_quiet_lines": 3}, 1000, 3, 9, (10, 10, 10, 10)),
+        ({"arbiter.backlog_threshold": 127}, 1000, 255, 9, (127, 127, 127, 255)),
+    ],
 )
-def test_arbiter_and_arm(compute_first, rule, starvation, backlog, limits):
-    program = driver(**{"arbiter.mca": rule})
+def test_arbiter_and_arm(compute_first, settings, starvation, quiet, backlog, limits):
+    program = driver(**settings)
     program.remote_map(Chunk(0, 1, 0, 1), 1)
-    program.set_arbiter(compute_first)
+    program.set_arbiter(compute_first, 9, 33)
     program.arm()
     writes = dict(program.writes)
     arbiter = unpack(regs.Arbiter, writes[regs.ARBITER])
-    assert arbiter == {"mca": int(compute_first), "fixed": 0, "threshold": 127, "starvation": starvation, "quantum": 16}
+    waiting = {"starvation": starvation, "quantum": 16, "quiet": quiet}
+    assert arbiter == {"mca": int(compute_first), "fixed": 0, "threshold": 127, **waiting}
     named = dict(zip(("under_25", "under_50", "under_75", "above"), limits, strict=True))
-    assert unpack(regs.Thresholds, writes[regs.THRESHOLDS]) == named | {"backlog": backlog}
+    late = {"backlog": backlog, "patience": 33 if backlog else 0}
+    assert unpack(regs.Thresholds, writes[regs.THRESHOLDS]) == named | late
     control = unpack(regs.Control, writes[regs.CONTROL])
     assert {name: value for name, value in control.items() if value} == {"arm": 1, "descriptors": 1}
     assert program.writes[-1][0] == regs.CONTROL
@@ -145,13 +154,14 @@ def test_too_many_tiles_for_the_marks():
 
 def test_thresholds_scale_with_the_queue():
     program = driver(**{"arbiter.mca": "paper", "hbm.queue": "split", "hbm.read_lines": 8, "hbm.write_lines": 8})
-    program.set_arbiter(compute_first=True)
+    program.set_arbiter(True, 9, 33)
     assert unpack(regs.Thresholds, dict(program.writes)[regs.THRESHOLDS]) == {
         "under_25": 127,
         "under_50": 7,
         "under_75": 2,
         "above": 1,
         "backlog": 0,
+        "patience": 0,
     }
 
 

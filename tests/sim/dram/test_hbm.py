@@ -15,6 +15,7 @@ from t3sim.dram.hbm import (
     accepts,
     dram_address,
     enqueue,
+    enqueue_address,
     new_hbm_state,
     occupancy,
     statistics,
@@ -219,6 +220,30 @@ def test_waits_are_bounded_by_the_age_limit(queue, service_order, victim):
     assert parameters.age_limit_cycles <= waits[tag] <= parameters.age_limit_cycles + 100
     patient = run(new_hbm_state(replace(parameters, age_limit_cycles=10**6), 1), traffic, until=19000).waits
     assert patient[tag] == -1, "without the limit it would starve"
+
+
+def test_row_conflicts_are_counted_by_who_closes_whose_row():
+    """The owner of an open row is whoever moved last in it, not who opened it."""
+    hbm = new_hbm_state(QUIET, 1)
+    accesses = [  # bank, row, owner; far apart in time
+        (0, 0, 1),  # opens
+        (0, 0, 2),  # hits: the row is 2's now
+        (0, 1, 3),  # closes 2's
+        (1, 1, 5),  # in another bank: nothing
+        (0, 1, 3),
+        (0, 2, 3),  # closes its own
+        (1, 0, 1),  # closes 5's
+    ]
+    for i, (bank, row, owner) in enumerate(accesses):
+        enqueue_address(hbm, 0, 1000 * i, 0, bank, row, 0, READ, i, owner)
+        wake = 1000 * i
+        while wake < FOREVER:
+            wake, _, _ = tick(hbm, 0, wake)
+    conflicts = hbm.channel[0]["conflicts"]
+    assert {(int(by), int(of)): int(conflicts[by, of]) for by, of in np.argwhere(conflicts)} == {
+        (3, 2): 1, (3, 3): 1, (1, 5): 1,
+    }  # fmt: skip
+    assert conflicts.sum() == statistics(hbm, 0)["row_conflicts"] == 3
 
 
 def test_queue_modes():

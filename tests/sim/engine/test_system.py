@@ -356,3 +356,49 @@ def test_timeline_adds_up_to_the_record():
 
 def test_llc_lines_of_32_sectors_are_written_back():
     check(run((64, 64, 16, 2), "sequential-nmc", {"llc.line_bytes": 1024, "llc.ways": 1}))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_row_conflict_has_the_causes_of_both_lines(policy):
+    dram = run(BASE, policy).record.contention.dram
+    assert sum(count for found in dram.conflicts.values() for count in found.values()) == dram.row_conflicts > 0
+    assert "gemm_read" in dram.conflicts["gemm_read"]
+    met = {"t3": ("rs_write", "rs_read"), "t3-mca": ("rs_write", "rs_read"), "sequential": ()}[policy]
+    for cause in met:  # the streams meet in banks
+        assert dram.conflicts["gemm_read"].get(cause) and dram.conflicts[cause].get("gemm_read")
+
+
+@pytest.mark.parametrize("policy", POLICIES + RINGS)
+def test_waits_by_stage_are_parts_of_those_of_the_run(policy):
+    contention = run(BASE, policy, {"arbiter.mca": "paper", "arbiter.threshold_under_25": 6}).record.contention
+    stages = contention.stages
+    assert [stage.first_stage for stage in stages] == list(range(len(stages)))
+    assert [stage.start_ns for stage in stages] == sorted(stage.start_ns for stage in stages)
+    for stream in ("compute", "communication"):
+        for cause in ("other_stream", "threshold", "full_queue", "tracker"):
+            whole = getattr(getattr(contention, stream), f"blocked_by_{cause}_cycles")
+            assert sum(getattr(getattr(stage, stream), cause) for stage in stages) == whole, (stream, cause)
+    waits = [stage.communication for stage in stages]
+    if policy not in TRACKED:  # the kernels come after the GEMM
+        assert not any(sum(vars(found).values()) for found in waits[:-1])
+        assert sum(vars(waits[-1]).values())
+    else:
+        assert sum(sum(vars(found).values()) for found in waits[:-1])
+
+
+def test_stages_are_those_of_the_timeline():
+    result = run(BASE, "t3")
+    starts = [stage.start_ns for stage in result.record.contention.stages]
+    spans = [item for item in result.timeline.intervals if item.kind == "stage"]
+    count = len(starts) - 1
+    assert starts[:-1] == [min(span.start_ns for span in spans[stage::count]) for stage in range(count)]
+    assert starts[-1] == max(item.end_ns for item in result.timeline.intervals if item.kind == "gemm")
+
+
+def test_many_stages_share_rows():
+    size = (512, 544, 16, 2)
+    contention = run(size, "t3").record.contention
+    stages = contention.stages
+    assert [stage.first_stage for stage in stages] == [*range(0, 68, 2), 68]
+    waits = sum(stage.compute.full_queue for stage in stages)
+    assert waits == contention.compute.blocked_by_full_queue_cycles > 0

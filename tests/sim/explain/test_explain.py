@@ -168,6 +168,20 @@ def test_why_lines_of_the_gemm_wait():
     assert "memory_waits" not in found(crafted())
 
 
+def test_which_traffic_closes_whose_rows():
+    assert "row_conflicts" not in found(crafted()), "9 % of the lines are not worth a word"
+    finding = found(crafted(contention__dram__row_hits=300))["row_conflicts"]
+    assert finding.text.startswith(
+        "In DRAM 22 % of the lines found another row open in their bank. Most often (67 % of these) GEMM reads closed "
+        "rows of RS writes;"
+    )
+    assert finding.figures == {"conflicts": 90 / 400, "most": 60 / 90}
+    own = {"contention__dram__row_hits": 300, "contention__dram__conflicts": {"rs_read": {"rs_read": 90}}}
+    assert "RS reads closed rows of their own" in found(crafted(**own))["row_conflicts"].text
+    older = {"contention__dram__row_hits": 300, "contention__dram__conflicts": None}
+    assert "row_conflicts" not in found(crafted(**older))
+
+
 def test_time_against_the_bound():
     alone = crafted("sequential")
     assert found(crafted(), alone)["bound"].figures == {"bound_ns": 1400.0, "above": 0.0}

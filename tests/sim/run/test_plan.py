@@ -35,6 +35,34 @@ def test_compute_goes_first_where_the_gemm_is_the_longer_part(sublayer, tp, back
     assert plan(sublayer, tp, "t3").compute_first is plan(sublayer, tp, "sequential").compute_first is False
 
 
+@pytest.mark.parametrize(
+    ("sublayer", "tp", "settings", "blocks"),
+    [
+        # 34 columns of 8 tiles in a chunk, of 1.7 us each; 80 tiles of a stage are 10 columns
+        ("ip", 16, {}, 10),  # a chunk's GEMM takes 6 us longer than its transfer: 3 columns
+        ("fc2", 8, {}, 72),  # 123 us
+        ("ip", 16, {"dma_block": "chunk"}, 2),  # one is under way, and another waits
+        ("ip", 16, {"dma_block": "tile"}, 20),  # blocks of 4 tiles: no more fit the hardware
+        ("ip", 16, {"arbiter_backlog_blocks": 7}, 7),
+    ],
+)
+def test_communication_is_behind_with_more_than_a_stage_makes_or_than_there_is_time_for(sublayer, tp, settings, blocks):
+    assert plan(sublayer, tp, "t3-mca", **settings).backlog_blocks == blocks
+
+
+@pytest.mark.parametrize(
+    ("sublayer", "tp", "settings", "ns"),
+    [
+        ("ip", 16, {}, 2 * 80 * 128 * 256 / 150),  # 35 us: twice what a stage stores; 6 us may a chunk be late
+        ("fc2", 8, {}, (1394.4e3 - 406.7e3) / 8 / 2),  # half of 123 us
+        ("fc2", 8, {"arbiter_backlog_patience_ns": 5000}, 5000),
+        ("fc2", 2, {}, (5469e3 - 232e3) / 2 / 2),
+    ],
+)
+def test_and_when_some_wait_for_longer_than_there_is_time_for(sublayer, tp, settings, ns):
+    assert 64 * plan(sublayer, tp, "t3-mca", **settings).backlog_patience == pytest.approx(ns, abs=64)
+
+
 @pytest.mark.parametrize(("link_gb_s", "first"), [(20, 1), (2, 0)])
 def test_the_unit_is_programmed_by_the_plan(link_gb_s, first):
     """The reduce-scatter takes the link 4.9 us at 20 GB/s, 49 us at 2 GB/s; 30 us are predicted for the GEMM."""
@@ -46,3 +74,5 @@ def test_the_unit_is_programmed_by_the_plan(link_gb_s, first):
     finally:
         hardware.close()
     assert unpack(regs.Arbiter, writes[regs.ARBITER])["mca"] == first
+    thresholds, plan = unpack(regs.Thresholds, writes[regs.THRESHOLDS]), RunPlan(asked)
+    assert (thresholds["backlog"], thresholds["patience"]) == (plan.backlog_blocks, plan.backlog_patience)

@@ -56,14 +56,14 @@ def test_what_the_machine_has_already_is_no_change():
     assert changed.singles["dispatch"] == ("dispatch-free",)
 
 
-def test_pairs_are_of_different_axes_and_a_quick_map_has_fewer():
+def test_pairs_are_of_different_axes_and_a_quick_map_has_none():
     whole, quick = (plan_of(known_axes(), "paper", {}, quick=quick) for quick in (False, True))
-    sizes = [len(names) for names in whole.singles.values()]
-    pairs = (sum(sizes) ** 2 - sum(size**2 for size in sizes)) // 2
-    assert len(whole.variants) == 1 + sum(sizes) + pairs + len(known_axes().combinations)
-    few = len(known_axes().quick)
-    assert len(quick.variants) == 1 + sum(sizes) + few * (few - 1) // 2 + len(known_axes().combinations)
-    assert set(quick.variants) < set(whole.variants)
+    sizes = {axis: len(names) for axis, names in whole.singles.items()}
+    paired = [size for axis, size in sizes.items() if axis not in known_axes().alone]
+    pairs = (sum(paired) ** 2 - sum(size**2 for size in paired)) // 2
+    singles = 1 + sum(sizes.values()) + len(known_axes().combinations)
+    assert len(whole.variants) == singles + pairs and len(quick.variants) == singles
+    assert list(quick.variants) == [name for name in whole.variants if " + " not in name]
     assert "compute-2048 + compute-512" not in whole.variants
     both = whole.variants["queue-126 + dma-4"].settings
     assert both == {"hbm.queue_lines": 126, "dma.lines_per_cycle": 4}
@@ -106,11 +106,43 @@ def test_the_gemm_that_arbitration_costs_most_comes_first():
     record = sample_gains()
     gemms = [place.gemm for place in worst_first(record)]
     assert gemms == ["t-nlg fc2 TP 8", "t-nlg op TP 8"] == [row[0] for row in rows(record)]
-    assert next(rows(record))[3] == "-2.00"
+    assert next(rows(record))[3:5] == ("-2.00", "-")
     assert "in all: 2; with a loss above 0.1%: 1 (at most 2.00%); with a gain above 0.1%: 0; " in verdict(record)
     above = [cell.above_bound for cell in record.machines[0].cells]
     speedup = record.machines[0].cells[0].policies["t3-mca"].speedup
     assert above[0] == pytest.approx(1.5 / speedup - 1) and above[1] == pytest.approx(1.4 / speedup - 1)
+
+
+@pytest.mark.parametrize(("spread", "sure"), [(0.005, 1), (0.03, 0)])
+def test_a_loss_that_is_no_more_than_what_a_run_changes_for_nothing_is_said_to_be_so(spread, sure):
+    record = sample_gains()
+    base = record.machines[0]
+    cells = [cell.model_copy(update={"launches": 4, "spread": spread}) for cell in base.cells]
+    record = record.model_copy(update={"machines": [base.model_copy(update={"cells": cells})]})
+    said = f"with a loss above 0.1%: 1 (at most 2.00%), {sure} of them by more than what 4 launches that differ by some"
+    assert said in verdict(record)
+    assert next(rows(record))[4] == f"{100 * spread:.2f}"
+
+
+def test_repeated_launches_are_runs_of_their_own_and_the_record_has_their_means(toys, tmp_path):
+    plan = plan_of(known_axes().of(("order",)), "paper-accelsim", {}, quick=False, launches=3)
+    assert plan.launches == (3571, 3578, 3584)
+    launches = [item.settings["gpu.kernel_launch_ns"] for item in plan.runs().values()]
+    assert len(plan.runs()) == 3 * len(plan.variants) and launches == list(plan.launches) * len(plan.variants)
+    one, both = (_map_of_none(tmp_path / f"{count}", "--launches", f"{count}") for count in (1, 2))
+    cells = [record.machines[0].cells[0] for record in (one, both)]
+    assert [cell.launches for cell in cells] == [1, 2] and cells[0].spread == 0
+    later = _map_of_none(tmp_path / "later", "--set", "gpu.kernel_launch_ns=7").machines[0].cells[0]
+    assert cells[1].gain == pytest.approx((cells[0].gain + later.gain) / 2)
+    assert cells[1].spread == pytest.approx(abs(cells[0].gain - later.gain) / 2**0.5)
+    t3, first, second = (cell.policies["t3"].compute for cell in (cells[1], cells[0], later))
+    assert t3.mean_wait_ns == pytest.approx((first.mean_wait_ns + second.mean_wait_ns) / 2)
+
+
+def _map_of_none(out, *options: str) -> ArbitrationMap:
+    result = t3(*TOY, "--axes", "none", "--jobs", "1", *options, "--out", str(out))
+    assert result.exit_code == 0, result.output
+    return ArbitrationMap.model_validate_json((out / "map.json").read_bytes())
 
 
 def test_the_picture_of_gains_has_a_line_for_each_gemm():
@@ -136,9 +168,7 @@ def test_a_map_of_no_axes_has_every_gemm_and_random_ones(toys, tmp_path, monkeyp
 def test_a_combination_of_a_change_that_no_axis_has():
     axes = {"queue": {"16": Variant(settings={"hbm.queue_lines": 16}, why="Short.")}}
     with pytest.raises(ValueError, match="combination short names queue-17, which no axis has"):
-        Axes.model_validate(
-            {"axes": axes, "quick": (), "combinations": {"short": {"changes": ["queue-17"], "why": "Shorter."}}}
-        )
+        Axes.model_validate({"axes": axes, "combinations": {"short": {"changes": ["queue-17"], "why": "Shorter."}}})
 
 
 @pytest.mark.long
@@ -154,6 +184,12 @@ def test_a_map_says_what_its_runs_say(toys, tmp_path):
         assert gemm == "t-nlg op TP 4", "the toy's"
         t3_cell, alone = cell.policies["t3"], cell.policies["sequential"]
         assert cell.worth == pytest.approx(t3_cell.gemm / cell.policies["t3-mca"].gemm)
+        for policy in cell.policies.values():
+            for stream in (policy.compute, policy.communication):
+                for cause, waited in stream.blocked.items():
+                    by_stage = [stage[cause] for stage in stream.by_stage]
+                    assert sum(by_stage) == pytest.approx(waited, abs=1e-4 * len(by_stage))
+            assert len(policy.stages) == len(policy.compute.by_stage) > 2 and policy.stages[0] == 0
         gain = cell.policies["t3-mca"].speedup / t3_cell.speedup
         assert cell.gain == pytest.approx(gain)
         assert (alone.gemm, alone.all_gather, alone.speedup) == (1, 1, 1)

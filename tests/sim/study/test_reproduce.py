@@ -50,6 +50,7 @@ def test_the_record_has_every_published_figure_with_a_verdict(record):
     assert [item.name for item in record.figures] == list(published())
     for item in record.figures:
         assert item.measured is not None and math.isfinite(item.measured), item.name
+        assert item.own_rule is not None and math.isfinite(item.own_rule), item.name
         assert item.verdict == published()[item.name].verdict(item.measured)
     assert record.failures == []
     assert record.tables == list(TABLES)
@@ -61,6 +62,7 @@ def test_the_record_has_every_run_once(record):
         for run in record.runs
     ]
     assert len(seen) > 150
+    assert {policy for variant, _, _, policy, _ in seen if variant == "backlog"} == {"t3-mca"}
     policies = {policy for _, _, _, policy, _ in seen}
     assert policies == {
         "sequential", "sequential-nmc", "sequential-pipelined", "t3", "t3-mca", "ideal-overlap", "ideal-overlap-nmc",
@@ -151,6 +153,7 @@ def test_a_result_that_does_not_add_up_is_exit_code_1(written, monkeypatch, tmp_
         (("--quick", "--only", "tp32"), "--only must name tables of sublayers, "),
         (("--hardware", "fpga"), "hardware must be one of rtl, golden, not 'fpga'"),
         (("--set", "gpu.cu=3"), "unknown key gpu.cu"),
+        (("--set", "arbiter.mca=backlog"), "--set arbiter.mca must be paper here, not backlog: published numbers"),
         (("--out", "tests"), "--out must be a new folder"),
     ],
 )

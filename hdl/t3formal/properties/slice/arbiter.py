@@ -17,6 +17,8 @@ from ...prover.proof import Proof
 
 _WAIT_BITS = 20
 """Width of counters of cycles: more than the largest bound needs."""
+_MOST_ALONE = 255
+"""Lines to which a slice counts in the absence of compute."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def _observe(config: T3Config) -> _View:
     with m.If(set_now):
         m.d.sync += settings.eq(write.data)
     used, wait_limit = data.View(ArbiterSettings, harness.inside["settings"]), wait_limit_of(settings.starvation)
-    same = Cat(used[name] == settings[name] for name in ("mca", "fixed", "threshold", "quantum")).all()
+    same = Cat(used[name] == settings[name] for name in ("mca", "fixed", "threshold", "quantum", "quiet")).all()
     harness.claim("the settings are those last written", same & (used.wait_limit == wait_limit))
     offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))
     return _View(
@@ -81,7 +83,8 @@ def _since(view: _View) -> Value:
 
 
 def _limits(config: T3Config) -> Harness:
-    """The model is a stopwatch, and an allowance of lines that may follow when it has run out."""
+    """The model is a stopwatch, an allowance of lines that may follow when it has run out, and a count of the lines
+    that communication sent since compute last did."""
     view = _observe(config)
     harness, settings, part = view.harness, view.settings, view.harness.dut
     m, inside, mca = harness.m, harness.inside, view.mca
@@ -101,15 +104,22 @@ def _limits(config: T3Config) -> Harness:
     with m.Elif(goes):
         m.d.sync += allowance.eq(Mux(left > lines, left - lines, 0))
 
+    alone = Signal(16)  # more than the slice counts to
+    with m.If(~mca | view.granted("compute")):
+        m.d.sync += alone.eq(0)
+    with m.Elif(goes & (alone < 1 << 15)):
+        m.d.sync += alone.eq(alone + lines)
+    absent = (settings.quiet != 0) & (alone >= settings.quiet)
     limit = Mux(settings.fixed, settings.threshold, part.threshold)
     level = part.occupancy + Mux(part.dram.valid, part.dram.payload.length + 1, 0)
-    below = (limit == NO_LIMIT) | (level < limit)
+    below = absent | (limit == NO_LIMIT) | (level < limit)
     due = waited_enough | (allowance != 0)
     harness.claim(
-        "communication passes compute or its limit only after the starvation limit, and by the quantum that follows",
+        "communication passes compute or its limit only after the starvation limit, and by the quantum that follows, "
+        "and its limit also while compute is absent",
         ~(mca & goes) | due | (below & ~compute),
     )
-    over = mca & goes & ~due & (limit != NO_LIMIT)
+    over = mca & goes & ~due & ~absent & (limit != NO_LIMIT)
     most = limit + BURST_LINES - 1
     harness.claim(
         "it goes beyond its threshold by all lines but one of a burst at most", ~over | (level + lines <= most)
@@ -130,6 +140,8 @@ def _limits(config: T3Config) -> Harness:
     harness.claim("its end is the slice's", waited_enough == inside["arbiter.overdue"])
     harness.claim("only a wait ends", ~waited_enough | running)
     harness.claim("the allowance is the slice's", allowance == inside["arbiter.left"])
+    counted = inside["arbiter.alone"]
+    harness.claim("the count is the slice's", counted == Mux(alone > _MOST_ALONE, _MOST_ALONE, alone))
     passes = mca & goes & compute
     harness.cover("communication passes compute without a wait to speak of", passes & (settings.starvation == 0))
     harness.cover("it passes compute for the second time in a quantum", passes & harness.past(goes) & (allowance == 1))
@@ -138,6 +150,10 @@ def _limits(config: T3Config) -> Harness:
     held = mca & view.free & comm & ~compute & ~goes
     harness.cover("a threshold of 1 holds communication back", held & (limit == 1))
     harness.cover("the largest threshold holds nothing back", goes & mca & (part.occupancy == 127) & ~due)
+    unlimited = mca & goes & ~due & absent & (limit == 1) & (level > 1)
+    harness.cover("it passes its threshold in the absence of compute", unlimited)
+    back = harness.past(absent) & ~absent & held & (settings.quiet == 2)
+    harness.cover("the threshold holds again when compute comes back", back)
     return harness
 
 
@@ -243,7 +259,9 @@ PROOFS = (
         invariants=(6,),
         says="Communication passes compute, or its threshold, only when it has waited for the starvation limit, and by "
         "the quantum of lines that follows, rounded up to whole bursts; else compute goes first. The burst that goes "
-        "when it may fills the memory's queue to 7 lines above the threshold at most. No turn is left out.",
+        "when it may fills the memory's queue to 7 lines above the threshold at most. The threshold does not hold "
+        "while compute is absent: after communication has sent `quiet` lines since compute's last one. No turn is left "
+        "out.",
         harness=_limits,
         sizes=_SIZES,
         method="induction",

@@ -7,8 +7,9 @@ from amaranth.lib import data
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import BURST_LINES, TIME_BITS, MemoryRequest
-from t3hdl.slice.arbiter import MonitorState, OccupancyMonitor, Sources
+from t3hdl.interface.layouts import BURST_LINES, NEVER, TIME_BITS, MemoryRequest
+from t3hdl.slice.arbiter import Sources
+from t3hdl.slice.monitor import PATIENCE_SHIFT, MonitorState, OccupancyMonitor
 from t3hdl.slice.slice import MemorySlice
 
 from ...models.queue_places import places
@@ -17,6 +18,8 @@ from ...prover.proof import Proof
 
 _SETTLES = 4
 """Cycles from the end of the first stage to the first slice's count, less one."""
+_WAIT_BITS = 16 + PATIENCE_SHIFT + 1
+"""Width of a counter of cycles up to the longest patience, and one more."""
 
 
 def _chooses(config: T3Config) -> Harness:
@@ -43,7 +46,7 @@ def _chooses(config: T3Config) -> Harness:
         m.d.sync += [measuring.eq(control.arm & ~control.disarm), after.eq(0), begin.eq(part.now), lines.eq(0)]
 
     busy, quarter = 2 * lines, cycles * slices  # a line is two cycles of the data bus; in quarters: 4 * busy
-    choice, chosen = Signal(7), after > last
+    choice, chosen = Signal(8), after > last
     expected = Mux(
         4 * busy < quarter,
         thresholds.under_25,
@@ -58,17 +61,43 @@ def _chooses(config: T3Config) -> Harness:
     harness.claim("it measures from arm to the first tile or communication", part.measure == measuring)
     harness.claim("it asks each slice in turn", ~turn | (part.select == after - _SETTLES - 1))
     harness.claim("it has chosen 6 + slices cycles later, once per arm", part.chosen == chosen)
-    harness.claim("it chose by the rule; no limit before", part.threshold == Mux(chosen, choice, NO_LIMIT))
+    harness.claim("it chose by the rule; no limit before", part.threshold == Mux(chosen, choice[:7], NO_LIMIT))
     harness.cover("it chooses for a use under 75 %", chosen & (choice == thresholds.under_75) & (choice == 1))
     harness.cover("it chooses for a use above", chosen & (lines != 0) & (choice == thresholds.above) & (choice == 126))
     model = {"measuring": measuring, "after": after, "begin": begin, "cycles": cycles, "lines": lines}
-    behind, late = Signal(), (thresholds.backlog != 0) & (part.backlog >= thresholds.backlog)
-    m.d.sync += behind.eq(late)
-    harness.claim("communication is behind when as many blocks waited a cycle ago", part.behind == behind)
-    harness.cover("it is behind with as many as the limit", behind & harness.past(part.backlog == thresholds.backlog))
-
+    _claim_behind(harness, thresholds, chosen & choice[7])
     _claim_inside(harness, {**model, "thresholds": thresholds}, slices)
     return harness
+
+
+def _claim_behind(harness: Harness, thresholds: data.View, turns: Value) -> None:
+    """The model counts the cycles in which blocks have waited without one in which none did; ``turns``: its choice."""
+    part, m, inside = harness.dut, harness.m, harness.inside
+    harness.assume("now counts every cycle", harness.first | (part.now == harness.past(part.now) + 1))
+    changed = part.config_valid & (part.config.address == regs.THRESHOLDS)
+    patience = thresholds.patience << PATIENCE_SHIFT
+    harness.assume("now is far from its end", part.now <= NEVER - (1 << _WAIT_BITS))  # else deadlines are of the past
+    many, waited = Signal(), Signal(_WAIT_BITS)
+    m.d.sync += many.eq((thresholds.backlog != 0) & (part.backlog >= thresholds.backlog))
+    with m.If((part.backlog == 0) | (thresholds.patience == 0) | changed):
+        m.d.sync += waited.eq(0)
+    with m.Elif(waited <= patience):
+        m.d.sync += waited.eq(waited + 1)
+    late = waited > patience
+    harness.claim(
+        "communication is behind when as many blocks waited a cycle ago, or some for as long as they may, or by choice",
+        part.behind == (many | (late & (thresholds.patience != 0)) | turns),
+    )
+    harness.cover("the streams take turns though nothing waits", part.behind & ~many & ~late & (part.backlog == 0))
+    harness.cover("it is behind with as many as the limit", many & harness.past(part.backlog == thresholds.backlog))
+    harness.cover("it is no more when fewer wait", harness.past(part.behind) & ~part.behind & (part.backlog != 0))
+    # What makes it inductive.
+    harness.claim("it takes turns by its choice alone", inside["turns"] == turns)
+    harness.claim("blocks wait while the part says so", inside["owing"] == (waited != 0))
+    begun = (waited != 0) & ~late
+    harness.claim("it knows since when", ~begun | (inside["deadline"] == part.now - waited + patience))
+    harness.claim("the wait fits", waited <= patience + 1)
+    harness.claim("it is late when they have waited too long", inside["late"] == (late & (thresholds.patience != 0)))
 
 
 def _claim_inside(harness: Harness, model: dict[str, Any], slices: int) -> None:
@@ -139,7 +168,8 @@ PROOFS = (
         name="monitor.chooses",
         invariants=(),
         says="Once per arm, 6 + slices cycles after the first tile or communication, the threshold becomes the one "
-        "that belongs to the use of the data bus until then; before, there is no limit.",
+        "that belongs to the use of the data bus until then; before, there is no limit. Communication is behind while "
+        "as many blocks wait as the limit says, and once some have waited for the patience, until none does.",
         harness=_chooses,
         sizes={
             "1 slice": preset("small", slices=1, node_inputs=1),

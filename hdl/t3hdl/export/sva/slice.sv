@@ -1,7 +1,7 @@
 // One memory channel: nothing is lost, doubled or altered, a disarm or not; only updates of a live epoch of their own
 // context are tracked, others are refused, and so is a write that is no burst of one range and aligned block
-// (invariant 4); communication passes the threshold by the starvation limit alone, and no compute access passes
-// communication that has waited for it (invariant 6). Judged by what crosses the ports, and by the configuration.
+// (invariant 4); communication passes the threshold by the starvation limit alone, or in the absence of compute, and no
+// compute access passes communication that has waited for it (invariant 6). Judged by what crosses the ports, and by the configuration.
 module t3_slice_rules
   import t3_words::*;
 (
@@ -12,6 +12,7 @@ module t3_slice_rules
     input range_t ranges[RANGES],
     input wire [OCCUPANCY_BITS-1:0] occupancy,
     input wire [OCCUPANCY_BITS-1:0] threshold,
+    input wire behind,
     input wire [TIME_BITS-1:0] now,
     input wire compute_read_valid,
     input wire compute_read_ready,
@@ -91,6 +92,7 @@ module t3_slice_rules
   memory_request_t compute_taken, comm_taken;
   logic compute_wrote, comm_wrote, comm_reads, out_free, started;
   arbiter_t arbiter_then;
+  logic mca;  // a cycle ago: compute goes first
   logic rewritten;  // a cycle ago: then the wait of communication begins anew
   logic [OCCUPANCY_BITS:0] level;
   logic [OCCUPANCY_BITS-1:0] limit;
@@ -98,6 +100,7 @@ module t3_slice_rules
   always_ff @(posedge clk) begin
     started <= !rst;
     arbiter_then <= arbiter;
+    mca <= arbiter.mca && !behind;
     rewritten <= arbiter_written;
     level <= {1'b0, occupancy} + (dram_valid ? (OCCUPANCY_BITS + 1)'(dram.length) + 1 : 0);
     limit <= arbiter.fixed ? arbiter.threshold : threshold;
@@ -214,34 +217,40 @@ module t3_slice_rules
   logic reading, sure, maybe;  // a cycle ago: a read was in the queue; a wait had begun
   logic [TIME_BITS-1:0] sure_since, maybe_since;
   logic [7:0] left;  // lines that communication may still send, at most
+  logic [7:0] alone;  // lines that it has sent since compute's last one
 
   function automatic logic [7:0] less(logic [7:0] number);
     return number > 8'(dram.length) + 1 ? number - 8'(dram.length) - 1 : 0;
   endfunction
 
   wire comm_granted = granted && dram.stream;
+  wire compute_absent = arbiter_then.quiet != 0 && alone >= arbiter_then.quiet;
+  wire [8:0] alone_now = {1'b0, alone} + 9'(dram.length) + 1;
   wire starving = maybe && then - maybe_since >= TIME_BITS'(arbiter_then.starvation);
   always_ff @(posedge clk) begin
     if (rst || !started) begin
       {reading, sure, maybe} <= '0;
       left <= 0;
+      alone <= 0;
     end else begin
       reading <= !comm_read_ready || comm_reads || (reading && !comm_granted);
-      sure <= (reading || sure) && !comm_granted && arbiter_then.mca && !rewritten;
+      sure <= (reading || sure) && !comm_granted && mca && !rewritten;
       if (!sure) sure_since <= then;
-      maybe <= (queued[1] > 0 || maybe) && !comm_granted && arbiter_then.mca && !rewritten;
+      maybe <= (queued[1] > 0 || maybe) && !comm_granted && mca && !rewritten;
       if (!maybe) maybe_since <= then;
-      if (!arbiter_then.mca) left <= 0;
+      if (!mca || (granted && !dram.stream)) alone <= 0;
+      else if (comm_granted) alone <= alone_now[8] ? '1 : alone_now[7:0];
+      if (!mca) left <= 0;
       else if (comm_granted && starving && left <= arbiter_then.quantum) left <= less(arbiter_then.quantum);
       else if (comm_granted) left <= less(left);
     end
   end
   slice_starvation_limit :
   assert property (
-      granted && !dram.stream && arbiter_then.mca && reading && sure
+      granted && !dram.stream && mca && reading && sure
       |-> then - sure_since < TIME_BITS'(arbiter_then.starvation));
   slice_threshold :
   assert property (
-      comm_granted && arbiter_then.mca
-      |-> level < {1'b0, limit} || limit == NO_LIMIT || left > 0 || starving);
+      comm_granted && mca
+      |-> level < {1'b0, limit} || limit == NO_LIMIT || left > 0 || starving || compute_absent);
 endmodule

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 import opent3
-from opent3 import MAP_POINTS, MAX_RANDOM, MODELS, QUICK_MAP_POINTS, Backend, load_machine, parse_settings
+from opent3 import MAP_POINTS, MAX_LAUNCHES, MAX_RANDOM, MODELS, QUICK_MAP_POINTS, Backend, load_machine, parse_settings
 
 from ..console import plain_console, say_where
 from ..errors import Mismatch, out_option
@@ -18,7 +18,7 @@ def _default(number: int) -> str:
 
 
 @click.command(name="map")
-@click.option("--quick", is_flag=True, help="Two GEMMs, and pairs of a few axes only: a fast look.")
+@click.option("--quick", is_flag=True, help="Eight GEMMs, one change at a time and the combinations, without pairs.")
 @click.option(
     "--axes",
     default="",
@@ -37,13 +37,21 @@ def _default(number: int) -> str:
     metavar="N",
     help="Also the first N of a fixed sequence of random GEMMs, of 2 to 64 GPUs.",
 )
+@click.option(
+    "--launches",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, MAX_LAUNCHES),
+    metavar="N",
+    help="Runs of everything, each with the GEMM launched some ns later: means, and how much they differ for nothing.",
+)
 @machine_options("golden")
 @where_options
 @out_option
 def arbitration_map(
     quick: bool, axes: tuple[str, ...], models: tuple[str, ...], sublayers: tuple[str, ...], degrees: tuple[str, ...],
-    count: int, hardware: Backend, machine: str, settings: tuple[str, ...], jobs: int, scheduler: str | None,
-    out: Path | None,
+    count: int, launches: int, hardware: Backend, machine: str, settings: tuple[str, ...], jobs: int,
+    scheduler: str | None, out: Path | None,
 ) -> None:  # fmt: skip
     """Show on which machines memory arbitration gains time, how much, and why.
 
@@ -55,8 +63,8 @@ def arbitration_map(
     points = opent3.map_points(models, degrees, sublayers, quick=quick)
     with kept_runs("map") as show:
         result = opent3.arbitration_map(
-            axes, points, random=count, quick=quick, machine=machine, settings=changes, hardware=hardware, jobs=jobs,
-            scheduler=scheduler, on_status=show, out=out,
+            axes, points, random=count, launches=launches, quick=quick, machine=machine, settings=changes,
+            hardware=hardware, jobs=jobs, scheduler=scheduler, on_status=show, out=out,
         )  # fmt: skip
     console = plain_console()
     for text in opent3.caution(load_machine(machine, changes)):

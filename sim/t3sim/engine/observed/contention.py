@@ -16,12 +16,12 @@ from ..t3unit.words import SLICE, part_in, part_out
 BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = CAUSES_OF_WAIT = range(4)
 NOTHING = -1
 
-# ``observed``: whether the waits are noted.
-CONTENTION = integers("observed")
+# ``observed``: whether the waits are noted; ``stage``: that of the GEMM to which they are added.
+CONTENTION = integers("observed", "stage")
 
 FIELDS = {
     "contention": (CONTENTION, 0),
-    "blocked_cycles": (INT64, 2),  # [streams, causes of wait]
+    "blocked_cycles": (INT64, 3),  # [stages + 1, streams, causes of wait]; the last row is after the GEMM
 }
 
 
@@ -30,8 +30,25 @@ def account_waits(g, front, now):
     """Add the cycles since the last look at a channel to what each stream has waited for."""
     for stream in range(STREAMS):
         if front.blocked_by[stream] != NOTHING:
-            g.blocked_cycles[stream, front.blocked_by[stream]] += now - front.visited_cycle
+            g.blocked_cycles[g.contention.stage, stream, front.blocked_by[stream]] += now - front.visited_cycle
     front.visited_cycle = now
+
+
+@compiled_inner
+def note_stage(g, now):
+    """Account for what was waited for until a new stage of the GEMM began, or the GEMM ended.
+
+    A stage is begun by its first workgroup; with free dispatch the last ones of the stage before are still at work. To
+    be called before any channel is looked at in this cycle.
+    """
+    gemm, contention = g.gemm, g.contention
+    last = g.blocked_cycles.shape[0] - 1
+    stage = last if gemm.end_cycle >= 0 else (gemm.next_tile - 1) // gemm.places
+    if stage == contention.stage:
+        return
+    for c in range(g.fabric.channels):
+        account_waits(g, g.fronts[c], now)
+    contention.stage = stage
 
 
 @compiled_inner

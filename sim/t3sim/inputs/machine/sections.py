@@ -195,15 +195,39 @@ class ArbiterSection(Section):
     """
 
     mca: Literal["backlog", "paper"] = choice(
-        "`paper`: compute first, and communication below the threshold or after its starvation limit; `backlog`: "
-        "compute first if the GEMM is predicted to take longer than the link takes for the reduce-scatter, but while "
-        "DMA blocks pile up the two take turns, and no threshold"
+        "`paper`: compute first, and communication below the threshold or after its starvation limit; `backlog`: the "
+        "same with a fixed threshold, if the GEMM is predicted to take longer than the link takes for the "
+        "reduce-scatter, but while DMA blocks pile up the two take turns"
     )
     backlog_blocks: int = quantity(
-        "DMA blocks", "with `backlog`: ready or under way, from which the two take turns", ge=1, le=65535
+        "DMA blocks",
+        "with `backlog`: ready or under way, from which the two take turns; 0: as many as a stage of workgroups makes, "
+        "or more if the GEMM leaves the link time to send more before the next chunk's",
+        ge=0,
+        le=65535,
+    )
+    backlog_patience_ns: int = quantity(
+        "ns",
+        "with `backlog`: for how long some may be ready or under way before the two take turns, until none is; 0: half "
+        "of the time that the GEMM leaves the link, or twice what a stage of workgroups takes the link",
+        ge=0,
+        le=MAX_NS,
+    )
+    backlog_threshold: int = quantity("lines", "with `backlog`: threshold while fewer do", ge=0, le=NO_LIMIT)
+    backlog_turns_percent: Literal[25, 50, 75, 100] = quantity(
+        "%",
+        "with `backlog`: data-bus use of the first stage from which the two take turns in any case, as the GEMM leaves "
+        "communication too little to wait for; 100: never",
     )
     backlog_wait_cycles: int = quantity(
         "clocks", "with `backlog`: longest wait of communication while fewer do", ge=1, le=65535
+    )
+    backlog_quiet_lines: int = quantity(
+        "lines",
+        "with `backlog`: communication at a channel with no compute between, from which on the threshold does not "
+        "hold; 0: it always holds",
+        ge=0,
+        le=255,
     )
     starvation_cycles: int = quantity("clocks", "with `paper`: longest wait of communication", ge=1, le=65535)
     starvation_quantum: int = quantity("lines", "communication lines that are then served", ge=1, le=255)

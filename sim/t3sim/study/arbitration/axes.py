@@ -17,6 +17,10 @@ NONE = "none"
 """Instead of axes: the machine as it is, alone."""
 PLUS = " + "
 """Between the changes in the name of a machine."""
+LAUNCH = "gpu.kernel_launch_ns"
+LATER_NS = (0, 7, 13, 29, 61, 101, 151, 199)
+"""By how much the GEMM is launched later in repeated runs [ns]: a ten-thousandth of a run. It means nothing, and shows
+how much a run changes for nothing."""
 
 
 class Combination(BaseModel):
@@ -28,11 +32,11 @@ class Combination(BaseModel):
 
 
 class Axes(BaseModel):
-    """``axes``: axis -> value -> what it changes. ``quick``: axes of which a quick map makes pairs."""
+    """``axes``: axis -> value -> what it changes; ``alone``: axes whose changes are in no pair."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     axes: dict[str, dict[str, Variant]]
-    quick: tuple[str, ...]
+    alone: tuple[str, ...] = ()
     combinations: dict[str, Combination]
 
     @model_validator(mode="after")
@@ -53,12 +57,12 @@ class Axes(BaseModel):
         Raises ValueError if one is unknown.
         """
         if tuple(names) == (NONE,):
-            return Axes(axes={}, quick=(), combinations={})
+            return Axes(axes={}, combinations={})
         if unknown := [name for name in names if name not in self.axes]:
             raise ValueError(
                 f"--axes must be {NONE} alone, or name some of {', '.join(self.axes)}, not {', '.join(unknown)}"
             )
-        kept = Axes(axes={name: self.axes[name] for name in names or self.axes}, quick=self.quick, combinations={})
+        kept = Axes(axes={name: self.axes[name] for name in names or self.axes}, alone=self.alone, combinations={})
         fit = {k: item for k, item in self.combinations.items() if set(item.changes) <= set(kept.changes)}
         return kept.model_copy(update={"combinations": fit})
 
@@ -73,18 +77,33 @@ def known_axes() -> Axes:
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """The machines of a map: ``variants`` by their names, and ``changes`` of each, none of the base and one or more of
-    the others. ``singles``: the changes that this machine can take, by axis."""
+    the others. ``singles``: the changes that this machine can take, by axis. ``launches``: when the GEMM is launched
+    [ns], in as many runs of everything."""
 
     variants: Mapping[str, Variant]
     changes: Mapping[str, tuple[str, ...]]
     singles: Mapping[str, tuple[str, ...]]
+    launches: tuple[int, ...]
+
+    def runs(self) -> dict[str, Variant]:
+        """The machines, each for every launch (:meth:`run`)."""
+        return {
+            self.run(name, launch): item.model_copy(update={"settings": {LAUNCH: launch, **item.settings}})
+            for name, item in self.variants.items()
+            for launch in self.launches
+        }
+
+    @staticmethod
+    def run(name: str, launch: int) -> str:
+        """The name of a machine whose GEMM is launched at ``launch`` ns."""
+        return f"{name}, launch at {launch} ns"
 
 
-def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: bool) -> Plan:
+def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: bool, launches: int = 1) -> Plan:
     """The base, every change that is one to this machine, every pair of changes of different axes, the combinations.
 
-    A ``quick`` plan has fewer pairs: of the first changes of the axes that :class:`Axes` names. Raises ValueError for a
-    machine or value that is not legal, and if there are axes but no change is left.
+    A ``quick`` plan has no pairs. Raises ValueError for a machine or value that is not legal, and if there are axes but
+    no change is left.
     """
     base = _values(machine, settings)
 
@@ -99,8 +118,9 @@ def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: boo
         raise ValueError(f"--axes must leave something to change: {machine} is as {', '.join(axes.axes)} would make it")
     found: dict[str, tuple[tuple[str, ...], str]] = {BASE: ((), "The machine as it is.")}
     found |= {name: ((name,), axes.changes[name].why) for names in singles.values() for name in names}
-    paired = [singles[axis][:1] for axis in axes.quick if axis in singles] if quick else list(singles.values())
-    found |= {PLUS.join(both): (both, "") for both in _pairs(paired)}
+    if not quick:
+        paired = [names for axis, names in singles.items() if axis not in axes.alone]
+        found |= {PLUS.join(both): (both, "") for both in _pairs(paired)}
     found |= {name: (item.changes, item.why) for name, item in axes.combinations.items()}
     return Plan(
         variants={
@@ -109,6 +129,7 @@ def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: boo
         },
         changes={name: names for name, (names, _) in found.items()},
         singles=singles,
+        launches=tuple(load_machine(machine, settings).gpu.kernel_launch_ns + later for later in LATER_NS[:launches]),
     )
 
 

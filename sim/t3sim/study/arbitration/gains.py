@@ -1,6 +1,7 @@
 """Every GEMM on the machine as it is: what its sublayer gains by arbitration, and how far it is from the bound."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,14 @@ COLUMNS: dict[str, Callable[[Cell], str]] = {
     "speedup, t3": lambda cell: f"{cell.policies['t3'].speedup:.3f}",
     "t3-mca": lambda cell: f"{cell.policies['t3-mca'].speedup:.3f}",
     "gain, %": lambda cell: f"{100 * (cell.gain - 1):+.2f}",
+    "of one launch, ±": lambda cell: f"{100 * cell.spread:.2f}" if cell.launches > 1 else "-",
     "ideal": lambda cell: f"{cell.ideal:.3f}",
     "above the bound, %": lambda cell: f"{100 * cell.above_bound:+.1f}",
     "GEMM, t3": lambda cell: f"{cell.pair[0]:.3f}",
     "GEMM, t3-mca": lambda cell: f"{cell.pair[1]:.3f}",
 }
-"""Figures of a GEMM; times are over those of the sequential run."""
+"""Figures of a GEMM, means over its launches; times are over those of the sequential run. The gain of one launch has a
+standard deviation."""
 CAUSE = "compute mostly waits for"
 
 
@@ -55,10 +58,19 @@ def verdict(record: ArbitrationMap) -> str:
     gained = f"{len(gains)} (at most {max(gains):.2%})" if gains else "0"
     near = sum(cell.above_bound <= NEAR for cell in cells)
     return (
-        f"t3-mca against t3, GEMMs in all: {len(cells)}; with a loss above {TOLERANCE:.1%}: {lost}; with a gain above "
-        f"{TOLERANCE:.1%}: {gained}; at most {NEAR:.0%} above the bound, max(GEMM, reduce-scatter) + all-gather of the "
-        f"sequential run: {near}."
+        f"t3-mca against t3, GEMMs in all: {len(cells)}; with a loss above {TOLERANCE:.1%}: {lost}"
+        f"{_for_nothing(cells)}; with a gain above {TOLERANCE:.1%}: {gained}; at most {NEAR:.0%} above the bound, "
+        f"max(GEMM, reduce-scatter) + all-gather of the sequential run: {near}."
     )
+
+
+def _for_nothing(cells: Sequence[Cell]) -> str:
+    """Which losses are no more than what a run changes for nothing: two standard errors of the mean over launches."""
+    launches = cells[0].launches
+    if launches == 1:
+        return ""
+    sure = sum(cell.gain + 2 * cell.spread / math.sqrt(launches) < 1 - TOLERANCE for cell in cells)
+    return f", {sure} of them by more than what {launches} launches that differ by some ns explain"
 
 
 def gains_table(record: ArbitrationMap) -> RenderableType:

@@ -1,15 +1,17 @@
 """The record of a map: for every machine and GEMM what arbitration is worth, and who waited for what."""
 
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
+from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.workload import CUSTOM
 from t3sim.run.policies import failures
 from t3sim.run.request import Policy
-from t3sim.run.result import Result, StreamContention, WorkloadRecord
+from t3sim.run.result import Result, StreamContention, Waits, WorkloadRecord
 from t3sim.study.evaluation import Evaluation, geomean
 from t3sim.study.store import Store
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point
@@ -24,6 +26,10 @@ PUBLISHED_PAIR = (1.19, 1.02)
 them (t3 more than 15 % off ideal, t3-mca near it; T-NLG FC-2 at TP 8)."""
 CAUSES = ("other_stream", "threshold", "full_queue", "tracker")
 """Why the head of a stream waited at its memory slice, as the record of a run has it."""
+MOST_GROUPS = 12
+"""Groups of stages whose waits a map tells apart, but for what comes after the GEMM."""
+DIGITS = 4
+"""Decimals of a wait by stage [memory clocks for each line]: more would say nothing."""
 
 
 class _Record(BaseModel):
@@ -31,43 +37,65 @@ class _Record(BaseModel):
 
 
 class StreamWaits(_Record):
-    """Waits of a stream at the memory slices: mean of a line, and by cause memory clocks for each line of it."""
+    """Waits of a stream at the memory slices: mean of a line, and by cause memory clocks for each line of it.
+
+    ``by_stage``: the parts of ``blocked`` by stages of the GEMM, as :attr:`PolicyCell.stages` says.
+    """
 
     mean_wait_ns: float
     blocked: dict[str, float]
+    by_stage: list[dict[str, float]] = []
 
     @classmethod
-    def of(cls, stream: StreamContention) -> Self:
-        """The waits of ``stream``."""
-        cycles = {cause: getattr(stream, f"blocked_by_{cause}_cycles") for cause in CAUSES}
+    def of(cls, stream: StreamContention, stages: Sequence[Sequence[Waits]]) -> Self:
+        """The waits of ``stream``, in groups of ``stages``."""
+
+        def per_line(cycles: int) -> float:
+            return cycles / max(1, stream.lines)
+
         return cls(
             mean_wait_ns=stream.mean_wait_ns,
-            blocked={cause: value / max(1, stream.lines) for cause, value in cycles.items()},
+            blocked={cause: per_line(getattr(stream, f"blocked_by_{cause}_cycles")) for cause in CAUSES},
+            by_stage=[
+                {cause: round(per_line(sum(getattr(item, cause) for item in group)), DIGITS) for cause in CAUSES}
+                for group in stages
+            ],
         )
 
 
 class PolicyCell(_Record):
-    """One run. ``gemm``, ``all_gather``: their time over that in the sequential run; ``stalls``: mean time that a CU
-    waits for loads and stores, over the sequential GEMM's time."""
+    """One run. ``gemm``, ``all_gather``: their time over that in the sequential run; ``reduce_scatter``: its time over
+    that of the sequential GEMM (None in records from before it was kept); ``stalls``: mean time that a CU
+    waits for loads and stores, over the sequential GEMM's time; ``stages``: the first stage of each group of waits, of
+    which the last is what comes after the GEMM."""
 
     gemm: float
     all_gather: float
+    reduce_scatter: float | None = None
     speedup: float
     stalls: dict[str, float]
+    stages: list[int] = []
     compute: StreamWaits
     communication: StreamWaits
 
     @classmethod
     def of(cls, result: Result, alone: Result) -> Self:
         """``result`` beside the sequential run ``alone``."""
-        assert result.contention is not None
+        assert result.contention is not None and result.contention.stages is not None
+        *during, after = result.contention.stages
+        each = ceil_div(len(during), MOST_GROUPS)
+        groups = [*(during[first : first + each] for first in range(0, len(during), each)), [after]]
         return cls(
             gemm=result.time_ns.gemm / alone.time_ns.gemm,
             all_gather=result.time_ns.all_gather / alone.time_ns.all_gather,
+            reduce_scatter=result.time_ns.reduce_scatter / alone.time_ns.gemm,
             speedup=alone.time_ns.total / result.time_ns.total,
             stalls={name: ns / alone.time_ns.gemm for name, ns in result.contention.cu_stall_ns.items()},
-            compute=StreamWaits.of(result.contention.compute),
-            communication=StreamWaits.of(result.contention.communication),
+            stages=[group[0].first_stage for group in groups],
+            compute=StreamWaits.of(result.contention.compute, [[row.compute for row in group] for group in groups]),
+            communication=StreamWaits.of(
+                result.contention.communication, [[row.communication for row in group] for group in groups]
+            ),
         )
 
 
@@ -80,10 +108,20 @@ class Cell(_Record):
     gain: float
     ideal: float
     policies: dict[Policy, PolicyCell]
+    launches: int = 1
+    spread: float = 0
 
     @classmethod
-    def of(cls, evaluation: Evaluation, point: Point) -> Self:
-        """From the finished runs of a machine."""
+    def of(cls, evaluations: Sequence[Evaluation], point: Point) -> Self:
+        """From the finished runs of a machine, in each of which the GEMM is launched at another time: their means."""
+        cells = [cls._of_one(evaluation, point) for evaluation in evaluations]
+        content = _mean([cell.model_dump() for cell in cells])
+        gains = [cell.gain for cell in cells]
+        spread = statistics.stdev(gains) if len(gains) > 1 else 0.0
+        return cls.model_validate({**content, "launches": len(cells), "spread": spread})
+
+    @classmethod
+    def _of_one(cls, evaluation: Evaluation, point: Point) -> Self:
         alone = evaluation.record(point, BASELINE)
         cells = {name: PolicyCell.of(evaluation.record(point, name), alone) for name in (BASELINE, *OVERLAPPED)}
         return cls(
@@ -97,6 +135,17 @@ class Cell(_Record):
     def above_bound(self) -> float:
         """Time of the sublayer under t3-mca over its bound, less 1: ideal-overlap, max(GEMM, RS) + AG."""
         return self.ideal / self.policies["t3-mca"].speedup - 1
+
+    @property
+    def gemm_is_longer(self) -> bool | None:
+        """Whether the sequential GEMM takes longer than its reduce-scatter; None if that was not kept."""
+        scatter = self.policies[BASELINE].reduce_scatter
+        return None if scatter is None else scatter < 1
+
+    @property
+    def late_loads(self) -> float:
+        """By what part of the sequential GEMM's time CUs wait longer for loads under t3 than in the sequential run."""
+        return self.policies["t3"].stalls["loads"] - self.policies[BASELINE].stalls["loads"]
 
     @property
     def pair(self) -> tuple[float, float]:
@@ -160,6 +209,16 @@ class ArbitrationMap(_Record):
         return next((item for item in self.machines if set(item.changes) == changes), None)
 
 
+def _mean(items: Sequence[Any]) -> Any:
+    """Numbers of nested records alike, averaged one by one; what is not a real number is that of the first."""
+    first = items[0]
+    if isinstance(first, dict):
+        return {key: _mean([item[key] for item in items]) for key in first}
+    if isinstance(first, list):
+        return [_mean(found) for found in zip(*items, strict=True)]
+    return statistics.fmean(items) if isinstance(first, float) else first
+
+
 def _name(gemm: WorkloadRecord) -> str:
     sizes = f"{gemm.m} x {gemm.n} x {gemm.k_total}"
     return sizes if gemm.model == CUSTOM else f"{gemm.model} {gemm.sublayer}"
@@ -168,15 +227,21 @@ def _name(gemm: WorkloadRecord) -> str:
 def map_record(sweep: Sweep, plan: Plan, axes: Axes, store: Store, *, quick: bool) -> ArbitrationMap:
     """The record of a map whose runs are finished. KeyError if one is not."""
     machines, broken = [], []
-    for name, suite in sweep.suites():
-        evaluation = Evaluation(suite, store)
+    suites = dict(sweep.suites())
+    for name in plan.variants:
+        evaluations = [Evaluation(suites[plan.run(name, launch)], store) for launch in plan.launches]
         machines.append(
             MappedMachine(
                 name=name, changes=list(plan.changes[name]), settings=plan.variants[name].settings,
-                why=plan.variants[name].why, cells=[Cell.of(evaluation, point) for point in sweep.points],
+                why=plan.variants[name].why, cells=[Cell.of(evaluations, point) for point in sweep.points],
             )
         )  # fmt: skip
-        runs = (evaluation.record(point, policy) for point in sweep.points for policy in (BASELINE, *OVERLAPPED))
+        runs = (
+            evaluation.record(point, policy)
+            for evaluation in evaluations
+            for point in sweep.points
+            for policy in (BASELINE, *OVERLAPPED)
+        )
         broken += [f"{name}: {text}" for run in runs for text in failures(run)]
     suite = sweep.suite
     return ArbitrationMap(

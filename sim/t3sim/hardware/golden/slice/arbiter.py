@@ -22,10 +22,11 @@ S = state_map(
     # parameters
     token_queue=1, performed=1, ranges=1, contexts=1,
     # configuration registers: kept by disarm
-    mca=1, fixed=1, threshold=1, starvation=1, quantum=1, table=4 * RANGE_WORDS,
+    mca=1, fixed=1, threshold=1, starvation=1, quantum=1, quiet=1, table=4 * RANGE_WORDS,
     # the rest
     queue=PORTS * QUEUE, out_valid=1, out=ITEM, tokens=TOKEN_QUEUE_LIMIT, token_head=1, token_level=1, outstanding=1,
     last_kind=2, last_stream=1, comm_waiting=1, comm_overdue=1, comm_deadline=1, left=1,
+    alone=1,  # lines of comm since compute was last granted
     served=1, comm_seen=1, armed=1,
     aborted=1,  # a bit per context
     pending=MAX_CONTEXTS,  # by context: tracked accesses from their entry to their count
@@ -36,6 +37,7 @@ S = state_map(
 TRACKED = REQUEST.tagged.mask << REQUEST.tagged.shift
 _OCCUPANCY_MASK = (1 << OCCUPANCY_BITS) - 1
 NO_LIMIT = _OCCUPANCY_MASK
+_MOST_ALONE = 255
 TIME_MASK = (1 << TIME_BITS) - 1
 
 
@@ -61,7 +63,10 @@ def lines_of(word1):
 
 @njit(cache=True)
 def below_limit(state, words):
-    """Whether the DRAM queue is empty enough for communication (T3-MCA)."""
+    """Whether the DRAM queue is empty enough for communication, or compute absent for so long that it need not be
+    (T3-MCA)."""
+    if state[S.quiet] > 0 and state[S.alone] >= state[S.quiet]:
+        return True
     limit = state[S.threshold] if state[S.fixed] else words[IN.threshold] & _OCCUPANCY_MASK
     level = words[IN.occupancy] & _OCCUPANCY_MASK
     if state[S.out_valid]:
@@ -98,7 +103,7 @@ def watch_comm(state, words, waits, granted):
     """The wait of comm, and the end of its quantum. ``waits``: comm has a candidate; ``granted``: a stream."""
     if not mca_acts(state, words):
         end_wait(state)
-        state[S.left] = 0
+        state[S.left] = state[S.alone] = 0
         return
     if not waits:
         state[S.left] = 0
@@ -112,6 +117,15 @@ def watch_comm(state, words, waits, granted):
         state[S.comm_waiting] = 1
         state[S.comm_overdue] = wait_limit == 0
         state[S.comm_deadline] = (words[IN.now] + wait_limit) & TIME_MASK
+
+
+@njit(cache=True)
+def count_alone(state, words, granted, lines):
+    """Compute's absence, by the lines that comm was granted meanwhile. ``granted``: a stream, with so many lines."""
+    if granted == COMPUTE or not mca_acts(state, words):
+        state[S.alone] = 0
+    elif granted == COMM:
+        state[S.alone] = min(state[S.alone] + lines, _MOST_ALONE)
 
 
 @njit(cache=True)
@@ -133,7 +147,8 @@ def drive_idle(state, words, out):
         if state[S.comm_waiting] and (not state[S.comm_overdue] or (comm and not state[S.out_valid])):
             wake_at = state[S.comm_deadline]
     else:
-        busy = state[S.left] > 0 or state[S.comm_waiting] > 0 or (not state[S.out_valid] and (compute or comm))
+        busy = state[S.left] > 0 or state[S.alone] > 0 or state[S.comm_waiting] > 0
+        busy |= not state[S.out_valid] and (compute or comm)
     for stream in range(STREAMS):
         busy |= state[S.refused_valid + stream] or state[S.stale_valid + stream]
     out[OUT.idle] = 0 if busy else 1

@@ -50,6 +50,7 @@ from .arbiter import (
     TRACKED,
     S,
     arbitrate,
+    count_alone,
     drive_idle,
     end_wait,
     lines_of,
@@ -227,6 +228,7 @@ def _configure(state, address, value):
         state[S.threshold] = take(value, ARBITER.threshold)
         state[S.starvation] = take(value, ARBITER.starvation)
         state[S.quantum] = take(value, ARBITER.quantum)
+        state[S.quiet] = take(value, ARBITER.quiet)
         end_wait(state)
     elif address == register_map.CONTROL:
         if take(value, CONTROL.disarm):
@@ -303,6 +305,7 @@ def step(state_at, in_at, out_at):
         _record_grant(state, words, granted, queue)
     elif transfer:
         state[S.out_valid] = 0
+    count_alone(state, words, granted, lines_of(state[S.out + 1]))
     state[S.refused_valid : S.refused] = 0
     for number in range(PORTS):
         if accepts >> number & 1:

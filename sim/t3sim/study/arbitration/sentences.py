@@ -1,0 +1,60 @@
+"""What a reader takes home from maps of arbitration: one sentence each, made from the records alone."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from .record import PUBLISHED_PAIR, ArbitrationMap, Cell, Place
+from .table import ROUNDING, nearest, reached
+
+LATE = 0.02
+"""CUs that wait for loads by this part of the GEMM longer than alone wait for communication."""
+
+
+def sentences(records: Collection[ArbitrationMap]) -> list[str]:
+    """When arbitration is needed, when it is not, and where the published pair is. Of records from before the
+    reduce-scatter was kept, the last one only."""
+    cells = [place.cell for record in records for place in record.places()]
+    needed = [cell for cell in cells if _needs(cell)]
+    others = [cell for cell in cells if not _needs(cell)]
+    said = []
+    if needed and all(cell.gemm_is_longer is not None for cell in cells):
+        said.append(
+            "You need MCA when the GEMM takes longer than the reduce-scatter and, without arbitration, its CUs wait "
+            f"for loads at least {LATE:.0%} of its time longer than alone: on the {len(needed)} such pairs of GEMM and "
+            f"machine the sublayer then takes {_range(needed)} less time."
+        )
+    if others and all(cell.gemm_is_longer is not None for cell in cells):
+        said.append(
+            "You do not when the reduce-scatter takes longer than the GEMM, or the GEMM tolerates the wait: on the "
+            f"other {len(others)} pairs it takes {_range(others)} less."
+        )
+    return [*said, _published(records)]
+
+
+def _needs(cell: Cell) -> bool:
+    return bool(cell.gemm_is_longer) and cell.late_loads >= LATE
+
+
+def _range(cells: Sequence[Cell]) -> str:
+    """What the sublayer gains by arbitration: the middle, and the ends."""
+    saved = [100 * (1 - 1 / cell.gain) for cell in cells]
+    return f"{np.median(saved):.1f} % (the median; {min(saved):+.1f} to {max(saved):+.1f} %)"
+
+
+def _published(records: Collection[ArbitrationMap]) -> str:
+    t3, mca = PUBLISHED_PAIR
+    places = [(record, place) for record in records for place in record.places()]
+    close = nearest(place for _, place in places)
+    where = next(_where(*item) for item in places if item[1] is close)
+    quiet = [place.cell.pair[0] for _, place in places if place.cell.pair[1] <= mca + ROUNDING]
+    bound = f", and where t3-mca keeps it to {mca} or less, it is at most {max(quiet):.2f} under t3" if quiet else ""
+    there = "is in the map" if reached([close]) else "lies nowhere in the map"
+    return (
+        f"The published pair, a GEMM {t3} times as long under t3 and {mca} under t3-mca, {there} of {len(places)} "
+        f"pairs: nearest is {close.cell.pair[0]:.2f} and {close.cell.pair[1]:.2f} ({where}){bound}."
+    )
+
+
+def _where(record: ArbitrationMap, place: Place) -> str:
+    return f"{place.gemm} on {record.machine} with {place.machine.name}"
