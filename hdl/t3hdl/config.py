@@ -35,6 +35,12 @@ class T3Config:
 
     slices: int = count(64, 1, 64, "channels", "memory channels of one GPU, one memory slice each", power_of_two=True)
     node_inputs: int = count(8, 1, 16, "inputs", "radix of the token network's first level; divides `slices`")
+    leaf_outputs: int = count(
+        4, 1, 8, "outputs",
+        "outputs of a node of the token network's first level, each to a root of its own; as many as `tracker_banks` "
+        "if those are fewer",
+        power_of_two=True,
+    )  # fmt: skip
     ranges: int = count(2, 1, 4, "ranges", "output buffers that can be tracked at the same time")
     contexts: int = count(
         4, 1, 16, "contexts", "jobs that can be armed at the same time, each with its own identity and quotas"
@@ -168,6 +174,16 @@ class T3Config:
         return self.slices // self.node_inputs
 
     @property
+    def roots(self) -> int:
+        """Second-level token nodes, each of which takes one output of every first-level node."""
+        return min(self.leaf_outputs, self.tracker_banks)
+
+    @property
+    def root_outputs(self) -> int:
+        """Banks that one root of the token network feeds."""
+        return self.tracker_banks // self.roots
+
+    @property
     def nmc_beats(self) -> int:
         """Cycles in which a line's sixteen 16-bit lanes enter the NMC ALU."""
         return 16 // self.nmc_lanes
@@ -233,18 +249,18 @@ PRESETS: dict[str, T3Config] = {
     "paper": T3Config(),
     "paper-fit": T3Config(tracker_sets=1024, row_index_bits=4),
     "small": T3Config(
-        slices=4, node_inputs=2, ranges=2, contexts=2, tracker_sets=4, tracker_ways=2, tracker_banks=2,
+        slices=4, node_inputs=2, leaf_outputs=2, ranges=2, contexts=2, tracker_sets=4, tracker_ways=2, tracker_banks=2,
         row_index_bits=1,
         descriptors=8, chunk_window=4, blocks=4, tile_marks=64, wavefronts=2, tile_count_bits=8, chunk_count_bits=16,
         egress_ports=1, nmc_latency=3,
     ),
     "fpga": T3Config(
-        slices=4, node_inputs=4, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, tracker_banks=4,
-        descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1, dtypes=("fp16",),
+        slices=4, node_inputs=4, leaf_outputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4,
+        tracker_banks=4, descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1, dtypes=("fp16",),
     ),
     "fpga-all": T3Config(
-        slices=1, node_inputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4, tracker_banks=4,
-        descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1,
+        slices=1, node_inputs=1, leaf_outputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4,
+        tracker_banks=4, descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1,
     ),
     "fpga-hx8k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,

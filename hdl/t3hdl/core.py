@@ -67,11 +67,15 @@ class T3Core(wiring.Component):
         self._network, inputs = TokenNetwork(config=config), config.node_inputs
         self._parts: Parts = {
             "core": [from_inside(self)],
-            "leaf": [  # of the network, which has the inputs of all leaves and the outputs of the root
+            # Of the network, which has the inputs of all leaves and the outputs of all roots.
+            "leaf": [
                 SimpleNamespace(token_in=self._network.token_in[inputs * number : inputs * (number + 1)])
                 for number in range(config.nodes)
             ],
-            "root": [self._network],
+            "root": [
+                SimpleNamespace(token_out=self._network.token_out[number :: config.roots])
+                for number in range(config.roots)
+            ],
             **made,
         }
         self._links = [link for link in links(config) if link.sources[0].part != "leaf"]

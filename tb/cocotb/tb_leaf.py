@@ -12,7 +12,7 @@ from tb.coverage_bins import CoverageBins
 
 def bins(config: T3Config) -> CoverageBins:
     """What can happen in the first level of the token network."""
-    return node_bins(config.node_inputs, 1)
+    return node_bins(config.node_inputs, config.roots)
 
 
 @cocotb.test()

@@ -1,4 +1,4 @@
-"""Testbench of t3_root: the root of the token network."""
+"""Testbench of t3_root: a root of the token network."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from tb.coverage_bins import CoverageBins
 
 
 def bins(config: T3Config) -> CoverageBins:
-    """What can happen in the root of the token network."""
-    return node_bins(config.nodes, config.tracker_banks)
+    """What can happen in a root of the token network."""
+    return node_bins(config.nodes, config.root_outputs)
 
 
 @cocotb.test()

@@ -62,24 +62,25 @@ class Tracker(Stimulus):
     def token(self, bank: int) -> int:
         rng = self.rng
         if self.flood and self.windows and self.chance(0.95):
-            row, col = self.place(bank, jittered=False)
             wf, context = rng.randrange(self.config.wavefronts), rng.choice(list(self.windows))
+            row, col = self.place(bank, wf, jittered=False)
             return pack(Token, context=context, row=row, col=col, wf=wf, n=1)
-        row, col = self.place(bank, jittered=True)
+        wf = self.near(rng.randrange(min(16, self.config.wavefronts + 1)), range(4), far=0.03)
+        row, col = self.place(bank, wf, jittered=True)
         return pack(
             Token,
             context=self.context(),
             epoch=int(self.chance(0.05)),
             row=row,
             col=col,
-            wf=self.near(rng.randrange(min(16, self.config.wavefronts + 1)), range(4), far=0.03),
+            wf=wf,
             right=self.chance(0.1),
             bottom=self.chance(0.1),
             n=rng.choice((1, 1, 1, 1, 1, 2, 2, 3, 3, 1023)),
         )
 
-    def place(self, bank: int, *, jittered: bool) -> tuple[int, int]:
-        """Row and column of one of the tiles, or near it, that belongs to this bank."""
+    def place(self, bank: int, wf: int, *, jittered: bool) -> tuple[int, int]:
+        """Row and column of one of the tiles, or near it, whose wavefront ``wf`` belongs to this bank."""
         mask, above = self.config.tracker_banks - 1, range(self.config.bank_bits, Token["row"].width)
         row, col = (
             first + self.rng.randrange(self.tiles) * stride
@@ -87,7 +88,7 @@ class Tracker(Stimulus):
         )
         if jittered:
             row, col = self.jittered(row, above), self.jittered(col, above)
-        return row, (col & ~mask) | (row & mask) ^ bank
+        return row, (col & ~mask) | (row ^ wf) & mask ^ bank
 
     def load(self) -> int:
         rng = self.rng
@@ -195,5 +196,6 @@ class TrackerOverflows(Stimulus):
         tile[2] -= n
         if not tile[2]:
             tiles.remove(tile)
-        row, col = slot << self.config.row_index_bits, tile[0] << self.config.column_index_bits | bank
+        low = tile[1] & self.config.tracker_banks - 1 ^ bank
+        row, col = slot << self.config.row_index_bits, tile[0] << self.config.column_index_bits | low
         return pack(Token, epoch=self._epoch, row=row, col=col, wf=tile[1], n=n)

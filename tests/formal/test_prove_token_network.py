@@ -27,5 +27,5 @@ def test_a_token_that_stays_behind_after_it_moved_is_found():
     expect_failure(
         "token-network.conserves",
         lambda text: re.sub(emptied, r"\1", text),
-        "root.output_0 holds what was moved there and not moved on",
+        "root_0.output_0 holds what was moved there and not moved on",
     )

@@ -62,7 +62,7 @@ ASSUMPTIONS: dict[str, Obligation] = {
         claims=(("nmc.answers", "a line comes when the ALU takes one again"),),
     ),
     "a bank takes a token in every frame, or there is none": Obligation(
-        says="frames of tracker_banks cycles, one after the other from when no sweep holds the banks; a token that the "
+        says="frames of tracker_banks cycles, one after the other from when no sweep holds the banks; a token that a "
         "root offers for all of one is taken in it",
         claims=(
             ("tracker-bank.keeps-moving", "in every frame an event leaves, unless there is none"),
@@ -70,8 +70,8 @@ ASSUMPTIONS: dict[str, Obligation] = {
             ("tracker-bank.keeps-moving", "and in the next one a token may come"),
         ),
     ),
-    "the root takes a token in every frame, or there is none": Obligation(
-        says="likewise of a leaf; a frame is one of the root's rounds",
+    "a root takes a token in every frame, or there is none": Obligation(
+        says="likewise of a leaf; a frame is one of a root's rounds",
         claims=(
             ("token-network.root-keeps-moving", "an input's head leaves in every round, unless there is none"),
             ("token-network.root-keeps-moving", "in the cycle after that the input is ready"),
@@ -108,7 +108,7 @@ ASSUMPTIONS: dict[str, Obligation] = {
         claims=(("trigger.loads", "a chunk has a descriptor that exists"),),
     ),
     "tokens go to their bank": Obligation(
-        says="bank (row XOR column) modulo banks takes a token",
+        says="bank (row XOR column XOR wavefront) modulo banks takes a token",
         claims=(("token-network.conserves", "tokens go to their bank"),),
     ),
     "an arm names descriptors that there are": Obligation(
@@ -210,7 +210,7 @@ ASSUMPTIONS: dict[str, Obligation] = {
         says="n of a token is not 0",
         claims=(
             ("token-queue.conserves", "entry 1 counts something"),
-            ("token-network.conserves", "root.queue_0 holds what was moved there and not moved on"),
+            ("token-network.conserves", "root_0.queue_0 holds what was moved there and not moved on"),
         ),
     ),
     "nothing is damaged": Obligation(

@@ -81,7 +81,7 @@ class Miter:
         tokens = [(bank.waiting > 0, bank.queue[0]), (bank.waiting > 1, bank.queue[1])]
         tokens += [(bank.m_valid, bank.m_token), (bank.r_valid, bank.r_token)]
         low = config.tracker_banks - 1
-        yield "tokens are its own", conjunction(implies(v, ((t.row ^ t.col) & low) == number) for v, t in tokens)
+        yield "tokens are its own", conjunction(implies(v, ((t.row ^ t.col ^ t.wf) & low) == number) for v, t in tokens)
         held = data.View(MatchedToken, self._in(path + "matched"))
         yield "M alike", self._stage(held, bank.m_valid, bank.m_token, bank.m_match, self._fetched(number, bank))
         held = data.View(row_layout(config), self._in(path + "row"))

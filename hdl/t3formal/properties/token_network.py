@@ -34,7 +34,7 @@ def _stored(harness: Harness) -> dict[str, tuple[Value, data.View]]:
 
 
 def _bank(token: data.View, banks: int) -> Value:
-    return (token.row ^ token.col) & (banks - 1)
+    return (token.row ^ token.col ^ token.wf) & (banks - 1)
 
 
 class _TokenAccount:
@@ -63,7 +63,7 @@ def _conserves(config: T3Config) -> Harness:
     network = TokenNetwork(config=config)
     harness = Harness(network)
     tile = harness.chosen("tile_of_interest", TileKey)
-    places, ledger = _stored(harness), _TokenAccount(harness)
+    places, ledger, roots = _stored(harness), _TokenAccount(harness), config.roots
 
     def counts(there: Any, token: Any) -> Value:
         return Mux(there & (token.as_value()[: TileKey.size] == tile.as_value()), token.n, 0)
@@ -72,13 +72,16 @@ def _conserves(config: T3Config) -> Harness:
         for i in range(config.node_inputs):
             port = network.token_in[k * config.node_inputs + i]
             ledger.move(counts(port.valid & port.ready, port.payload), None, f"node_{k}.queue_{i}")
-        _pops(harness, ledger, places, f"node_{k}", config.node_inputs, 1, counts)
-        valid, token = places[f"node_{k}.output_0.front"]
-        ready = ~places[f"root.queue_{k}.spare"][0]
-        ledger.move(counts(valid & ready, token), f"node_{k}.output_0", f"root.queue_{k}")
-    _pops(harness, ledger, places, "root", config.nodes, config.tracker_banks, counts)
+        _pops(harness, ledger, places, f"node_{k}", config.node_inputs, roots, counts)
+        for r in range(roots):
+            valid, token = places[f"node_{k}.output_{r}.front"]
+            ready = ~places[f"root_{r}.queue_{k}.spare"][0]
+            ledger.move(counts(valid & ready, token), f"node_{k}.output_{r}", f"root_{r}.queue_{k}")
+    for r in range(roots):
+        _pops(harness, ledger, places, f"root_{r}", config.nodes, config.root_outputs, counts)
     for bank, port in enumerate(network.token_out):
-        ledger.move(counts(port.valid & port.ready, port.payload), f"root.output_{bank}", None)
+        source = f"root_{bank % roots}.output_{bank // roots}"
+        ledger.move(counts(port.valid & port.ready, port.payload), source, None)
     goes_to = [~o.valid | (_bank(o.payload, config.tracker_banks) == bank) for bank, o in enumerate(network.token_out)]
     harness.claim("tokens go to their bank", Cat(goes_to).all())
     ledger.close()
@@ -89,11 +92,15 @@ def _conserves(config: T3Config) -> Harness:
         if name.endswith(("back", "spare")):
             before = places[name.replace("back", "front").replace("spare", "head")][0]
             harness.claim(f"{name} is behind another token", ~valid | before)
-        if match := re.match(r"root\.output_(\d+)\.", name):
-            harness.claim(f"{name} is at its bank", ~valid | (_bank(token, config.tracker_banks) == int(match[1])))
-    crowded = [valid for name, (valid, _) in places.items() if re.match(r"root\.(queue_0|output_0)\.", name)]
+        if match := re.match(r"node_\d+\.output_(\d+)\.|root_(\d+)\.", name):
+            root = int(match[1] or match[2])
+            harness.claim(f"{name} is on the way to its bank", ~valid | (_bank(token, roots) == root))
+        if match := re.match(r"root_(\d+)\.output_(\d+)\.", name):
+            bank = int(match[2]) * roots + int(match[1])
+            harness.claim(f"{name} is at its bank", ~valid | (_bank(token, config.tracker_banks) == bank))
+    crowded = [valid for name, (valid, _) in places.items() if re.match(r"root_0\.(queue_0|output_0)\.", name)]
     harness.cover("no room at the root", Cat(crowded).all())
-    harness.cover("tokens became one at the root", ledger.accounts["root.output_0"] == 4)
+    harness.cover("tokens became one at the root", ledger.accounts["root_0.output_0"] == 4)
     return harness
 
 
@@ -199,13 +206,20 @@ def _merges(goes: Value, heads: list[data.View], back: data.View) -> Value:
 
 
 _SIZES = {
-    "2 slices, 1 bank": preset("small", slices=2, tracker_banks=1),
-    "4 slices, 2 banks": preset("small"),
-    "4 slices at a node, 4 banks": preset(
+    "2 slices, 1 bank": preset("small", slices=2, leaf_outputs=1, tracker_banks=1),
+    "4 slices, 2 banks": preset("small", leaf_outputs=1),
+    "4 slices, 2 banks, 2 roots": preset("small"),
+    "4 slices at a node, 4 banks, 2 roots": preset(
         "small", slices=4, node_inputs=4, tracker_banks=4, tracker_sets=16, row_index_bits=2, blocks=16
     ),
 }
-_LEAVES = {f"{inputs} inputs": preset("small", slices=inputs, node_inputs=inputs, tracker_banks=1) for inputs in (2, 4)}
+_NODES = {
+    f"{inputs} x {outputs}": preset(
+        "small", slices=inputs, node_inputs=inputs, leaf_outputs=1, tracker_banks=outputs, tracker_sets=16,
+        row_index_bits=2, blocks=16,
+    )
+    for inputs, outputs in ((2, 1), (2, 2), (4, 1), (4, 4))
+}  # fmt: skip
 
 PROOFS = (
     Proof(
@@ -224,7 +238,7 @@ PROOFS = (
         says="An output of a node that has room takes a token at once if one is there, and prefers each other input at "
         "most once: with n inputs a token waits for n - 1 others, and never in order to merge.",
         harness=_takes_turns,
-        sizes=_SIZES,
+        sizes=_NODES,
         method="induction",
         depth=1,
         cover_depth=14,
@@ -236,14 +250,11 @@ PROOFS = (
             says="A lemma of drain_cycles: if in every frame of some cycles each output of a node of n inputs gives a "
             "token, or has none, then in every n frames each input takes one, or has none, a cycle later at most.",
             harness=partial(_keeps_moving, behind=behind),
-            sizes=sizes,
+            sizes=_NODES,
             method="induction",
             depth=1,
             cover_depth=24,
         )
-        for node, behind, sizes in (
-            ("root", "a bank", _SIZES),
-            ("leaf", "the root", _LEAVES),
-        )
+        for node, behind in (("root", "a bank"), ("leaf", "a root"))
     ),
 )

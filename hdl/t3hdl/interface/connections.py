@@ -34,13 +34,15 @@ class Connection:
 
     With ``WIRE`` item and item, counted over all instances, are connected; otherwise all sources make the one target.
     A further target has what the first one has. A stream is connected in both directions; with the name of a pulse both
-    ``x_valid`` and ``x`` are meant. ``select`` : the port that gives the number of the source.
+    ``x_valid`` and ``x`` are meant. ``select`` : the port that gives the number of the source. ``by_item`` : the part
+    whose arrays are counted the other way: the first items of all its instances, then the second ones.
     """
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
     by: By = By.WIRE
     select: str = ""
+    by_item: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
         *_same("matcher", "core", "route"),
     ),
     "from a token to the command: finished tiles and chunks forwards, live chunks back": (
-        _wire("leaf.token_out", "root.token_in"),
-        _wire("root.token_out", "tracker.token"),
+        Connection(("leaf.token_out",), ("root.token_in",), by_item="root"),
+        Connection(("root.token_out",), ("tracker.token",), by_item="root"),
         *_same("trigger", "core", "command"),
         *_same("tracker", "trigger", "tile_done", "chunk_done", "poison_valid", "poison_slot", "abort_busy"),
         *_same("trigger", "tracker", "load"),
@@ -189,7 +191,7 @@ def _links(connection: Connection, config: T3Config, ports: dict[str, Signature]
     sources = [
         end
         for part, names in groupby(connection.sources, lambda name: name.partition(".")[0])
-        for end in _ends([name.partition(".")[2] for name in names], part, config, ports[part])
+        for end in _ends([name.partition(".")[2] for name in names], part, config, ports[part], connection.by_item)
     ]
     select = None
     if connection.select:
@@ -198,7 +200,7 @@ def _links(connection: Connection, config: T3Config, ports: dict[str, Signature]
     kind = _kind(sources[0], ports)
     for name in connection.targets:
         part, _, port = name.partition(".")
-        targets = _ends([port], part, config, ports[part])
+        targets = _ends([port], part, config, ports[part], connection.by_item)
         if connection.by is not By.WIRE:
             made = [(tuple(sources), target) for target in targets]
         elif len(sources) == 1:
@@ -208,15 +210,17 @@ def _links(connection: Connection, config: T3Config, ports: dict[str, Signature]
         yield from (Link(each, target, connection.by, select, kind) for each, target in made)
 
 
-def _ends(names: list[str], part: str, config: T3Config, ports: Signature) -> list[End]:
-    """These ports of every instance, instance by instance; of an array, item by item."""
+def _ends(names: list[str], part: str, config: T3Config, ports: Signature, by_item: str = "") -> list[End]:
+    """These ports of every instance, instance by instance; of an array, item by item; the part ``by_item`` the other
+    way."""
     instances = 1 if part == "core" else TABLE[part].count(config)
-    return [
+    ends = [
         End(part, instance, name, item)
         for instance in range(instances)
         for name in names
         for item in _items(name, ports)
     ]
+    return sorted(ends, key=lambda end: end.item or 0) if part == by_item else ends
 
 
 def _items(name: str, ports: Signature) -> list[int | None]:

@@ -110,6 +110,17 @@ Token = data.StructLayout({
 })  # fmt: skip
 """``n`` counted updates of one wavefront tile."""
 
+
+def tracker_bank(row, col, wf, banks: int):
+    """Bank of the tracker, of ``banks`` (a power of two), that counts a wavefront tile.
+
+    A tile's neighbours, to its right, below it and in its workgroup, are in other banks: the stores of a stage come
+    from all of them at once, and a DMA engine sends one workgroup's tile after the other. Works on Python and NumPy
+    integers and on Amaranth values.
+    """
+    return (row ^ col ^ wf) & (banks - 1)
+
+
 TileDone = data.StructLayout({"slot": 6, "row": 12, "col": 12, "wf": 4})
 """A tile reached its threshold."""
 

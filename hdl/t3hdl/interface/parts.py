@@ -79,7 +79,7 @@ _TABLE = (
         name="leaf",
         component="token_network.network.TokenNode",
         signature=signatures.node_signature,
-        arguments=lambda config: {"inputs": config.node_inputs, "outputs": 1},
+        arguments=lambda config: {"inputs": config.node_inputs, "outputs": config.roots},
         within="network",
         instances=lambda config: config.nodes,
         simulated=True,
@@ -88,8 +88,13 @@ _TABLE = (
         name="root",
         component="token_network.network.TokenNode",
         signature=signatures.node_signature,
-        arguments=lambda config: {"inputs": config.nodes, "outputs": config.tracker_banks},
+        arguments=lambda config: {
+            "inputs": config.nodes,
+            "outputs": config.root_outputs,
+            "skip": config.roots.bit_length() - 1,
+        },
         within="network",
+        instances=lambda config: config.roots,
         simulated=True,
     ),
     Part(
@@ -167,7 +172,7 @@ _TABLE = (
 
 TABLE: dict[str, Part] = {part.name: part for part in _TABLE}
 """The parts by name, from the inside out. The unit is made of the core and ``axi``, the core of the parts from
-``slice`` to ``registers``; ``leaf`` and ``root`` are its token network."""
+``slice`` to ``registers``; ``leaf`` and ``root`` are the nodes of its token network."""
 
 SIMULATED: tuple[str, ...] = tuple(name for name, part in TABLE.items() if part.simulated)
 """The parts that the co-simulator steps, in the order in which it takes their functions."""

@@ -77,8 +77,8 @@ def matcher_signature(config: T3Config) -> Signature:
     )
 
 
-def node_signature(inputs: int, outputs: int) -> Signature:
-    """Ports of :class:`t3hdl.token_network.network.TokenNode`."""
+def node_signature(inputs: int, outputs: int, skip: int = 0) -> Signature:
+    """Ports of :class:`t3hdl.token_network.network.TokenNode`, whatever ``skip`` is."""
     return Signature(
         {
             "token_in": In(stream.Signature(Token)).array(inputs),

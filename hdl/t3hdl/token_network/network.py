@@ -12,7 +12,8 @@ from ..common.linked import Parts, connect, from_inside
 from ..common.queues import InputQueue
 from ..config import T3Config
 from ..interface.connections import links, links_from, links_to
-from ..interface.layouts import COUNT_BITS, NEVER, Token
+from ..interface.layouts import COUNT_BITS, NEVER, Token, tracker_bank
+from ..interface.parts import TABLE
 from ..interface.signatures import node_signature
 
 
@@ -76,7 +77,8 @@ class TokenNode(wiring.Component):
     Parameters
     ----------
     inputs : token streams in, at least 1.
-    outputs : token streams out, a power of two; output (row XOR col) mod ``outputs`` takes a token.
+    outputs : token streams out, a power of two.
+    skip : low bits of a bank's number that the nodes before have decided by; the bits above choose the output.
 
     Members
     -------
@@ -93,13 +95,13 @@ class TokenNode(wiring.Component):
         if ``inputs`` or ``outputs`` is illegal.
     """
 
-    def __init__(self, *, inputs: int, outputs: int) -> None:
+    def __init__(self, *, inputs: int, outputs: int, skip: int = 0) -> None:
         if inputs < 1:
             raise ValueError(f"inputs must be at least 1, not {inputs}")
         if outputs < 1 or outputs & (outputs - 1):
             raise ValueError(f"outputs must be a power of two, not {outputs}")
         super().__init__(node_signature(inputs, outputs))
-        self._inputs, self._outputs = inputs, outputs
+        self._inputs, self._outputs, self._skip = inputs, outputs, skip
 
     @property
     def latency(self) -> int:
@@ -107,8 +109,8 @@ class TokenNode(wiring.Component):
         return 2
 
     def _goes_to(self, token: Any, output: int) -> Value:
-        mask = self._outputs - 1
-        return ((token.row ^ token.col) & mask) == output
+        bank = tracker_bank(token.row, token.col, token.wf, self._outputs << self._skip)
+        return (bank >> self._skip) == output
 
     def elaborate(self, platform: Any) -> Module:
         """Queues, then one output stage per bank; each head asks exactly one stage."""
@@ -132,11 +134,14 @@ class TokenNode(wiring.Component):
 
 
 class TokenNetwork(wiring.Component):
-    """All token nodes of a GPU: a first level with one output each, and the root that feeds the tracker's banks.
+    """All token nodes of a GPU: leaves, which take the tokens of slices, and roots, each of which feeds its banks.
+
+    Output o of a leaf leads to root o, which has the banks whose number is o modulo the number of roots. So a token
+    waits only for those of few banks.
 
     Parameters
     ----------
-    config : gives slices, radix of the first level and banks.
+    config : gives slices, radix and outputs of the first level, and banks.
 
     Members
     -------
@@ -145,7 +150,7 @@ class TokenNetwork(wiring.Component):
     idle : Out(1) : without a transfer at the boundary, nothing changes.
     wake_at : Out : always NEVER.
 
-    Latency: 4 cycles. Throughput: one token per first-level node, and one per bank, and cycle. Reset: empty, ready.
+    Latency: 4 cycles. Throughput: one token per output of a leaf, and one per bank, and cycle. Reset: empty, ready.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -161,20 +166,24 @@ class TokenNetwork(wiring.Component):
         """Wires only; a token between two nodes keeps the network from being idle."""
         m = Module()
         config = self._config
-        m.submodules.root = root = TokenNode(inputs=config.nodes, outputs=config.tracker_banks)
-        still = [root.idle]
-        leaves = [TokenNode(inputs=config.node_inputs, outputs=1) for _ in range(config.nodes)]
+        leaves, roots = (
+            [TABLE[name].make(config) for _ in range(TABLE[name].count(config))] for name in ("leaf", "root")
+        )
+        still = [root.idle for root in roots]
         found, own = links(config), from_inside(self)
         parts: Parts = {
             "leaf": leaves,
-            "root": [root],
+            "root": roots,
             "slice": [SimpleNamespace(token=stream) for stream in own.token_in],
             "tracker": [SimpleNamespace(token=own.token_out)],
         }
         for k, leaf in enumerate(leaves):
             m.submodules[f"node_{k}"] = leaf
             connect(m, [*links_to(found, "leaf", k), *links_from(found, "leaf", k)], parts)
-            still += [leaf.idle, ~(leaf.token_out[0].valid & root.token_in[k].ready)]
-        connect(m, links_from(found, "root"), parts)
+            passes = [out.valid & root.token_in[k].ready for out, root in zip(leaf.token_out, roots, strict=True)]
+            still += [leaf.idle, ~Cat(passes).any()]
+        for number, root in enumerate(roots):
+            m.submodules[f"root_{number}"] = root
+            connect(m, links_from(found, "root", number), parts)
         m.d.comb += [self.idle.eq(Cat(*still).all()), self.wake_at.eq(NEVER)]
         return m

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from ..common.ram import Ram
 from ..config import T3Config
-from ..interface.layouts import EPOCH_BITS
+from ..interface.layouts import EPOCH_BITS, tracker_bank
 
 
 def tag_layout(config: T3Config) -> data.StructLayout:
@@ -39,8 +39,8 @@ def tile_of(config: T3Config, tag: Any, bank: int, table_row: Value) -> tuple[Va
     """Row and column of the tile whose entry with this tag is in that row of the table of ``bank``."""
     column_index, upper = table_row[: config.column_index_bits], table_row[config.column_index_bits :]
     row_index = upper[: config.row_index_bits - config.bank_bits]
-    # The low bits of row XOR column are the number of the bank.
-    low = column_index[: config.bank_bits] ^ bank
+    # The low bits of row XOR column XOR wavefront are the number of the bank.
+    low = tracker_bank(bank, column_index, tag.wf, config.tracker_banks)
     return Cat(low[: config.bank_bits], row_index, tag.row), Cat(column_index, tag.col)
 
 

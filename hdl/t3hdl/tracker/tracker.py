@@ -31,7 +31,7 @@ class Tracker(wiring.Component):
 
     Members
     -------
-    token : In(stream(Token)).array(banks) : bank (row XOR col) mod banks takes the tokens of a tile.
+    token : In(stream(Token)).array(banks) : bank (row XOR col XOR wf) mod banks takes the tokens of a tile.
     load_valid, load : In : pulse; makes a chunk live.
     now : In : timestamp.
     config_valid, config : In : configuration writes (PROFILE, QUOTA, CONTROL, DEBUG_SELECT).

@@ -215,6 +215,7 @@ def constants(plan: RunPlan, gpu: int) -> dict[str, dict[str, int]]:
             "leaves": config.nodes,
             "leaf_inputs": config.node_inputs,
             "leaf_bits": config.node_inputs.bit_length() - 1,
+            "roots": config.roots,
             "tracker_banks": config.tracker_banks,
             "mca": plan.compute_first,
         },

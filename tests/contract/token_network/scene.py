@@ -25,12 +25,12 @@ def counts(items: list[Token]) -> Counter:
 
 
 def node(backend: str, inputs: int = 2, outputs: int = 1, *, seed: int = 1) -> Bench:
-    """A node: 2 x 1 and 2 x 2 are the leaf and the root of the preset "small"."""
+    """A node that chooses by the lowest bits of a bank's number. 2 x 1 has the size of a root of the preset "small"."""
     if outputs == 1:
-        return bench_of(backend, "leaf", slices=max(inputs, 4), node_inputs=inputs, seed=seed)
-    sizes = {}
+        return bench_of(backend, "leaf", slices=max(inputs, 4), node_inputs=inputs, leaf_outputs=1, seed=seed)
+    sizes = {"leaf_outputs": 1}
     if outputs > 2:
-        sizes = {"tracker_sets": outputs**2, "row_index_bits": ceil_log2(outputs), "blocks": 64}
+        sizes |= {"tracker_sets": outputs**2, "row_index_bits": ceil_log2(outputs), "blocks": 64}
     return bench_of(backend, "root", slices=2 * inputs, node_inputs=2, tracker_banks=outputs, seed=seed, **sizes)
 
 
@@ -69,6 +69,6 @@ def run_random_traffic(bench: Bench, tokens: int = 150) -> None:
         assert bench.now < 6000
     received = [left(bench, number) for number in range(len(bench.got))]
     for bank, items in enumerate(received):
-        assert all((item["row"] ^ item["col"]) % len(received) == bank for item in items)
+        assert all((item["row"] ^ item["col"] ^ item["wf"]) % len(received) == bank for item in items)
     assert counts([item for items in received for item in items]) == counts(sent)
     assert sum(map(len, received)) < len(sent), "some tokens merged"

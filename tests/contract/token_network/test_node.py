@@ -1,6 +1,7 @@
 """Token nodes: routing, latency, turns, merging only while tokens wait, no count lost.
 
-2 x 1, 2 x 2, and 4 x 4, in which rows that are multiples of four go to output 0 (all columns are 0).
+2 x 1, 2 x 2, and 4 x 4, in which rows that are multiples of four go to output 0 (all columns and wavefronts are 0);
+``epoch`` tells the tokens apart.
 """
 
 import gc
@@ -11,6 +12,7 @@ from t3hdl.interface.layouts import NEVER
 from t3hdl.token_network.network import TokenNode
 from t3sim.hardware.golden import node as golden_node
 
+from tests.contract.bench import bench_of
 from tests.contract.token_network.scene import FIELDS, accept, counts, enter, left, node, run_random_traffic, token
 
 FULL = token(n=1023, context=15, epoch=3, wf=15, right=1, bottom=1)
@@ -24,7 +26,7 @@ def check_ports(bench, inputs, outputs):
             bench.reset()
             accept(bench, 0)
             assert all(bench[f"token_in.{k}.ready"] for k in range(inputs))
-            item = FULL | {"row": o}
+            item = FULL | {"row": o ^ FULL["wf"]}
             enter(bench, {i: item})
             assert not bench["idle"] and bench.item(f"token_out.{o}") is None
             bench.step()
@@ -60,15 +62,32 @@ def test_latency_and_full_rate(backend, outputs):
     assert bench.got["token_out.0"] == [(cycle + latency, item) for cycle, item in bench.sent["token_in.0"]]
 
 
+TILES = [
+    token(row=row, col=col, wf=wf) for row in (0, 1, 2, 7, 4095) for col in (0, 1, 3, 16, 4092) for wf in (0, 1, 6, 15)
+]
+
+
 @pytest.mark.own_size
-def test_a_token_goes_to_the_bank_of_its_row_xor_column(backend):
+def test_a_token_goes_to_the_bank_of_its_row_xor_column_xor_wavefront(backend):
     bench = node(backend, 4, 4)
-    items = [token(row=row, col=col) for row in (0, 1, 2, 7, 4095) for col in (0, 1, 2, 3, 16, 4092)]
     for i in (0, 3):
-        bench.send[f"token_in.{i}"].extend(items)
-    bench.step(100)
+        bench.send[f"token_in.{i}"].extend(TILES)
+    bench.step(250)
     for bank in range(4):
-        assert counts(left(bench, bank)) == counts([i for i in items if (i["row"] ^ i["col"]) % 4 == bank] * 2)
+        mine = [i for i in TILES if (i["row"] ^ i["col"] ^ i["wf"]) % 4 == bank]
+        assert counts(left(bench, bank)) == counts(mine * 2)
+
+
+@pytest.mark.own_size
+def test_a_root_goes_by_the_bits_of_the_bank_that_the_leaves_have_left(backend):
+    """Two roots of two banks each: root 0 has banks 0 and 2; it looks at bit 1 alone, whatever comes."""
+    bench = bench_of(backend, "root", leaf_outputs=2, tracker_banks=4, tracker_sets=16, row_index_bits=2, blocks=64)
+    for i in range(2):
+        bench.send[f"token_in.{i}"].extend(TILES)
+    bench.step(250)
+    for output in range(2):
+        mine = [i for i in TILES if (i["row"] ^ i["col"] ^ i["wf"]) >> 1 & 1 == output]
+        assert counts(left(bench, output)) == counts(mine * 2)
 
 
 def test_nothing_merges_while_the_output_moves(backend):
@@ -134,39 +153,39 @@ def test_an_input_holds_two_tokens_and_an_output_two(backend):
 def test_inputs_take_turns(backend):
     bench = node(backend, 4, 4)
     for number, items in enumerate(bench.send.values()):
-        items.extend(token(wf=number, row=4 * k) for k in range(5))
+        items.extend(token(epoch=number, row=4 * k) for k in range(5))
     bench.step(30)
-    assert left(bench) == [token(wf=number, row=4 * k) for k in range(5) for number in range(4)]
+    assert left(bench) == [token(epoch=number, row=4 * k) for k in range(5) for number in range(4)]
 
 
 @pytest.mark.own_size
 def test_a_turn_starts_at_the_pointer_and_skips_silent_inputs(backend):
     bench = node(backend, 4, 4)
     accept(bench, 0)
-    enter(bench, {2: token(wf=2)})  # the pointer becomes 3
+    enter(bench, {2: token(epoch=2)})  # the pointer becomes 3
     bench.step()
-    enter(bench, {0: token(wf=0), 1: token(wf=1)})
+    enter(bench, {0: token(epoch=0), 1: token(epoch=1)})
     bench.step(3)
     accept(bench, 1)
     bench.step(5)
-    assert [item["wf"] for item in left(bench)] == [2, 0, 1]
+    assert [item["epoch"] for item in left(bench)] == [2, 0, 1]
 
 
 @pytest.mark.own_size
 def test_a_merge_takes_the_lowest_input_and_leaves_the_pointer(backend):
     bench = node(backend, 4, 4)
     accept(bench, 0)
-    enter(bench, {0: token(wf=9)})  # front; the pointer becomes 1
-    enter(bench, {0: token(wf=7)})  # back; still 1
+    enter(bench, {0: token(epoch=9)})  # front; the pointer becomes 1
+    enter(bench, {0: token(epoch=7)})  # back; still 1
     bench.step(2)
     # Input 1 merges; then `back` is too large for input 2, which it would not be the other way round.
-    enter(bench, {0: token(wf=5), 1: token(wf=7, n=511), 2: token(wf=7, n=500)})
+    enter(bench, {0: token(epoch=5), 1: token(epoch=7, n=511), 2: token(epoch=7, n=500)})
     bench.step()
     bench.until("idle", 3)
-    enter(bench, {1: token(wf=6)})
+    enter(bench, {1: token(epoch=6)})
     accept(bench, 1)
     bench.step(8)
-    assert [(item["wf"], item["n"]) for item in left(bench)] == [(9, 1), (7, 512), (6, 1), (7, 500), (5, 1)]
+    assert [(item["epoch"], item["n"]) for item in left(bench)] == [(9, 1), (7, 512), (6, 1), (7, 500), (5, 1)]
 
 
 @pytest.mark.own_size
@@ -239,16 +258,16 @@ def test_reset_in_any_state(backend, outputs):
     assert all(bench.item(name) is None for name in bench.got)
     assert bench["token_in.0.ready"] and bench["token_in.1.ready"] and bench.backend.state() == fresh
     accept(bench, 1)
-    enter(bench, {0: token(wf=0), 1: token(wf=1)})
+    enter(bench, {0: token(epoch=0), 1: token(epoch=1)})
     bench.step(4)
-    assert [item["wf"] for item in left(bench)] == [0, 1], "the pointer too"
+    assert [item["epoch"] for item in left(bench)] == [0, 1], "the pointer too"
 
 
 def test_reset_clears_random_state():
     bench = node("golden")
     fresh = bench.backend.state()
     memory = bench.backend.memory
-    memory[2:] = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, len(memory) - 2)  # before that: sizes
+    memory[3:] = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, len(memory) - 3)  # before that: sizes
     bench.reset()
     assert bench.backend.state() == fresh
 

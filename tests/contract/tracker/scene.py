@@ -1,5 +1,7 @@
 """A tracker with clear tables and a written profile, driven by the words of its contract."""
 
+from functools import reduce
+from operator import xor
 from typing import Any
 
 from t3hdl.config import preset
@@ -68,7 +70,8 @@ class Scene(Bench):
     def offer(self, **fields: int) -> str:
         """A token for its bank; returns the stream."""
         token = {"n": 1} | fields
-        stream = f"token.{(token.get('row', 0) ^ token.get('col', 0)) % self.config.tracker_banks}"
+        tile = (token.get(name, 0) for name in ("row", "col", "wf"))
+        stream = f"token.{reduce(xor, tile) % self.config.tracker_banks}"
         self.send[stream].append(token)
         return stream
 

@@ -241,7 +241,7 @@ def _check_debug_read(scene: Scene) -> None:
     config = scene.config
     scene.load(context=1, epoch=2)
     scene.count(**TILE, n=LINES - 1)
-    bank = (TILE["row"] ^ TILE["col"]) % config.tracker_banks
+    bank = (TILE["row"] ^ TILE["col"] ^ TILE["wf"]) % config.tracker_banks
     row_index = TILE["row"] % (1 << config.row_index_bits)
     column_index = TILE["col"] % (1 << config.column_index_bits)
     row = column_index | (row_index >> config.bank_bits) << config.column_index_bits

@@ -219,7 +219,7 @@ def test_unit_is_the_sum_of_its_parts():
         "slice": 64,
         "matcher": 4,
         "leaf": 8,
-        "root": 1,
+        "root": 4,
         "nmc": 0,
     }
     assert number.keys() == PARTS.keys() - {"core", "unit", "alu"}

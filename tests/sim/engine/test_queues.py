@@ -66,10 +66,11 @@ def waiting(gpu: GpuState, cycle: int) -> list[int]:
         return count
 
     held = gpu.channel["held"].sum(axis=1)
-    nodes, banks, channels = int(gpu.unit["leaves"]), int(gpu.unit["tracker_banks"]), int(gpu.fabric["channels"])
+    nodes, roots, channels = int(gpu.unit["leaves"]), int(gpu.unit["roots"]), int(gpu.fabric["channels"])
+    valid = [("leaf", LEAF, n, o) for n in range(nodes) for o in range(roots)]
+    valid += [("root", ROOT, n, o) for n in range(roots) for o in range(int(gpu.unit["tracker_banks"]) // roots)]
     tokens = [words[out(SLICE, c) + SLICE_OUT.token_valid] for c in range(channels)]
-    tokens += [words[out(LEAF, leaf) + at["leaf_token_out_valid"]] for leaf in range(nodes)]
-    tokens += [words[out(ROOT, 0) + at["root_token_out_valid"] + TOKEN_STRIDE * bank] for bank in range(banks)]
+    tokens += [words[out(part, n) + at[f"{name}_token_out_valid"] + TOKEN_STRIDE * o] for name, part, n, o in valid]
     queued = [gpu.rows[gpu.tx[i % len(gpu.tx)]] for i in range(link["tx_head"], link["tx_tail"])]
     late = [row["available_cycle"] > cycle for row in queued] + [True]
     lines = [int(row["lines"]) for row in queued[: late.index(True)]]

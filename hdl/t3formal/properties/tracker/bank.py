@@ -28,7 +28,7 @@ class _Tile:
         self.key = Signal(Token)
         chosen = {name: harness.chosen(f"tile_{name}", len(self.key[name])) for name in _KEY}
         self.number = harness.chosen("number_of_bank", range(config.tracker_banks))
-        low = (chosen["row"] ^ self.number)[: config.bank_bits]
+        low = (chosen["row"] ^ chosen["wf"] ^ self.number)[: config.bank_bits]
         chosen["col"] = Cat(low, chosen["col"][config.bank_bits :])
         harness.m.d.comb += [self.key[name].eq(value) for name, value in chosen.items()]
         self.place = Signal(range(max(config.sets_per_bank, 2)), name="tile_place")
@@ -51,7 +51,7 @@ class _Tile:
 
     def own(self, token: Any) -> Value:
         """Whether a token is of the bank, as the tile is."""
-        return ((token.row ^ token.col) & (self.config.tracker_banks - 1)) == self.number
+        return ((token.row ^ token.col ^ token.wf) & (self.config.tracker_banks - 1)) == self.number
 
     def places(self) -> list[tuple[Value, Any]]:
         """Where tokens can be: whether one is there, and the token."""

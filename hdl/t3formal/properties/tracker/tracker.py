@@ -30,8 +30,9 @@ def rules_of_neighbours(harness: Harness, dut: Any, config: T3Config) -> None:
     harness.assume("only registers that exist are written", ~(dut.config_valid & profile) | exists)
     harness.assume("a chunk has a descriptor that exists", ~dut.load_valid | (dut.load.descriptor < config.descriptors))
     own = [
-        ~port.valid | (((port.payload.row ^ port.payload.col) & (config.tracker_banks - 1)) == bank)
+        ~port.valid | (((tile.row ^ tile.col ^ tile.wf) & (config.tracker_banks - 1)) == bank)
         for bank, port in enumerate(dut.token)
+        for tile in (port.payload,)
     ]
     harness.assume("tokens go to their bank", Cat(own).all())
     harness.assume("now is far from its end", dut.now <= NEVER - config.drain_cycles)

@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Cat, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import Token
+from t3hdl.interface.layouts import Token, tracker_bank
 
 from .. import gemm
 from ..rounds import Seed
@@ -68,13 +68,14 @@ class TokenTraffic(wiring.Component):
             m.d.sync += dropping.eq(self.drop)
         with m.Elif(free & turn & tracked):
             m.d.sync += dropping.eq(0)
-        bank = (gemm.tile_row(address) ^ gemm.tile_col(address)) & (banks - 1)
+        wf = gemm.wavefront(address, self._config)
+        bank = tracker_bank(gemm.tile_row(address), gemm.tile_col(address), wf, banks)
         ready = Array(port.ready for port in self.token)[bank]
         m.d.comb += [free.eq(~valid | ready), self.taken.eq(valid & ready), self.address.eq(address)]
         for number, port in enumerate(self.token):
             fields = {
                 "context": CONTEXT, "epoch": self.seed.epoch, "row": gemm.tile_row(address),
-                "col": gemm.tile_col(address), "wf": gemm.wavefront(address, self._config),
+                "col": gemm.tile_col(address), "wf": wf,
                 "right": gemm.right(address), "bottom": gemm.bottom(address), "n": 1,
             }  # fmt: skip
             m.d.comb += [port.payload[name].eq(value) for name, value in fields.items()]

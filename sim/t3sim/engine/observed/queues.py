@@ -66,17 +66,19 @@ def _at_slice(g, front, stream, cycle):
 
 @compiled_inner
 def _tokens(g):
-    """Tokens that a slice, a leaf or the root offers to what follows it on the way to the tracker."""
+    """Tokens that a slice, a leaf or a root offers to what follows it on the way to the tracker."""
     unit, at, words = g.unit, g.at, g.words
     count = 0
     for leaf in range(unit.leaves):
-        count += words[part_out(g, LEAF, leaf) + at.leaf_token_out_valid]
+        for root in range(unit.roots):
+            count += words[part_out(g, LEAF, leaf) + at.leaf_token_out_valid + TOKEN_STRIDE * root]
         offered = g.leaf_tokens[leaf]
         while offered:
             offered &= offered - 1
             count += 1
-    for bank in range(unit.tracker_banks):
-        count += words[part_out(g, ROOT, 0) + at.root_token_out_valid + TOKEN_STRIDE * bank]
+    for root in range(unit.roots):
+        for number in range(unit.tracker_banks // unit.roots):
+            count += words[part_out(g, ROOT, root) + at.root_token_out_valid + TOKEN_STRIDE * number]
     return count
 
 

@@ -17,7 +17,7 @@ from t3sim.hardware.abi import LoadedHardware, PartType
 from ..state import INT64
 from .words import FIRST, REGISTERS, instance_counts
 
-_LEAST = T3Config(slices=1, node_inputs=1, tracker_banks=1, contexts=1)
+_LEAST = T3Config(slices=1, node_inputs=1, leaf_outputs=1, tracker_banks=1, contexts=1)
 """Every array of ports has one member in it."""
 _SAME = {name: TABLE[name].ports(_LEAST) for name in ("slice", "matcher", "monitor", "nmc")}
 """Parts whose ports do not depend on the configuration (:func:`places` checks it)."""

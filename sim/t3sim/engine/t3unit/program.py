@@ -83,7 +83,8 @@ def _step_unit(g, functions):
         _call(g, functions[OF_MATCHER], MATCHER, port)
     for leaf in range(g.unit.leaves):
         _call(g, functions[OF_LEAF], LEAF, leaf)
-    _call(g, functions[OF_ROOT], ROOT, 0)
+    for root in range(g.unit.roots):
+        _call(g, functions[OF_ROOT], ROOT, root)
     _call(g, functions[OF_TRACKER], TRACKER, 0)
     _call(g, functions[OF_TRIGGER], TRIGGER, 0)
     _call(g, functions[OF_MONITOR], MONITOR, 0)

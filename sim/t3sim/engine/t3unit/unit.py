@@ -29,6 +29,7 @@ from .words import (
     LEAF,
     MONITOR,
     MOST_LEAVES,
+    MOST_ROOTS,
     OF_LEAF,
     OF_MONITOR,
     OF_ROOT,
@@ -42,15 +43,16 @@ from .words import (
     part_out,
 )
 
-# Indices into part_wake and part_active, behind the leaves.
-ROOT_PART, TRACKER_PART, TRIGGER_PART, MONITOR_PART = range(MOST_LEAVES, MOST_LEAVES + 4)
+# Indices into part_wake and part_active, behind the leaves: of the first root, and behind the roots.
+FIRST_ROOT = MOST_LEAVES
+TRACKER_PART, TRIGGER_PART, MONITOR_PART = range(FIRST_ROOT + MOST_ROOTS, FIRST_ROOT + MOST_ROOTS + 3)
 PARTS = MONITOR_PART + 1
 
 # The T3 unit beside its parts. Constants: ``epoch_cycles``: what its time is ahead of the GPU's; ``mca``: its arbiters
 # are communication-aware. State: the monitor's outputs as the slices have them (``threshold_lines`` to ``behind``);
 # ``comm_seen``: a slice has seen communication; ``refused``: requests that slices refused. :mod:`.channel` sets both.
 UNIT = integers(
-    "epoch_cycles", "leaves", "leaf_inputs", "leaf_bits", "tracker_banks", "mca",
+    "epoch_cycles", "leaves", "leaf_inputs", "leaf_bits", "roots", "tracker_banks", "mca",
     "threshold_lines", "measure", "behind", "comm_seen", "refused",
 )  # fmt: skip
 
@@ -58,7 +60,7 @@ FIELDS = {
     "unit": (UNIT, 0),
     "leaf_tokens": (INT64, 1),  # [leaves] slices with a token on offer, as bits
     "leaf_shown": (INT64, 1),  # [leaves] those that the leaf's inputs show
-    "part_wake": (INT64, 1),  # leaves, root, tracker, trigger, monitor
+    "part_wake": (INT64, 1),  # leaves, roots, tracker, trigger, monitor
     "part_active": (FLAG, 1),
     "evaluated": (INT64, 1),  # [parts] evaluations, in the order of parts.SIMULATED
 }
@@ -95,41 +97,52 @@ def _gather_leaf(g, leaf, now):
 
 
 @compiled_inner
+def _root_output(g, bank):
+    """The root that feeds a bank, and how far that output is behind its first one."""
+    return bank % g.unit.roots, bank // g.unit.roots
+
+
+@compiled_inner
 def _gather_network(g, now):
-    """Inputs of the leaves and of the root."""
+    """Inputs of the leaves and of the roots."""
     unit, at, words = g.unit, g.at, g.words
-    root_in, root_out = part_in(g, ROOT, 0), part_out(g, ROOT, 0)
-    root_active = False
+    for root in range(unit.roots):
+        g.part_active[FIRST_ROOT + root] = g.part_wake[FIRST_ROOT + root] <= now
     for leaf in range(unit.leaves):
-        base, out = part_in(g, LEAF, leaf), part_out(g, LEAF, leaf)
+        base = part_in(g, LEAF, leaf)
         active = g.part_wake[leaf] <= now
         if g.leaf_tokens[leaf] or g.leaf_shown[leaf]:
             active |= _gather_leaf(g, leaf, now)
-        offered, room = words[out + at.leaf_token_out_valid], words[root_out + at.root_token_in_ready + leaf]
-        words[base + at.leaf_token_out_ready] = room
-        words[root_in + at.root_token_in_payload + TOKEN_STRIDE * leaf] = words[out + at.leaf_token_out_payload]
-        words[root_in + at.root_token_in_valid + TOKEN_STRIDE * leaf] = offered
-        if offered and room:
-            active = True
-            root_active = True
+        for root in range(unit.roots):
+            out = part_out(g, LEAF, leaf) + TOKEN_STRIDE * root
+            root_in = part_in(g, ROOT, root) + TOKEN_STRIDE * leaf
+            offered = words[out + at.leaf_token_out_valid]
+            room = words[part_out(g, ROOT, root) + at.root_token_in_ready + leaf]
+            words[base + at.leaf_token_out_ready + root] = room
+            words[root_in + at.root_token_in_payload] = words[out + at.leaf_token_out_payload]
+            words[root_in + at.root_token_in_valid] = offered
+            if offered and room:
+                active = True
+                g.part_active[FIRST_ROOT + root] = True
         g.part_active[leaf] = active
     ready = part_out(g, TRACKER, 0) + at.tracker_token_ready
     for bank in range(unit.tracker_banks):
+        root, number = _root_output(g, bank)
         room = words[ready + bank]
-        words[root_in + at.root_token_out_ready + bank] = room
-        if room and words[root_out + at.root_token_out_valid + TOKEN_STRIDE * bank]:
-            root_active = True
-    g.part_active[ROOT_PART] = root_active or g.part_wake[ROOT_PART] <= now
+        words[part_in(g, ROOT, root) + at.root_token_out_ready + number] = room
+        if room and words[part_out(g, ROOT, root) + at.root_token_out_valid + TOKEN_STRIDE * number]:
+            g.part_active[FIRST_ROOT + root] = True
 
 
 @compiled_inner
 def _gather_tracker(g, now):
     unit, at, words = g.unit, g.at, g.words
-    base, out, root_out = part_in(g, TRACKER, 0), part_out(g, TRACKER, 0), part_out(g, ROOT, 0)
+    base, out = part_in(g, TRACKER, 0), part_out(g, TRACKER, 0)
     active = g.part_wake[TRACKER_PART] <= now
     for bank in range(unit.tracker_banks):
-        skip = TOKEN_STRIDE * bank
-        _copy(words, root_out + at.root_token_out_payload + skip, base + at.tracker_token_payload + skip, TOKEN_STRIDE)
+        root, number = _root_output(g, bank)
+        skip, source = TOKEN_STRIDE * bank, part_out(g, ROOT, root) + TOKEN_STRIDE * number
+        _copy(words, source + at.root_token_out_payload, base + at.tracker_token_payload + skip, TOKEN_STRIDE)
         if words[base + at.tracker_token_valid + skip] and words[out + at.tracker_token_ready + bank]:
             active = True
     load = base + at.tracker_load_valid
@@ -224,8 +237,10 @@ def step_unit(g, steps, now):
     for leaf in range(g.unit.leaves):
         if g.part_active[leaf]:
             _step_part(g, steps[OF_LEAF], OF_LEAF, LEAF, leaf, leaf, at.leaf_idle, at.leaf_wake_at, now)
-    if g.part_active[ROOT_PART]:
-        _step_part(g, steps[OF_ROOT], OF_ROOT, ROOT, 0, ROOT_PART, at.root_idle, at.root_wake_at, now)
+    for root in range(g.unit.roots):
+        slot = FIRST_ROOT + root
+        if g.part_active[slot]:
+            _step_part(g, steps[OF_ROOT], OF_ROOT, ROOT, root, slot, at.root_idle, at.root_wake_at, now)
     if g.part_active[TRACKER_PART]:
         idle, wake_at = at.tracker_idle, at.tracker_wake_at
         _step_part(g, steps[OF_TRACKER], OF_TRACKER, TRACKER, 0, TRACKER_PART, idle, wake_at, now)
@@ -245,11 +260,14 @@ def unit_wake(g, now):
     """The next cycle at which a part behind the slices can change."""
     unit, at, words = g.unit, g.at, g.words
     for leaf in range(unit.leaves):
-        waiting = g.leaf_tokens[leaf] or words[part_out(g, LEAF, leaf) + at.leaf_token_out_valid]
-        if waiting or g.part_wake[leaf] <= now + 1:
+        if g.leaf_tokens[leaf] or g.part_wake[leaf] <= now + 1:
             return now + 1
+        for root in range(unit.roots):
+            if words[part_out(g, LEAF, leaf) + at.leaf_token_out_valid + TOKEN_STRIDE * root]:
+                return now + 1
     for bank in range(unit.tracker_banks):
-        if words[part_out(g, ROOT, 0) + at.root_token_out_valid + TOKEN_STRIDE * bank]:
+        root, number = _root_output(g, bank)
+        if words[part_out(g, ROOT, root) + at.root_token_out_valid + TOKEN_STRIDE * number]:
             return now + 1
     if words[part_out(g, TRIGGER, 0) + at.trigger_command_valid] or g.dma.commands_done:
         return now + 1
@@ -261,6 +279,8 @@ def unit_wake(g, now):
     if words[part_out(g, MONITOR, 0) + MONITOR_OUT.behind] != unit.behind:
         return now + 1
     wake = NEVER_CYCLE
-    for part in range(ROOT_PART, PARTS):
+    for root in range(unit.roots):
+        wake = min(wake, g.part_wake[FIRST_ROOT + root])
+    for part in range(TRACKER_PART, PARTS):
         wake = min(wake, g.part_wake[part])
     return wake

@@ -25,8 +25,8 @@ def instance_counts(config: T3Config) -> dict[str, int]:
     return {name: max(1, TABLE[name].count(config)) for name in SIMULATED}
 
 
-_MOST = instance_counts(T3Config(slices=64, node_inputs=4, egress_ports=8))
-MOST_LEAVES = _MOST["leaf"]
+_MOST = instance_counts(T3Config(slices=64, node_inputs=4, leaf_outputs=8, egress_ports=8))
+MOST_LEAVES, MOST_ROOTS = _MOST["leaf"], _MOST["root"]
 FIRST = dict(zip(_MOST, accumulate(_MOST.values(), initial=0), strict=False))
 """Index of the first instance of each part."""
 INSTANCES = sum(_MOST.values())

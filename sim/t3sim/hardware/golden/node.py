@@ -14,7 +14,7 @@ _NAME_MASK = _TOKEN_MASK & ~(TOKEN.n.mask << TOKEN.n.shift)
 # Parameters, then arrays that start at these words of the state (each for the largest node).
 _LIMIT = 16
 _S = state_map(
-    inputs=1, outputs=1,
+    inputs=1, outputs=1, skip=1,
     count=_LIMIT, head=_LIMIT, tail=_LIMIT,  # input queues of depth 2: entries, first and second entry
     level=_LIMIT, front=_LIMIT, back=_LIMIT,  # outputs: tokens held (0 to 2), the visible one, the waiting one
     pointer=_LIMIT,  # round-robin
@@ -29,8 +29,9 @@ _OUTPUT_WORDS = _OUT.token_out_1_payload - _OUT.token_out_0_payload
 _OUT_VALID = _OUT.token_out_0_valid - _OUT.token_out_0_payload
 
 
-def init_state(inputs: int, outputs: int) -> np.ndarray:
-    """State of a node of ``inputs`` x ``outputs`` (1 to 16; outputs a power of two). Call ``reset`` before ``step``.
+def init_state(inputs: int, outputs: int, skip: int = 0) -> np.ndarray:
+    """State of a node of ``inputs`` x ``outputs`` (1 to 16; outputs a power of two), which are chosen by the bits of a
+    bank's number above the lowest ``skip``. Call ``reset`` before ``step``.
 
     Raises ValueError for a size out of range.
     """
@@ -38,14 +39,15 @@ def init_state(inputs: int, outputs: int) -> np.ndarray:
         if not 1 <= value <= _LIMIT or (name == "outputs" and value & (value - 1)):
             raise ValueError(f"{name} of a node must be 1 to {_LIMIT} (outputs a power of two), not {value}")
     state = np.zeros(_S.size, np.int64)
-    state[_S.inputs], state[_S.outputs] = inputs, outputs
+    state[_S.inputs], state[_S.outputs], state[_S.skip] = inputs, outputs, skip
     return state
 
 
 @njit(cache=True)
-def _target(token, outputs):
-    """The output (tracker bank) that a token goes to."""
-    return (take(token, TOKEN.row) ^ take(token, TOKEN.col)) & (outputs - 1)
+def _target(state, token):
+    """The output that a token goes to, on the way to its bank."""
+    bank = take(token, TOKEN.row) ^ take(token, TOKEN.col) ^ take(token, TOKEN.wf)
+    return (bank >> state[_S.skip]) & (state[_S.outputs] - 1)
 
 
 @njit(cache=True)
@@ -68,7 +70,7 @@ def _request(state):
     """Fill ``requests``: all heads at once, since a pop for one output must not show the next head to another."""
     for i in range(state[_S.inputs]):
         if state[_S.count + i] > 0:
-            state[_S.requests + _target(state[_S.head + i], state[_S.outputs])] |= 1 << i
+            state[_S.requests + _target(state, state[_S.head + i])] |= 1 << i
 
 
 @njit(cache=True)
@@ -118,7 +120,7 @@ def _is_idle(state):
     for i in range(state[_S.inputs]):
         if state[_S.count + i] > 0:
             head = state[_S.head + i]
-            o = _target(head, state[_S.outputs])
+            o = _target(state, head)
             if state[_S.level + o] < 2 or _joins(head, state[_S.back + o]):
                 return False
     return True
@@ -143,7 +145,7 @@ def _drive(state, out):
 def reset(state_at, in_at, out_at):
     """State after reset, outputs of the first cycle."""
     state = int64_at(state_at, _S.size)
-    state[_S.outputs + 1 : _S.size] = 0
+    state[_S.count : _S.size] = 0
     _drive(state, int64_at(out_at, state[_S.inputs] + state[_S.outputs] * _OUTPUT_WORDS + 2))
 
 
