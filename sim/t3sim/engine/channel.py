@@ -64,7 +64,7 @@ def run_channel(g, c, step, update, state_changed, now, limit):
     accepted, op, taken = _run_slice(g, c, step, state_changed, now) if due else (NO_BURST, 0, 0)
     if front.hbm_wake_cycle <= now:
         _command(g, c, update)
-        if not due and _has_room_now(g, c, now):
+        if not due and (_has_room_now(g, c, now) or _falls_below_limit(g, c)):
             due = True
             if g.contention.observed:
                 account_waits(g, front, now)
@@ -120,13 +120,13 @@ def _run_ahead(g, c, update, now, limit):
     """Let DRAM go ahead of the GPU's time as long as nothing can be added to its queue.
 
     That is so while the slice is empty, until the next request may be there, which takes ``request_cycles``; and while
-    it offers a burst for which there is no room, until there is. What has ended is told when the GPU's time comes.
-    Whatever looks at DRAM, the timeline's bins among it, looks no earlier than at ``limit``.
+    it offers a burst for which there is no room, until there is: nothing else is granted meanwhile. What has ended is
+    told when the GPU's time comes. Whatever looks at DRAM, the timeline's bins among it, looks no earlier than at
+    ``limit``.
     """
-    words, front = g.words, g.fronts[c]
-    base, out = part_in(g, SLICE, c), part_out(g, SLICE, c)
-    offers = words[out + SLICE_OUT.dram_valid] != 0
-    if not offers and (front.inside[COMPUTE] or front.inside[COMMUNICATION]) or _heeds_occupancy(words, base, out):
+    front, out = g.fronts[c], part_out(g, SLICE, c)
+    offers = g.words[out + SLICE_OUT.dram_valid] != 0
+    if not offers and (front.inside[COMPUTE] or front.inside[COMMUNICATION]):
         return
     horizon = min(front.due_cycle, now + g.fabric.request_cycles, limit)
     while front.hbm_wake_cycle < horizon and not is_empty(g, c):
@@ -154,8 +154,7 @@ def _run_slice(g, c, step, state_changed, now):
         accepted = get(words, out + SLICE_OUT.dram_payload, REQUEST.tag)
     lines = occupancy(g, c)
     moved = taken or accepted != NO_BURST or front.token_take
-    changed = lines != front.occupancy_lines and _heeds_occupancy(words, base, out)
-    if moved or state_changed or changed or now >= front.slice_wake_cycle:
+    if moved or state_changed or _falls_below_limit(g, c) or now >= front.slice_wake_cycle:
         _present(g, front, waiting, base)
         words[base + SLICE_IN.dram_ready] = accepted != NO_BURST
         words[base + SLICE_IN.token_ready] = front.token_take
@@ -190,9 +189,17 @@ def _ready_queues(words, out):
 
 
 @compiled_inner
-def _heeds_occupancy(words, base, out):
-    """Whether a change of the occupancy matters to the slice: its arbiter compares that while communication waits."""
-    return words[out + SLICE_OUT.wake_at] != NEVER and words[base + SLICE_IN.threshold] != NO_LIMIT
+def _falls_below_limit(g, c):
+    """Whether the occupancy has changed so that communication may go, which waits below a threshold.
+
+    The arbiter does nothing with the occupancy but to compare it, and only when it might grant.
+    """
+    words, base, out = g.words, part_in(g, SLICE, c), part_out(g, SLICE, c)
+    limit = words[base + SLICE_IN.threshold]
+    if words[out + SLICE_OUT.wake_at] == NEVER or words[out + SLICE_OUT.dram_valid] or limit == NO_LIMIT:
+        return False
+    lines = occupancy(g, c)
+    return lines < limit and lines != g.fronts[c].occupancy_lines
 
 
 @compiled_inner
@@ -274,11 +281,10 @@ def _accept(g, c, n, op, now):
 def _set_due(g, c, taken, now):
     """When the slice must be looked at again. ``taken``: request queues whose head it has just taken, as bits.
 
-    That is when it can take or give a burst, at its deadline, and in every cycle in which DRAM does something while its
-    arbiter's threshold looks at the occupancy. What makes room for what it offers is :func:`run_channel`'s.
+    That is when it can take or give a burst, and at its deadline. That there is room for what it offers, or that the
+    occupancy has fallen below its limit, :func:`run_channel` notices.
     """
-    front, words = g.fronts[c], g.words
-    base, out = part_in(g, SLICE, c), part_out(g, SLICE, c)
+    front, words, out = g.fronts[c], g.words, part_out(g, SLICE, c)
     waiting = _waiting(front, now)
     if g.contention.observed:
         note_causes(g, c, waiting, taken, now)
@@ -287,11 +293,8 @@ def _set_due(g, c, taken, now):
         if not waiting >> queue & 1:
             wake = min(wake, front.usable_cycle[queue])
     takes = waiting & _ready_queues(words, out) != 0
-    heeds = _heeds_occupancy(words, base, out)
-    if takes or _has_room_now(g, c, now) or (heeds and occupancy(g, c) != front.occupancy_lines):
+    if takes or _has_room_now(g, c, now) or _falls_below_limit(g, c):
         wake = now + 1
-    elif heeds and not is_empty(g, c):
-        wake = min(wake, front.hbm_wake_cycle)
     elif front.hbm_cycle > now and words[out + SLICE_OUT.dram_valid]:
         wake = min(wake, front.hbm_cycle)  # the command that makes room, if that is why DRAM has stopped there
     front.due_cycle = max(wake, now + 1)
