@@ -19,6 +19,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_readme_says_near_its_top_what_make_does():
     head = "\n".join(README.splitlines()[:15])
+    assert "make demo " in head
     assert "make run " in head
     assert "make test " in head
 
