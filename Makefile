@@ -1,4 +1,4 @@
-# Every target sets up .venv by itself. `make run` and `make test` are all that a new clone needs.
+# Every target sets up .venv by itself. `make demo`, `make run` and `make test` are all that a new clone needs.
 
 ifndef PYTHON
 PYTHON := $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(if $(shell $(p) -c \
@@ -33,7 +33,10 @@ define install
 endef
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: run test test-long test-slow test-all tb fuzz mutants area fpga pages site lint types clean prerequisites
+.PHONY: demo run test test-long test-slow test-all tb fuzz mutants area fpga pages site lint types clean prerequisites
+
+demo: $(RUNNABLE)  ## what T3 does, on four toy GPUs: the policies side by side, why they differ, and a report
+	$(BIN)/t3 demo
 
 run: $(RUNNABLE)  ## co-simulate four policies on T-NLG FC-2, TP = 8, print the comparison, and write a report of it
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --preview out/preview --out out/t-nlg-fc2-tp8

@@ -18,6 +18,7 @@ PAGES = (
     "boards",
     "map",
     "today",
+    "readme",
     "validation",
 )
 """Modules with ``PAGE`` and ``page()``, and names of pages. area and validation measure, which takes minutes; the

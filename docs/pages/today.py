@@ -40,10 +40,6 @@ one machine it is
     t3 compare --m {m} --n {n} --k {k} --tp {tp} --mirror --hardware golden --machine h100-like
 
 """
-_HEADS = (
-    "machine", "GEMM:", "of the matrix rate:", "reduce-scatter:", "all-gather:", "`sequential`:",
-    *(f"`{policy}`:" for policy in POLICIES), "best speedup:",
-)  # fmt: skip
 
 
 def measured() -> SweepResult:
@@ -60,16 +56,25 @@ def page() -> str:
 def text(record: SweepRecord) -> str:
     """The page of a sweep."""
     head = _HEAD.format(**SIZE, hardware=record.hardware)
-    return head + table(_HEADS, map(_row, record.variants)) + "\n" + _remark(record)
+    columns = [_column(variant) for variant in record.variants]
+    rows = [(title, *(column[title] for column in columns)) for title in columns[0]]
+    return head + table(("", *(f"`{item.name}`:" for item in record.variants)), rows) + "\n" + _remark(record)
 
 
-def _row(variant: SweptVariant) -> tuple[str, ...]:
+def _column(variant: SweptVariant) -> dict[str, str]:
+    """What is said of a machine, by title."""
     runs = _runs(variant)
     alone = runs["sequential"].time_ns
-    parts = (alone.gemm, alone.reduce_scatter, alone.all_gather, alone.total)
-    times = [f"{ns / 1e3:.0f}" for ns in (*parts, *(runs[policy].time_ns.total for policy in POLICIES))]
+    times = {
+        "GEMM": alone.gemm, "reduce-scatter": alone.reduce_scatter, "all-gather": alone.all_gather,
+        "`sequential`": alone.total, **{f"`{policy}`": runs[policy].time_ns.total for policy in POLICIES},
+    }  # fmt: skip
     best = max(alone.total / runs[policy].time_ns.total for policy in ("t3", "t3-mca"))
-    return (f"`{variant.name}`", times[0], f"{100 * _of_the_rate(variant):.0f} %", *times[1:], f"{best:.3f}")
+    return {
+        "of the matrix rate": f"{100 * _of_the_rate(variant):.0f} %",
+        **{title: f"{ns / 1e3:.0f}" for title, ns in times.items()},
+        "best speedup": f"{best:.3f}",
+    }
 
 
 def _runs(variant: SweptVariant) -> dict[str, Result]:

@@ -74,7 +74,11 @@ class ReproductionResult:
         from t3sim.study.tables import TABLE_MAKERS, figures_table
 
         made = [TABLE_MAKERS[name](self.evaluation) for name in self.record.tables if name in TABLE_MAKERS]
-        return Group(*(part for table in made for part in (table, "")), figures_table(self.record.figures))
+        measured = [figure for figure in self.record.figures if figure.measured is not None]
+        others = len(self.record.figures) - len(measured)
+        left = [f"{others} published figures are of tables that were not run"] if others else []
+        figures = [figures_table(measured)] if measured else []
+        return Group(*(part for table in made for part in (table, "")), *figures, *left)
 
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 reproduce -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""

@@ -38,8 +38,11 @@ def result_table(results: Sequence[Result], speedups: Sequence[float | None]) ->
     traffic = unit_of(BYTES, (result.traffic_bytes_per_gpu.total for result in results))
     cycles = unit_of(COUNTS, (result.rtl.cycles for result in results if result.rtl))
 
-    def row(title: str, cell: Callable[[Result], object]) -> None:
-        table.add_row(title, *("-" if (value := cell(result)) is None else str(value) for result in results))
+    def row(title: str, cell: Callable[[Result], object], *, always: bool = True) -> None:
+        """A row; unless ``always``, only if some run has it."""
+        values = [cell(result) for result in results]
+        if always or any(value is not None for value in values):
+            table.add_row(title, *("-" if value is None else str(value) for value in values))
 
     row(time.title("time"), lambda r: time.text(r.time_ns.total))
     table.add_row("speedup over sequential", *("-" if value is None else f"{value:.3f}" for value in speedups))
@@ -50,12 +53,13 @@ def result_table(results: Sequence[Result], speedups: Sequence[float | None]) ->
     row(traffic.title("DRAM traffic per GPU"), lambda r: traffic.text(r.traffic_bytes_per_gpu.total))
     for cause, title in CAUSE_TITLES.items():
         row(traffic.title(f"  {title}"), partial(_bytes, traffic, cause))
+    # That nothing was checked is said; that there was no tracker, or no RTL, is of no interest.
     row("data check: elements", lambda r: r.data_check and r.data_check.elements)
     row("  mismatches", lambda r: r.data_check and r.data_check.mismatches)
-    row("blocks by tile / by chunk", lambda r: r.blocks and f"{r.blocks.by_tile} / {r.blocks.by_chunk}")
-    row(cycles.title("RTL cycles"), lambda r: r.rtl and cycles.text(r.rtl.cycles))
-    row(cycles.title("  evaluated"), lambda r: r.rtl and cycles.text(r.rtl.cycles_evaluated))
-    row(cycles.title("  skipped, idle"), lambda r: r.rtl and cycles.text(r.rtl.cycles_skipped))
+    row("blocks by tile / by chunk", lambda r: r.blocks and f"{r.blocks.by_tile} / {r.blocks.by_chunk}", always=False)
+    row(cycles.title("RTL cycles"), lambda r: r.rtl and cycles.text(r.rtl.cycles), always=False)
+    row(cycles.title("  evaluated"), lambda r: r.rtl and cycles.text(r.rtl.cycles_evaluated), always=False)
+    row(cycles.title("  skipped, idle"), lambda r: r.rtl and cycles.text(r.rtl.cycles_skipped), always=False)
     return table
 
 

@@ -111,6 +111,16 @@ def test_rows_of_one_group_have_one_unit():
     assert set(re.findall(r"(?:GPU|reads|writes) \((\w+)\)", printed)) == {"MB"}
 
 
+def test_rows_that_no_run_has_are_left_out_but_for_the_data_check():
+    ideal, tracked = (
+        text_of(result_table([sample_result(policy) for policy in policies], [None] * len(policies)))
+        for policies in (("ideal-overlap",), ("ideal-overlap", "t3"))
+    )
+    for title in ("RTL cycles", "evaluated", "blocks by tile"):
+        assert title not in ideal and title in tracked
+    assert re.search(r"data check: elements +-", ideal), "that nothing was checked is said"
+
+
 def test_the_tiling_has_a_unit():
     assert tiling_text(sample_result("t3").gemm).endswith("2176 workgroups of 128 x 128 in 28 waves, predicted 1390 us")
 

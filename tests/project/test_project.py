@@ -19,6 +19,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 def test_readme_says_near_its_top_what_make_does():
     head = "\n".join(README.splitlines()[:15])
+    assert "make demo " in head
     assert "make run " in head
     assert "make test " in head
 
@@ -87,6 +88,8 @@ def test_what_the_commands_of_the_readme_write_is_not_for_git():
     folders = set(re.findall(r"--out ([a-z]+)", README))
     assert folders == {"rtl", "out"}
     assert {f"/{folder}/" for folder in folders} <= set(ignored)
+    machines = set(re.findall(r"^t3 machine new (\w+)", README, re.MULTILINE))
+    assert machines and {f"/{name}.toml" for name in machines} <= set(ignored)
 
 
 def test_the_hardware_does_not_know_the_simulator():

@@ -76,7 +76,8 @@ class Sweep:
                 try:
                     item = suite.experiment(point, policy)
                 except ValueError as error:
-                    raise ValueError(f"{point.title} on machine {name}: {error}") from error
+                    named = suite.machine if name in (BASE, suite.machine) else f"{suite.machine} with {name}"
+                    raise ValueError(f"{point.title} on machine {named}: {error}") from error
                 found.setdefault(item.key, item)
         return list(found.values())
 

@@ -124,7 +124,11 @@ def test_values_are_read_as_on_the_command_line():
         (("--vary", "link.gb_s=75", "--vary", "link.gb_s=80"), "--vary must name each key once"),
         (("--vary", "link.gbs=75"), "unknown key link.gbs; did you mean 'gb_s'?"),
         (("--vary", "gpu.cus=0"), "gpu.cus"),
-        (("--vary", "link.gb_s=5,9", "--machine", "toy"), "mega-gpt-2 op TP 8 on machine link.gb_s=5: a chunk of this"),
+        (
+            ("--vary", "link.gb_s=5,9", "--machine", "toy"),
+            "op TP 8 on machine toy with link.gb_s=5: a chunk",
+        ),
+        (("--variants", "link-75", "--machine", "toy"), "mega-gpt-2 op TP 8 on machine toy: a chunk"),
         (("--vary", "hardware.tracker_bank=4,8"), "unknown key hardware.tracker_bank; did you mean 'tracker_banks'?"),
         (("--vary", "hardware.tracker_banks=4,9"), "hardware.tracker_banks: input should be less than or equal to 8"),
         (("--vary", "hardware.tracker_banks=4,6"), "tracker_banks must be a power of two, not 6"),

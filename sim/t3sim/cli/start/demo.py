@@ -15,7 +15,7 @@ from ..simulation.results import fail_if_wrong, show, watch
 
 SIZE: dict[str, Any] = {"m": 256, "n": 256, "k": 512, "tp": 4}
 """Four GPUs of the toy machine, each with a chunk of the same shape."""
-SETTINGS: dict[str, Any] = {"hardware.tracker_sets": 32, "hardware.row_index_bits": 3}
+SETTINGS: dict[str, Any] = {"hardware.tracker_ways": 8}
 """A tracker with room for every tile, so that blocks fire by their tiles; ``TOY`` is the same size and settings."""
 OUT = Path("out/demo")
 EXPLAINED = "t3-mca"
@@ -24,7 +24,7 @@ BEFORE = (
     "memory controller counts the GEMM's stores, and each block is sent on as soon as it is complete. t3-mca: as t3, "
     "with an arbiter that tells compute from communication. ideal-overlap: the best that overlap could do."
 )
-TOY = "--machine toy --m 256 --n 256 --k 512 --tp 4 --set hardware.tracker_sets=32 --set hardware.row_index_bits=3"
+TOY = "--machine toy --m 256 --n 256 --k 512 --tp 4 --set hardware.tracker_ways=8"
 NEXT = (
     (f"t3 run {TOY} --trace toy.pftrace", "what every GPU does when, for ui.perfetto.dev"),
     (f"t3 compare {TOY} --set link.gb_s=5 --out out/slow", "the same with a slower link"),
