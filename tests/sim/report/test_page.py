@@ -29,7 +29,7 @@ OWN = {
     "compare": ("Speedup and bounds", "What limited the time", "Timeline"),
     "sweep": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run"),
     "sensitivity": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run"),
-    "map": ("What arbitration is worth", "Speedups on every machine", "Waits by cause", "Changes"),
+    "map": ("What arbitration is worth", "Speedups on every machine", "Waits by cause", "Waits by stage", "Changes"),
     "reproduce": ("Published and measured", "Speedups and bounds", "Whole models"),
 }
 OF_MANY_MACHINES = ("Summary", "Provenance", "How to reproduce")
