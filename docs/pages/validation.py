@@ -61,7 +61,8 @@ def hbm_section() -> str:
         "Cycles in which one pseudo-channel accepts a trace: Ramulator 2.1 (CMU-SAFARI/ramulator2, commit c5b1c3a; "
         "HBM2_2Gb, HBM2_2000Mbps, FR-FCFS, open rows, 32 + 32 entries) against the model, replayed with the same "
         f"queues. Bound: {TOLERANCE:.0%}. Largest error: {worst:.2%}. `t3 validate hbm` repeats this, also with "
-        "other traces."
+        "other traces. The `aligned` traces are eight streams one above the other, and what `hbm.bank_hash = row-xor` "
+        "makes of the same lines."
     )
     return text + table(heads, rows) + "\nOther timing sets than Ramulator's have no reference: none measured them.\n"
 

@@ -75,10 +75,10 @@ NOT_VALIDATED = """\
   the 28 shapes with the predicted ones ([guide](../guides/validate-gpu.md)); it has not been run on a device.
 - **No T3.** Neither simulator nor hardware of the paper is published, so there is no reference for tracker, trigger
   and arbitration but the paper's text and its figures.
-- **Memory.** One pseudo-channel, 14 traces, one simulator, and that with split queues. There is no reference for: the
-  shared queue that the presets use, near-memory updates and other substrates among other accesses, the address map
-  over 64 channels, timing sets other than Ramulator's, and silicon. No HBM on sale updates concurrently with accesses
-  as T3 assumes.
+- **Memory.** One pseudo-channel, 18 traces, one simulator, and that with split queues. Two traces have the bank hash
+  in their addresses. There is no reference for: the shared queue that the presets use, near-memory updates and other
+  substrates among other accesses, the address map over 64 channels, timing sets other than Ramulator's, and silicon.
+  No HBM on sale updates concurrently with accesses as T3 assumes.
 - **Links.** The model meets its own formula. Switches and other traffic are not modelled, errors are only those that
   `t3 faults` makes, and no link was measured.
 - **Collective kernels.** Near the link's rate for large chunks, as real ones are, but not compared with measured
