@@ -33,7 +33,7 @@ define install
 endef
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-.PHONY: demo run test test-long test-slow test-all tb fuzz mutants area fpga pages site lint types clean prerequisites
+.PHONY: demo run test test-long test-slow test-all tb fuzz mutants area fpga map pages site lint types clean prerequisites
 
 demo: $(RUNNABLE)  ## what T3 does, on four toy GPUs: the policies side by side, why they differ, and a report
 	$(BIN)/t3 demo
@@ -71,6 +71,16 @@ area: $(READY)  ## docs/reference/area.md: gates, memories and depth of every pa
 
 fpga: $(FPGA)  ## docs/results/boards-results.md: all boards, three seeds each (hours; seeds that are kept stay)
 	$(BIN)/python -m docs.pages.boards
+
+# Restartable: finished runs are kept in the cache folder. Hours of one core each: 2.5, 1.5, 1, 1, 0.5.
+map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (six hours of a core; goes on where it was)
+	$(BIN)/t3 map --axes none --models t-nlg,mega-gpt-2 --sublayers op,fc2,ip --tp 2,4,8,16,32,64 --random 20 --launches 3 \
+		--out docs/results/gains/t-nlg-mega-gpt-2-random
+	$(BIN)/t3 map --quick --out docs/results/map/paper
+	$(BIN)/t3 map --quick --machine paper-accelsim --out docs/results/map/paper-accelsim
+	$(BIN)/t3 map --axes rule --launches 3 --out docs/results/rules/paper
+	$(BIN)/t3 map --axes cost --models t-nlg --sublayers fc2 --tp 8 --random 20 --out docs/results/costs/random
+	$(BIN)/python -m docs.pages map
 
 pages: $(READY)  ## every generated page of docs/, after a change of hardware, machine or model; some measure for minutes
 	$(BIN)/python -m docs.pages

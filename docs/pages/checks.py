@@ -25,6 +25,21 @@ LINK_COLUMNS = STORE_ROW_BYTES // ELEMENT_BYTES
 """Columns of a chunk and of a tile, so that each row of a chunk is one packet."""
 LINK_SETTINGS = {"link.gb_s": 50.0, "hbm.refresh": False, "gpu.tiles": ((LINK_COLUMNS, LINK_COLUMNS),)}
 """A slow link before the paper machine's memory, 20 times as fast, that never refreshes: the link decides."""
+PAPER_RULE = {"arbiter.mca": "paper"}
+SHAPES: dict[tuple[int, int, int, int], str] = {
+    (16384, 3072, 1536, 8): "mega-gpt-2 fc2, the paper's largest here",
+    (8192, 3072, 1536, 8): "the same with half the tokens",
+    (16384, 2560, 1280, 8): "fc2 of a narrower model",
+    (16384, 3584, 1792, 8): "fc2 of a wider model",
+    (16384, 2048, 2048, 8): "",
+    (16384, 2048, 3072, 8): "",
+    (16384, 3072, 2048, 8): "",
+    (8192, 2560, 2560, 8): "",
+    (16384, 3072, 768, 4): "mega-gpt-2 op",
+    (16384, 3072, 2304, 4): "mega-gpt-2 ip",
+    (8192, 4256, 1064, 4): "t-nlg op",
+}
+"""M, N, K of a GPU and GPUs -> what they are: shapes around the one that moves least with T3."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +66,29 @@ class Pass:
     def rest_per_step_ns(self) -> float:
         """What a step of the all-gather takes beyond the link."""
         return (self.all_gather_ns - self.link_ns) / (self.gpus - 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saving:
+    """What t3-mca moves of what `sequential` moves, of one shape: all bytes, those without the GEMM's reads, and how
+    many times fewer it reads for the GEMM."""
+
+    all_bytes: float
+    without_gemm_reads: float
+    gemm_reads: float
+
+
+def saving(m: int, n: int, k: int, gpus: int) -> Saving:
+    """Of a GEMM with ``k`` on each of ``gpus``, of which one is simulated."""
+    before, after = (
+        _run(policy, load_machine("paper", PAPER_RULE), m, n, k * gpus, gpus, mirror=True).traffic_bytes_per_gpu
+        for policy in ("sequential", "t3-mca")
+    )
+    return Saving(
+        all_bytes=after.total / before.total,
+        without_gemm_reads=(after.total - after.gemm_read) / (before.total - before.gemm_read),
+        gemm_reads=before.gemm_read / after.gemm_read,
+    )
 
 
 def closed_form_rows() -> Iterator[ClosedForm]:

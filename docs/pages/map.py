@@ -1,13 +1,14 @@
 """The page of the map: ``python -m docs.pages map`` writes ``docs/results/map-results.md`` from the maps beside it."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from t3sim.report.provenance import map_command, shell
 from t3sim.run.records import read_record
-from t3sim.study.arbitration.gains import CAUSE, COLUMNS, rows, verdict
-from t3sim.study.arbitration.record import PUBLISHED_PAIR, ArbitrationMap, Cell, MappedMachine, Place
-from t3sim.study.arbitration.table import CAUSE_TITLES, nearest, reached
+from t3sim.study.arbitration.gains import CAUSE, COLUMNS, NEAR, rows, verdict
+from t3sim.study.arbitration.record import ArbitrationMap, Cell, MappedMachine
+from t3sim.study.arbitration.sentences import sentences
+from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_names
 from t3sim.study.suite import OVERLAPPED
 
 from docs.pages import RESULTS
@@ -15,60 +16,51 @@ from docs.pages.markdown import paragraph, table
 
 PAGE = RESULTS / "map-results.md"
 KEPT = RESULTS / "map"
-"""A folder of ``t3 map --out`` for each machine that was mapped."""
+"""A folder of ``t3 map --quick --out`` for each machine that was mapped."""
 KEPT_GAINS = RESULTS / "gains"
 """Folders of ``t3 map --axes none``: many GEMMs on the machine as it is."""
-MOST = 10
-"""Pairs and combinations that are shown, where arbitration is worth most."""
+KEPT_RULES = RESULTS / "rules"
+"""Folders of ``t3 map --axes rule``: candidates for the rule of arbitration."""
+KEPT_COSTS = RESULTS / "costs"
+"""Folders of ``t3 map --axes cost``: what keeps GEMMs from their bound."""
 
 HEAD = """\
 # Where arbitration pays: what was measured
 
 [`t3 map`](../guides/map.md) on machines whose records are beside this page. *GEMM* is its time over the sequential
-GEMM's; *worth* is the GEMM's time under t3 over that under t3-mca, *gain* the same of the whole sublayer; the other
-speedups are over `sequential`. Waits of CUs are in percent of the sequential GEMM's time, under sequential → t3 →
-t3-mca. Waits of streams are memory clocks at the memory slices for each line, the two longest, under t3 → t3-mca.
+GEMM's; *gain* is the time of the sublayer under t3 over that under t3-mca; the other speedups are over `sequential`.
+The bound is `ideal-overlap`: the sequential run's max(GEMM, reduce-scatter) + all-gather. Near-memory reduction spares
+the reduce-scatter its reads, so a sublayer whose reduce-scatter is the longer part may be below it. Waits of CUs are in
+percent of the sequential GEMM's time, under sequential → t3 → t3-mca. Waits of streams are memory clocks at the memory
+slices for each line, under t3 → t3-mca.
 
-    t3 map --quick --set arbiter.mca=paper --out docs/results/map/paper
-    t3 map --quick --set arbiter.mca=paper --machine paper-accelsim --sublayers fc2 \\
-        --axes dispatch,starvation,threshold,compute --out docs/results/map/paper-accelsim
-    python -m docs.pages map
-
-measure all of it again, and write this page. What is here is the paper's rule of arbitration (`arbiter.mca = paper`),
-on a tracker of four banks, as the hardware of the paper's machine had it then; it has eight now.
+`make map` measures all of it again and writes this page: five to six hours of one core, in runs of seconds. Finished
+runs are kept, so that the same command goes on where it was interrupted; `--jobs` or `--scheduler` of each command
+shares it among cores or computers.
 """
 
 GAINS = """\
-The machine as it is, its arbiter by backlog, golden hardware, one GPU mirrored. *Gain* is the time of the sublayer
-under t3 over that under t3-mca, in percent beyond 1. The bound is `ideal-overlap`: the sequential run's max(GEMM,
-reduce-scatter) + all-gather. Near-memory reduction spares the reduce-scatter its reads, so a sublayer whose
-reduce-scatter is the longer part may be below it. Worst first; measured by
+The machine as it is, with this project's rule (`arbiter.mca = backlog`): the paper's sublayers, and random GEMMs as a
+hold-out. Worst first; measured by
 """
-MEANING = """\
-**The arbiter decides before the machine does.** The limit of 64 clocks and 16 lines guarantees communication 341
-GB/s, a third of the memory: with it, or with a low threshold alone, {fc2} gains at most {fc2_mild} % on any
-machine here. Called strict is an arbiter with a threshold of 10 lines that lets one line through after 1000
-clocks. What it wins it can lose: it is strict after the GEMM, too, so on 32 channels the GEMM of {fc2} is
-{memory_worth} % shorter than under t3, the all-gather {memory_gather} % longer, and the sublayer {memory_loss} %
-longer. On `paper-accelsim` it is worth
-{accelsim_worth} % at most, and gains {accelsim_gain} %.
 
-**When you need MCA:** where the GEMM comes near the memory's limit, so that a slab that is late stalls the CUs,
-and the reduce-scatter is the shorter part, a strict arbiter gains {fc2_strict} % on {fc2} on the machine as it is,
-{fc2_queue} % with DRAM queues of 16 entries, {fc2_compute} % with twice the matrix rate, and {fc2_both} % with
-both.
-
-**When you do not:** where the GEMM tolerates the wait (two slabs prefetched: worth {fc2_prefetch} % of the GEMM)
-or waits for its own stores (workgroups in lockstep: {fc2_lockstep} %), and above all where the reduce-scatter is
-longer than the GEMM: {op} then takes {op_strict} % longer, because communication that was held back comes later. The
-rule of the backlog (`arbiter.mca = backlog`), which this map led to, lets the two take turns there.
+NOISE = """\
+How much of this means nothing: every run was made {launches} times, the GEMM launched some ns later in each, which is a
+ten-thousandth of its time. Half of the GEMMs then gain by {middle} % (standard deviation of one launch) more or less,
+{where} by {most} %: which line a DRAM row closes for is chaotic. A gain or loss of that size in one run is none.
 """
-"""A map of a changed arbiter may ask for other words."""
 
-STRICT = ("starvation-rare", "threshold-10")
-"""The changes of the strictest arbiter of the map."""
-MACHINES = ("paper", "paper-accelsim")
-FC2, OP = "t-nlg fc2 TP 8", "t-nlg op TP 8"
+CANDIDATES = """\
+What other rules gain, on the paper's sublayers at TP 8 and 16, from which the rule was chosen; the hold-out above was
+looked at afterwards. `base` is the rule as it is. Gain in percent; measured by
+
+"""
+
+COSTS = """\
+For GEMMs that are more than 2 % above their bound, how much nearer to it they are, in percent of it, with one cost
+taken away at a time; measured by
+
+"""
 
 
 def _kept(folder: Path) -> dict[str, ArbitrationMap]:
@@ -78,80 +70,132 @@ def _kept(folder: Path) -> dict[str, ArbitrationMap]:
 def page() -> str:
     """The text of :data:`PAGE`, from the maps that are kept."""
     maps = _kept(KEPT)
-    sections = "".join(_section(name, record) for name, record in maps.items())
-    bound = _bound(maps.values())
-    return f"{HEAD}\n{_gains()}{sections}## When arbitration is needed\n\n{bound}{_meaning(maps.values())}"
+    said = "\n".join(f"- {sentence}" for sentence in sentences(maps.values()))
+    parts = [
+        HEAD,
+        f"## In three sentences\n\n{said}\n",
+        *_section("Does arbitration ever cost time?", GAINS, KEPT_GAINS, _gains),
+        *_section("Which rule", CANDIDATES, KEPT_RULES, _candidates),
+        *_section("What else costs", COSTS, KEPT_COSTS, _costs),
+        *(_machine(name, record) for name, record in maps.items()),
+    ]
+    return "\n".join(parts)
 
 
-def _gains() -> str:
-    """Whether arbitration ever costs time: every GEMM on the machine as it is, the worst first."""
-    records = _kept(KEPT_GAINS)
+def _section(title: str, text: str, folder: Path, make: Callable[[str, ArbitrationMap], str]) -> Iterator[str]:
+    """A section on the records of a folder, each with the command that measures it; nothing without records."""
+    records = _kept(folder)
     if not records:
-        return ""
-    commands = "".join(
-        f"    {shell(map_command(record, f'docs/results/gains/{name}'))}\n".replace("\n        ", "\n            ")
-        for name, record in records.items()
-    )
-    parts = [f"## Does arbitration ever cost time?\n\n{GAINS}\n{commands}"]
+        return
+    yield f"## {title}\n\n{text}"
     for name, record in records.items():
-        parts += [
-            paragraph(f"**{name}**: {verdict(record)}").rstrip("\n") + "\n",
-            f"![Every GEMM, {name}](gains/{name}/gains.svg)\n",
-            table(("GEMM", *(f"{title}:" for title in COLUMNS), CAUSE), rows(record)),
-        ]
-    return "\n".join(parts) + "\n"
+        command = shell(map_command(record, f"docs/results/{folder.name}/{name}")).replace("\n", "\n    ")
+        yield f"    {command}\n"
+        yield make(name, record)
 
 
-def _section(name: str, record: ArbitrationMap) -> str:
-    title = f"## Machine `{record.machine}`: {', '.join(record.titles)}\n\n"
-    return title + _command(name, record) + "".join(_gemm(name, record, index) for index in range(len(record.gemms)))
+def _gains(name: str, record: ArbitrationMap) -> str:
+    """Every GEMM on the machine as it is, the worst first; and how much a run changes for nothing."""
+    picture = f"![Every GEMM, {name}](gains/{name}/gains.svg)"
+    figures = table(("GEMM", *(f"{title}:" for title in COLUMNS), CAUSE), rows(record))
+    return "\n".join([paragraph(f"**{verdict(record)}**").rstrip("\n"), "", _noise(record), picture, "", figures])
 
 
-def _command(name: str, record: ArbitrationMap) -> str:
-    quick = "a quick map" if record.quick else "a whole map"
+def _noise(record: ArbitrationMap) -> str:
+    """How far apart the gains of single launches are."""
+    cells = [cell for cell in record.machines[0].cells if cell.launches > 1]
+    if not cells:
+        return ""
+    spreads = sorted(100 * cell.spread for cell in cells)
+    middle, most = spreads[len(spreads) // 2], spreads[-1]
+    where = next(title for title, cell in zip(record.titles, cells, strict=True) if 100 * cell.spread == most)
+    return paragraph(NOISE.format(launches=cells[0].launches, middle=f"{middle:.2f}", most=f"{most:.2f}", where=where))
+
+
+def _candidates(name: str, record: ArbitrationMap) -> str:
+    """A row for each rule: what every GEMM gains, the worst of them, and how far from its bound one is at most."""
+    heads = ("rule", "why", *(f"{title}:" for title in record.titles), "worst:", "most above the bound:")
+    return table(heads, (_candidate(machine) for machine in record.machines))
+
+
+def _candidate(machine: MappedMachine) -> tuple[str, ...]:
+    gains = [100 * (cell.gain - 1) for cell in machine.cells]
+    above = max(cell.above_bound for cell in machine.cells)
+    shown = (f"{gain:+.1f}" for gain in (*gains, min(gains)))
+    return (f"`{machine.name}`", machine.why, *shown, f"{100 * above:+.1f}")
+
+
+def _costs(name: str, record: ArbitrationMap) -> str:
+    """Of every GEMM that is not near its bound, how far it is from it, with each cost taken away."""
+    base, *others = record.machines
+    found = []
+    for index, title in enumerate(record.titles):
+        cell = base.cells[index]
+        if cell.above_bound <= NEAR:
+            continue
+        moved = (f"{100 * (machine.cells[index].above_bound - cell.above_bound):+.1f}" for machine in others)
+        t3 = cell.ideal / cell.policies["t3"].speedup - 1
+        found.append((title, f"{100 * t3:+.1f}", f"{100 * cell.above_bound:+.1f}", *moved))
+    heads = ("GEMM", "t3:", "t3-mca:", *(f"{machine.name.removeprefix('cost-')}:" for machine in others))
+    return table(heads, found)
+
+
+def _machine(name: str, record: ArbitrationMap) -> str:
+    """One machine: what arbitration gains under every change, and who waited for what on the machine as it is."""
+    parts = [
+        f"## Machine `{record.machine}`\n",
+        _provenance(name, record),
+        *_pictures(name),
+        paragraph(
+            "Gain of the sublayer, time under t3 over that under t3-mca, in percent beyond 1; behind the slash what "
+            "the GEMM alone gains (*worth*):"
+        ).rstrip("\n"),
+        "",
+        table(("machine", "why", *(f"{title}:" for title in record.titles)), map(_changed, _shown(record))),
+        "The machine as it is:\n",
+        table(("GEMM", *HEADS), (_row(*both) for both in zip(record.titles, record.machines[0].cells, strict=True))),
+        *_waits(record),
+    ]
+    return "\n".join(parts)
+
+
+def _pictures(name: str) -> Iterator[str]:
+    """Those that the folder has."""
+    for title, picture in (("What sublayers gain", "gain"), ("Every GEMM on every machine", "pairs")):
+        if (KEPT / name / f"{picture}.svg").exists():
+            yield f"![{title}](map/{name}/{picture}.svg)\n"
+
+
+def _provenance(name: str, record: ArbitrationMap) -> str:
     settings = "".join(f", `{key}={value}`" for key, value in record.settings.items())
-    text = paragraph(
-        f"Measured: {len(record.machines)} machines ({quick}){settings}; {record.hardware} hardware, one GPU mirrored, "
-        f"sources {record.sources}, {len(record.failures)} accounting identities broken. Record and pictures: "
-        f"`docs/results/map/{name}`."
+    return paragraph(
+        f"`{shell(map_command(record, f'docs/results/map/{name}')).replace(chr(10), ' ').replace(' ' + chr(92), '')}`: "
+        f"{len(record.machines)} machines{settings}; {record.hardware} hardware, one GPU mirrored, sources "
+        f"{record.sources}, {len(record.failures)} accounting identities broken."
     )
-    return f"{text}![Every GEMM on every machine]({_file(name, 'pairs')})\n\n"
 
 
-def _file(name: str, picture: str) -> str:
-    return f"map/{name}/{picture}.svg"
+def _shown(record: ArbitrationMap) -> Iterator[MappedMachine]:
+    """All but pairs of changes."""
+    return (machine for machine in record.machines if not is_pair(machine))
 
 
-def _gemm(name: str, record: ArbitrationMap, index: int) -> str:
-    """One GEMM: its changes one at a time, where arbitration is worth most, its picture."""
-    title = record.titles[index]
-    singles = [item for item in record.machines if len(item.changes) < 2]
-    others = sorted((item for item in record.machines if len(item.changes) > 1), key=lambda m: -m.cells[index].worth)
-    picture = f"worth-{title.lower().replace(' ', '-')}"
-    heads = ("machine", "why", *HEADS)
-    return (
-        f"### {title}\n\n" + table(heads, (_row(item, index) for item in singles))
-        + "\n" + paragraph(f"Pairs and combinations where arbitration is worth most, of {len(others)}:")
-        + table(heads, (_row(item, index) for item in others[:MOST]))
-        + f"\n![What arbitration is worth, {title}]({_file(name, picture)})\n\n"
-    )  # fmt: skip
+def _changed(machine: MappedMachine) -> tuple[str, ...]:
+    cells = (f"{100 * (cell.gain - 1):+.1f} / {100 * (cell.worth - 1):+.1f}" for cell in machine.cells)
+    return (f"`{machine.name}`", machine.why, *cells)
 
 
 HEADS = (
-    "GEMM, t3:", "GEMM, t3-mca:", "worth:", "t3:", "t3-mca:", "gain:", "ideal:", "wait for loads, %:", "for stores, %:",
+    "GEMM, t3:", "GEMM, t3-mca:", "t3:", "t3-mca:", "ideal:", "wait for loads, %:", "for stores, %:",
     "compute waits, clocks a line:", "communication waits, clocks a line:",
 )  # fmt: skip
 
 
-def _row(machine: MappedMachine, index: int) -> tuple[str, ...]:
-    cell = machine.cells[index]
+def _row(title: str, cell: Cell) -> tuple[str, ...]:
     speedups = (cell.policies[name].speedup for name in OVERLAPPED)
-    figures = (*cell.pair, cell.worth, *speedups, cell.gain, cell.ideal)
+    figures = (f"{value:.3f}" for value in (*cell.pair, *speedups, cell.ideal))
     stalls = (_stalls(cell, kind) for kind in ("loads", "stores"))
-    return (
-        f"`{machine.name}`", machine.why, *(f"{value:.3f}" for value in figures), *stalls,
-        _causes(cell, "compute"), _causes(cell, "communication"),
-    )  # fmt: skip
+    return (title, *figures, *stalls, _causes(cell, "compute"), _causes(cell, "communication"))
 
 
 def _stalls(cell: Cell, kind: str) -> str:
@@ -160,62 +204,36 @@ def _stalls(cell: Cell, kind: str) -> str:
 
 def _causes(cell: Cell, stream: str) -> str:
     """The two longest waits of a stream under t3, and under t3-mca."""
-    texts = []
-    for policy in OVERLAPPED:
-        blocked = getattr(cell.policies[policy], stream).blocked
-        first = sorted(blocked, key=lambda cause: -blocked[cause])[:2]
-        texts.append(
-            ", ".join(f"{CAUSE_TITLES[cause]} {blocked[cause]:.1f}" for cause in first if blocked[cause] >= 0.05)
-        )
-    return " → ".join(text or "nothing" for text in texts)
+    return " → ".join(_longest(getattr(cell.policies[policy], stream).blocked) for policy in OVERLAPPED)
 
 
-def _meaning(maps: Collection[ArbitrationMap]) -> str:
-    """The sentences, with figures of FC-2 and OP on the paper's machine, and of Accel-Sim's."""
-    places = {name: [place for item in maps if item.machine == name for place in item.places()] for name in MACHINES}
-    cells = {(gemm, frozenset(machine.changes)): cell for machine, gemm, cell in places["paper"]}
-    accelsim = [place.cell for place in places["paper-accelsim"]]
-
-    def fc2(*changes: str) -> Cell:
-        return cells[FC2, frozenset(changes)]
-
-    memory = fc2(*STRICT, "memory-32")
-    mild = max(cell.gain for (gemm, changes), cell in cells.items() if gemm == FC2 and not changes >= {*STRICT})
-    figures = {
-        "fc2_strict": fc2(*STRICT).gain, "fc2_compute": fc2(*STRICT, "compute-2048").gain,
-        "fc2_queue": fc2(*STRICT, "queue-16").gain, "fc2_both": fc2(*STRICT, "compute-2048", "queue-16").gain,
-        "fc2_prefetch": fc2(*STRICT, "prefetch-2").worth,
-        "fc2_lockstep": fc2(*STRICT, "dispatch-stage", "release-performed").worth, "fc2_mild": mild,
-        "memory_worth": 2 - 1 / memory.worth, "memory_gather": memory.policies["t3-mca"].all_gather,
-        "memory_loss": 1 / memory.gain, "accelsim_worth": max(cell.worth for cell in accelsim),
-        "accelsim_gain": max(cell.gain for cell in accelsim),
-        "op_strict": 1 / cells[OP, frozenset(STRICT)].gain,
-    }  # fmt: skip
-    texts = {name: f"{100 * (value - 1):.1f}" for name, value in figures.items()} | {"fc2": FC2, "op": OP}
-    return "\n".join(paragraph(part.format(**texts)).rstrip("\n") + "\n" for part in MEANING.split("\n\n"))
-
-
-def _bound(maps: Collection[ArbitrationMap]) -> str:
-    """Whether the published pair is in one of the maps, what is nearest to it, and what is the most that was found."""
-    t3, mca = PUBLISHED_PAIR
-    places = [(record, place) for record in maps for place in record.places()]
-    close = nearest(place for _, place in places)
-    found = {
-        "The most that arbitration is worth": max(places, key=lambda item: item[1].cell.worth),
-        "the least": min(places, key=lambda item: item[1].cell.worth),
-        "the most that a sublayer gains": max(places, key=lambda item: item[1].cell.gain),
-        "nearest to the pair": next(item for item in places if item[1] is close),
-    }
-    there = "is in the map" if reached([close]) else "lies nowhere in the map"
-    text = "; ".join(f"{title}: {_place(*item)}" for title, item in found.items())
-    return paragraph(
-        f"The published pair, a GEMM {t3} times as long under t3 and {mca} under t3-mca (arbitration worth "
-        f"{t3 / mca:.3f}), {there}. {text}."
+def _longest(blocked: Mapping[str, float]) -> str:
+    first = sorted(blocked, key=lambda cause: -blocked[cause])[:2]
+    return ", ".join(f"{CAUSE_TITLES[cause]} {blocked[cause]:.1f}" for cause in first if blocked[cause] >= 0.05) or (
+        "nothing"
     )
 
 
-def _place(record: ArbitrationMap, place: Place) -> str:
-    machine, gemm, cell = place
-    t3, mca = cell.pair
-    where = f"{gemm} on `{record.machine}` with `{machine.name}`"
-    return f"worth {cell.worth:.3f}, gain {cell.gain:.3f}, a GEMM of {t3:.3f} and {mca:.3f} ({where})"
+def _waits(record: ArbitrationMap) -> Iterator[str]:
+    """By stage, on the machine as it is; nothing of records from before that was kept."""
+    cells = record.machines[0].cells
+    if not all(policy.stages for cell in cells for policy in cell.policies.values()):
+        return
+    yield paragraph(
+        "Which stream waited when, on the machine as it is: memory clocks at the memory slices for each line of the "
+        "stream in the whole run, and what most of them were for; by stages of the GEMM, counted from 1."
+    ).rstrip("\n")
+    for title, cell in zip(record.titles, cells, strict=True):
+        columns = [
+            getattr(cell.policies[policy], stream).by_stage
+            for stream in ("compute", "communication")
+            for policy in OVERLAPPED
+        ]
+        names = stage_names(cell.policies["t3"].stages)
+        heads = [f"{stream}, {policy}:" for stream in ("compute", "communication") for policy in OVERLAPPED]
+        yield f"\n{title}:\n"
+        yield table(("stages", *heads), _by_stage(names, columns))
+
+
+def _by_stage(names: Sequence[str], columns: Sequence[Sequence[Mapping[str, float]]]) -> Iterator[tuple[str, ...]]:
+    return ((name, *(most_of(column[row]) for column in columns)) for row, name in enumerate(names))

@@ -12,7 +12,18 @@ from t3sim.validation import hbm
 from t3sim.validation.hbm import validate
 
 from docs.pages import RESULTS
-from docs.pages.checks import LINK_SETTINGS, SIMULATED, TOY, TOY_GPUS, closed_form_rows, path_ns, ring_pass, toy_run
+from docs.pages.checks import (
+    LINK_SETTINGS,
+    SHAPES,
+    SIMULATED,
+    TOY,
+    TOY_GPUS,
+    closed_form_rows,
+    path_ns,
+    ring_pass,
+    saving,
+    toy_run,
+)
 from docs.pages.markdown import paragraph, table
 from docs.pages.reproduced import published_section
 from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
@@ -27,6 +38,7 @@ REFERENCE = Path(hbm.__file__).with_name("reference")
 TOLERANCE = 0.03
 """Largest relative error of the HBM model against a reference trace."""
 MIB = 1 << 20
+PAPER_DEGREES = (8, 16, 32, 64)
 
 
 def closed_forms_section() -> str:
@@ -61,7 +73,8 @@ def hbm_section() -> str:
         "Cycles in which one pseudo-channel accepts a trace: Ramulator 2.1 (CMU-SAFARI/ramulator2, commit c5b1c3a; "
         "HBM2_2Gb, HBM2_2000Mbps, FR-FCFS, open rows, 32 + 32 entries) against the model, replayed with the same "
         f"queues. Bound: {TOLERANCE:.0%}. Largest error: {worst:.2%}. `t3 validate hbm` repeats this, also with "
-        "other traces."
+        "other traces. The `aligned` traces are eight streams one above the other, and what `hbm.bank_hash = row-xor` "
+        "makes of the same lines."
     )
     return text + table(heads, rows) + "\nOther timing sets than Ramulator's have no reference: none measured them.\n"
 
@@ -178,6 +191,37 @@ def mirror_section() -> str:
     ) + table(("policy", "GEMM: ring, mirror:", "total: ring, mirror:"), rows)
 
 
+def savings_section() -> str:
+    """DRAM traffic of shapes around the one that saves most: what hangs on the shape, and what does not."""
+    found = {shape: saving(*shape) for shape in SHAPES}
+    rows = [
+        (
+            f"{m} x {n} x {k}" + (f": {SHAPES[m, n, k, tp]}" if SHAPES[m, n, k, tp] else ""), tp,
+            f"{each.without_gemm_reads - 1:+.1%}", f"{each.gemm_reads:.2f}x", f"{each.all_bytes - 1:+.1%}",
+        )
+        for (m, n, k, tp), each in found.items()
+    ]  # fmt: skip
+    texts = (
+        f"{min(each.all_bytes for (*_, its), each in found.items() if its == tp) - 1:.1%} at TP {tp}"
+        + ("" if tp in PAPER_DEGREES else ", which is no degree of the paper")
+        for tp in sorted({tp for *_, tp in found}, reverse=True)
+    )
+    text = paragraph(
+        "The paper's largest saving of DRAM traffic, -36 %, is none of its sublayers' here. The closed forms of the "
+        "ring save the same for every shape, by the degree of tensor parallelism. The GEMM's reads save the rest, if "
+        "the inputs fit the cache beside an output that passes it by, and not beside one that does not. Measured, "
+        f"with one GPU mirrored: at most {', and '.join(texts)}."
+    )
+    heads = (
+        "GEMM: M x N x K of a GPU",
+        "TP:",
+        "bytes without the GEMM's reads:",
+        "GEMM reads, fewer by:",
+        "all bytes:",
+    )
+    return text + table(heads, rows)
+
+
 def _pair(ring: float, mirror: float) -> str:
     return f"{ring:,.0f}, {mirror:,.0f} ({mirror / ring - 1:+.2%})"
 
@@ -194,6 +238,7 @@ SECTIONS: dict[str, Callable[[], str]] = {
     "ASTRA-sim's ring": ring_model_section,
     "The same collective here": same_collective_section,
     "One mirrored GPU against the whole ring": mirror_section,
+    "The largest saving of traffic": savings_section,
     "What differs from the paper, and why": lambda: DIFFERENCES,
     "What was not validated": lambda: NOT_VALIDATED,
 }

@@ -37,35 +37,6 @@ The paper's simulator and hardware are not published. Where its text leaves a ch
 The paper itself does not fit together in two places, which are therefore reported and not counted: its gain of
 `t3-mca` over `t3` (1.13) is not the quotient of its own gains (1.30 / 1.20 = 1.08), and its largest speedup at TP 32
 (1.35) is below what its machine's rates give an ideal overlap of the `op` sublayers there (1.38 to 1.42).
-
-Two more of its figures hang on shapes, and on what is held against what. Its *at most 4 %* of `ideal-overlap-nmc` over
-`ideal-overlap` comes out if the runs are of one kind: 3.5 % for t-nlg `op` and 3.9 % for mega-gpt-2 `op` at TP 8 on the
-whole ring, 3.7 % for both if mirrored (`t3 compare --sublayer op --tp 8 --hardware golden --policies
-sequential,sequential-nmc,ideal-overlap,ideal-overlap-nmc`). At the other sublayers of TP 8 the GEMM hides either
-reduction. A mirrored reduction held against a ring's gives 5.3 %.
-
-The largest saving of DRAM traffic, -36 %, is none of the paper's sublayers' here. The closed forms of the ring save the
-same for every shape, by the degree of tensor parallelism, and the GEMM's reads the rest, if the inputs fit the cache
-beside an output that passes it by, and not beside one that does not. Measured (one GPU mirrored) with
-`t3 compare --mirror --hardware golden --policies sequential,t3-mca --m M --n N --k K --tp TP`, with K of
-all GPUs:
-
-| GEMM: M x N x K of a GPU | TP | bytes without the GEMM's reads | GEMM reads, fewer by | all bytes |
-|---|---:|---:|---:|---:|
-| 16384 x 3072 x 1536: mega-gpt-2 fc2, the paper's largest here | 8 | -24.4 % | 1.90x | -30.0 % |
-| 8192 x 3072 x 1536: the same with half the tokens | 8 | -24.4 % | 1.71x | -28.7 % |
-| 16384 x 2560 x 1280: fc2 of a narrower model | 8 | -24.4 % | 1.56x | -26.1 % |
-| 16384 x 3584 x 1792: fc2 of a wider model | 8 | -24.4 % | 1.45x | -26.5 % |
-| 16384 x 2048 x 2048 | 8 | -24.4 % | 1.76x | -30.4 % |
-| 16384 x 2048 x 3072 | 8 | -24.4 % | 1.21x | -20.9 % |
-| 16384 x 3072 x 2048 | 8 | -24.4 % | 1.18x | -21.4 % |
-| 8192 x 2560 x 2560 | 8 | -24.4 % | 1.18x | -20.7 % |
-| 16384 x 3072 x 768: mega-gpt-2 op | 4 | -33.3 % | 1.39x | -33.0 % |
-| 16384 x 3072 x 2304: mega-gpt-2 ip | 4 | -33.3 % | 1.17x | -25.9 % |
-| 8192 x 4256 x 1064: t-nlg op | 4 | -33.3 % | 2.17x | -37.1 % |
-
-So `t-nlg op` gives the published figure at TP 4, which is not one of the paper's degrees, and no shape that was tried
-does at TP 8.
 """
 
 NOT_VALIDATED = """\
@@ -75,10 +46,10 @@ NOT_VALIDATED = """\
   the 28 shapes with the predicted ones ([guide](../guides/validate-gpu.md)); it has not been run on a device.
 - **No T3.** Neither simulator nor hardware of the paper is published, so there is no reference for tracker, trigger
   and arbitration but the paper's text and its figures.
-- **Memory.** One pseudo-channel, 14 traces, one simulator, and that with split queues. There is no reference for: the
-  shared queue that the presets use, near-memory updates and other substrates among other accesses, the address map
-  over 64 channels, timing sets other than Ramulator's, and silicon. No HBM on sale updates concurrently with accesses
-  as T3 assumes.
+- **Memory.** One pseudo-channel, 18 traces, one simulator, and that with split queues. Two traces have the bank hash
+  in their addresses. There is no reference for: the shared queue that the presets use, near-memory updates and other
+  substrates among other accesses, the address map over 64 channels, timing sets other than Ramulator's, and silicon.
+  No HBM on sale updates concurrently with accesses as T3 assumes.
 - **Links.** The model meets its own formula. Switches and other traffic are not modelled, errors are only those that
   `t3 faults` makes, and no link was measured.
 - **Collective kernels.** Near the link's rate for large chunks, as real ones are, but not compared with measured

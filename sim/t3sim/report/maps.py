@@ -8,7 +8,8 @@ from t3sim.common.units import digits
 from t3sim.run.request import Policy
 from t3sim.study.arbitration.gains import CAUSE, COLUMNS, rows, verdict
 from t3sim.study.arbitration.record import PUBLISHED_PAIR, ArbitrationMap, Cell, MappedMachine, Place, StreamWaits
-from t3sim.study.arbitration.table import CAUSE_TITLES, nearest, reached
+from t3sim.study.arbitration.sentences import nearest, sentences
+from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_names
 from t3sim.study.suite import OVERLAPPED
 
 from .figures import HEAD, SMALL_ROW, finished, plain
@@ -35,7 +36,8 @@ def map_section(folder: Mapped) -> Section:
             Block(title="Summary", items=[
                 Cards(cards=_cards(record)),
                 _extremes(record),
-                Text(text=_published(record)),
+                Text(text=MEANINGS),
+                *(Text(text=sentence) for sentence in sentences([record])),
                 *(Text(text=f"Does not add up: {text}.") for text in record.failures),
             ]),
             *(_blocks_of_changes(record) if record.singles else [Block(title="Every GEMM", items=[_gains(record)])]),
@@ -58,9 +60,14 @@ def _titles(record: ArbitrationMap) -> str:
 
 def _blocks_of_changes(record: ArbitrationMap) -> list[Block]:
     return [
-        Block(title="What arbitration is worth", items=[_by_gemm(record, _heat_map)]),
+        *(
+            [Block(title="What arbitration is worth", items=[_by_gemm(record, _heat_map)])]
+            if _has_pairs(record)
+            else []
+        ),
         Block(title="Speedups on every machine", items=[_by_gemm(record, _machines)]),
         Block(title="Waits by cause", items=[_by_gemm(record, _waits)]),
+        *([Block(title="Waits by stage", items=[_by_gemm(record, _stages)])] if _has_stages(record) else []),
         Block(title="Changes", items=[_changes(record)]),
     ]
 
@@ -117,15 +124,19 @@ EXTREME_COLUMNS: dict[str, Callable[[Cell], float]] = {
 }
 
 
-def _published(record: ArbitrationMap) -> str:
-    """Whether what the paper's speedups need was measured anywhere."""
-    t3, mca = PUBLISHED_PAIR
-    return (
-        "Worth of arbitration: the GEMM's time under t3 over that under t3-mca. Gain of the sublayer: the same of the "
-        "whole sublayer, GEMM and collectives. Published pair: the paper's speedups need a GEMM that takes "
-        f"{t3} times as long under t3 and {mca} times under t3-mca as alone; "
-        f"{'some' if reached(record.places()) else 'no'} machine and GEMM of this map come to that."
-    )
+MEANINGS = (
+    "Worth of arbitration: the GEMM's time under t3 over that under t3-mca. Gain of the sublayer: the same of the "
+    "whole sublayer, GEMM and collectives."
+)
+
+
+def _has_pairs(record: ArbitrationMap) -> bool:
+    return any(is_pair(machine) for machine in record.machines)
+
+
+def _has_stages(record: ArbitrationMap) -> bool:
+    """Records from before waits were kept by stage have none."""
+    return all(policy.stages for cell in record.machines[0].cells for policy in cell.policies.values())
 
 
 def _by_gemm(record: ArbitrationMap, make: Callable[[ArbitrationMap, int], Chart | Table]) -> Tabs:
@@ -217,6 +228,24 @@ def _waits(record: ArbitrationMap, index: int) -> Table:
             for policy in OVERLAPPED
         ],
     )  # fmt: skip
+
+
+def _stages(record: ArbitrationMap, index: int) -> Table:
+    """Which stream waited when, on the machine as it is."""
+    cell = record.machines[0].cells[index]
+    policies = {policy: cell.policies[policy] for policy in OVERLAPPED}
+    columns = [
+        (stream, policy, getattr(found, stream).by_stage)
+        for stream in ("compute", "communication")
+        for policy, found in policies.items()
+    ]
+    names = stage_names(policies["t3"].stages)
+    return Table(
+        caption=f"{record.titles[index]} on the machine as it is: memory clocks that each stream waited at the memory "
+        "slices for each of its lines, by stage of the GEMM, with what it waited for most",
+        head=("stages", *(f"{stream}, {policy}" for stream, policy, _ in columns)),
+        rows=[(name, *(most_of(stages[row]) for _, _, stages in columns)) for row, name in enumerate(names)],
+    )
 
 
 def _changes(record: ArbitrationMap) -> Table:

@@ -162,13 +162,15 @@ def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Comma
 
 def map_command(record: ArbitrationMap, name: str) -> Command:
     """``t3 map`` with the options of the record."""
-    axes = [] if [*record.singles] == [*known_axes().axes] else [("--axes", ",".join(record.singles) or NONE)]
+    axes = [] if [*record.singles] == known_axes().usual else [("--axes", ",".join(record.singles) or NONE)]
+    launches = record.machines[0].cells[0].launches
     named = [gemm for gemm in record.gemms if gemm.model != CUSTOM]
     drawn = len(record.gemms) - len(named)
     return [
         ("t3", "map"), *([("--quick",)] if record.quick else []), *axes,
         *((option, ",".join(values)) for option, values in _points(named).items()),
         *([("--random", str(drawn))] if drawn else []),
+        *([("--launches", str(launches))] if launches > 1 else []),
         ("--machine", record.machine), *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip
 

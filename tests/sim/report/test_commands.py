@@ -13,7 +13,7 @@ from t3sim.report.provenance import literal, map_command, reproduce_command, run
 from t3sim.study.sweep import axes_of, product_of
 
 from tests.support.report_folders import REPRODUCTION, compare_folder, map_folder, run_folder, sweep_folder
-from tests.support.sample_map import sample_gains
+from tests.support.sample_map import sample_gains, sample_map
 
 
 def parsed(text: str) -> tuple[str, dict[str, Any]]:
@@ -62,7 +62,14 @@ def test_a_map(tmp_path: Path):
     name, options = parsed(shell(map_command(folder.record, folder.name)))
     assert name == "map" and options["quick"] is True and options["axes"] == ("dispatch", "order", "release")
     assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2", "op"), ("8",))
-    assert options["machine"] == "paper" and options["hardware"] == "golden"
+    assert options["machine"] == "paper" and options["hardware"] == "golden" and options["launches"] == 1
+
+
+def test_a_map_of_several_launches():
+    record = sample_map()
+    for machine in record.machines:
+        machine.cells[:] = [cell.model_copy(update={"launches": 3}) for cell in machine.cells]
+    assert parsed(shell(map_command(record, "out")))[1]["launches"] == 3
 
 
 def test_a_map_without_changes_and_with_a_random_gemm():

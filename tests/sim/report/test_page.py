@@ -31,7 +31,7 @@ OWN = {
               "DRAM traffic over time"),
     "sensitivity": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run",
                     "DRAM traffic over time"),
-    "map": ("What arbitration is worth", "Speedups on every machine", "Waits by cause", "Changes"),
+    "map": ("What arbitration is worth", "Speedups on every machine", "Waits by cause", "Waits by stage", "Changes"),
     "reproduce": ("Published and measured", "Speedups and bounds", "Whole models", "DRAM traffic over time"),
 }  # fmt: skip
 OF_MANY_MACHINES = ("Summary", "Provenance", "How to reproduce")

@@ -23,7 +23,7 @@ def _default(number: int) -> str:
     "--axes",
     default="",
     callback=names,
-    show_default="all",
+    show_default="all but rule, cost",
     help="Only these axes, separated by commas; none: the machine as it is, and every GEMM by itself, the worst first.",
 )
 @click.option("--models", default="", callback=names, show_default=_default(0), help=f"Some of {', '.join(MODELS)}.")

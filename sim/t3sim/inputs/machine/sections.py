@@ -214,10 +214,12 @@ class ArbiterSection(Section):
         le=MAX_NS,
     )
     backlog_threshold: int = quantity("lines", "with `backlog`: threshold while fewer do", ge=0, le=NO_LIMIT)
-    backlog_turns_percent: Literal[25, 50, 75, 100] = quantity(
+    backlog_turns_percent: int = quantity(
         "%",
         "with `backlog`: data-bus use of the first stage from which the two take turns in any case, as the GEMM leaves "
-        "communication too little to wait for; 100: never",
+        "communication too little to wait for; the hardware's classes begin at 25, 50 and 75, so 100 is never",
+        ge=25,
+        le=100,
     )
     backlog_wait_cycles: int = quantity(
         "clocks", "with `backlog`: longest wait of communication while fewer do", ge=1, le=65535

@@ -32,7 +32,8 @@ class Combination(BaseModel):
 
 
 class Axes(BaseModel):
-    """``axes``: axis -> value -> what it changes; ``alone``: axes whose changes are in no pair."""
+    """``axes``: axis -> value -> what it changes; ``alone``: axes that are mapped if they are named only, and whose
+    changes are in no pair."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     axes: dict[str, dict[str, Variant]]
@@ -51,8 +52,14 @@ class Axes(BaseModel):
         """Every value of every axis, as AXIS-VALUE."""
         return {f"{axis}-{name}": value for axis, values in self.axes.items() for name, value in values.items()}
 
+    @property
+    def usual(self) -> list[str]:
+        """The axes that are mapped unless some are named."""
+        return [name for name in self.axes if name not in self.alone]
+
     def of(self, names: Sequence[str]) -> "Axes":
-        """These axes alone, all without names, with the combinations that need no other; none for :data:`NONE`.
+        """These axes alone, without names all that ``alone`` does not name, with the combinations that need no other;
+        none for :data:`NONE`.
 
         Raises ValueError if one is unknown.
         """
@@ -62,7 +69,7 @@ class Axes(BaseModel):
             raise ValueError(
                 f"--axes must be {NONE} alone, or name some of {', '.join(self.axes)}, not {', '.join(unknown)}"
             )
-        kept = Axes(axes={name: self.axes[name] for name in names or self.axes}, alone=self.alone, combinations={})
+        kept = Axes(axes={name: self.axes[name] for name in names or self.usual}, alone=self.alone, combinations={})
         fit = {k: item for k, item in self.combinations.items() if set(item.changes) <= set(kept.changes)}
         return kept.model_copy(update={"combinations": fit})
 

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from t3sim.study.drawing import DARK, FONT, legend_above, save
 
 from .record import PUBLISHED_PAIR, ArbitrationMap, Cell
+from .table import is_pair
 
 CELL = 0.5
 """Inches of a change in a heat map."""
@@ -25,10 +26,34 @@ NAMED = 6
 
 
 def draw_map(record: ArbitrationMap, folder: Path) -> None:
-    """Writes a heat map for every GEMM (``worth-GEMM``) and the pairs of all (``pairs``), as PNG and SVG."""
-    for index, point in enumerate(record.titles):
-        save(heat_maps(record, index), folder / f"worth-{re.sub(r'[^a-z0-9]+', '-', point.lower())}")
+    """Writes what every GEMM gains on every machine (``gain``) and the pairs of all (``pairs``), as PNG and SVG; and,
+    if changes were made in pairs, a heat map of them for every GEMM (``worth-GEMM``)."""
+    if any(is_pair(machine) for machine in record.machines):
+        for index, point in enumerate(record.titles):
+            save(heat_maps(record, index), folder / f"worth-{re.sub(r'[^a-z0-9]+', '-', point.lower())}")
+    save(gain_map(record), folder / "gain")
     save(pairs(record), folder / "pairs")
+
+
+def gain_map(record: ArbitrationMap) -> Figure:
+    """What arbitration gains every GEMM on every machine, but for pairs of changes."""
+    machines = [machine for machine in record.machines if not is_pair(machine)]
+    cells = np.array([[100 * (cell.gain - 1) for cell in machine.cells] for machine in machines])
+    size = CELL * len(record.gemms), CELL * 0.6 * len(machines)
+    figure = Figure(figsize=(size[0] + 5, size[1] + 2), layout="constrained")
+    axes = figure.subplots()
+    reach = max(100 * LEAST, float(np.abs(cells).max()))
+    axes.imshow(cells, cmap="PuOr_r", norm=TwoSlopeNorm(0, -reach, reach), aspect="auto")
+    scale = Normalize(0, reach)
+    for (row, column), value in np.ndenumerate(cells):
+        colour = "white" if scale(abs(value)) > 0.7 else DARK
+        axes.text(column, row, f"{value:+.1f}", ha="center", va="center", fontsize=FONT, color=colour)
+    axes.set_xticks(range(len(record.gemms)), record.titles, rotation=45, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(machines)), [machine.name for machine in machines])
+    axes.set_title(f"What a sublayer gains by arbitration on {record.machine}:\ntime under t3 over t3-mca, less 1 (%)")
+    axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
+    axes.tick_params(length=0)
+    return figure
 
 
 def heat_maps(record: ArbitrationMap, index: int) -> Figure:

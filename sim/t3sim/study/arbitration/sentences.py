@@ -1,14 +1,15 @@
 """What a reader takes home from maps of arbitration: one sentence each, made from the records alone."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from .record import PUBLISHED_PAIR, ArbitrationMap, Cell, Place
-from .table import ROUNDING, nearest, reached
 
 LATE = 0.02
 """CUs that wait for loads by this part of the GEMM longer than alone wait for communication."""
+ROUNDING = 0.005
+"""Of the two figures of the published pair."""
 
 
 def sentences(records: Collection[ArbitrationMap]) -> list[str]:
@@ -58,3 +59,18 @@ def _published(records: Collection[ArbitrationMap]) -> str:
 
 def _where(record: ArbitrationMap, place: Place) -> str:
     return f"{place.gemm} on {record.machine} with {place.machine.name}"
+
+
+def nearest(places: Iterable[Place]) -> Place:
+    """Where GEMM under t3 and under t3-mca are nearest to the published pair."""
+    return min(places, key=lambda place: _distance(place.cell))
+
+
+def reached(places: Iterable[Place]) -> bool:
+    """Whether the published pair is there, within the rounding of its two figures."""
+    return _distance(nearest(places).cell) <= ROUNDING
+
+
+def _distance(cell: Cell) -> float:
+    """How far the pair of ``cell`` is from the published one: the larger of both differences."""
+    return max(abs(value - wanted) for value, wanted in zip(cell.pair, PUBLISHED_PAIR, strict=True))

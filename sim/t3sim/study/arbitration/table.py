@@ -1,6 +1,7 @@
 """The map on a terminal: machines with what arbitration is worth there, and the extremes that were found."""
 
-from collections.abc import Callable, Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -8,7 +9,8 @@ from rich.text import Text
 from t3sim.common.fitted_table import FittedTable
 from t3sim.study.evaluation import geomean
 
-from .record import PUBLISHED_PAIR, ArbitrationMap, Cell, MappedMachine, Place
+from .record import ArbitrationMap, Cell, MappedMachine
+from .sentences import nearest, sentences
 
 CAUSE_TITLES = {
     "other_stream": "the other stream's turn", "threshold": "the threshold", "full_queue": "a full DRAM queue",
@@ -28,9 +30,8 @@ def map_table(record: ArbitrationMap) -> RenderableType:
         table.add_row(machine.name, *(cell(machine) for cell in COLUMNS))
     count = len(record.machines)
     title = f"geometric means over {len(record.gemms)} GEMMs, on {table.row_count} of {count} machines"
-    return Group(
-        Text(title, style="bold"), table, Text(), *(Text(line) for line in extremes(record)), Text(NOTE, style="dim")
-    )
+    lines = (*extremes(record), "", *sentences([record]))
+    return Group(Text(title, style="bold"), table, Text(), *map(Text, lines), Text(NOTE, style="dim"))
 
 
 NOTE = (
@@ -92,7 +93,8 @@ COLUMNS: tuple[Callable[[MappedMachine], str], ...] = (
 
 
 def extremes(record: ArbitrationMap) -> Iterator[str]:
-    """Where arbitration is worth most and least, where the GEMM is slowest, and how near the published pair is."""
+    """Where arbitration is worth most and least, where the GEMM is slowest, and how near a GEMM is to the published
+    pair."""
     places = list(record.places())
     found = {
         "arbitration is worth most": max(places, key=lambda place: place.cell.worth),
@@ -105,26 +107,19 @@ def extremes(record: ArbitrationMap) -> Iterator[str]:
     for title, (machine, gemm, cell) in found.items():
         t3, mca = cell.pair
         yield f"{title}: worth {cell.worth:.3f} ({t3:.3f}, {mca:.3f}), gain {cell.gain:.3f}, {gemm} on {machine.name}"
-    t3, mca = PUBLISHED_PAIR
-    yield (
-        f"the published pair, a GEMM {t3} times as long under t3 and {mca} under t3-mca (worth {t3 / mca:.3f}), is "
-        f"{'in the map' if reached(places) else 'nowhere in the map'}"
-    )
 
 
-def nearest(places: Iterable[Place]) -> Place:
-    """Where GEMM under t3 and under t3-mca are nearest to the published pair."""
-    return min(places, key=lambda place: distance(place.cell))
+def stage_names(stages: Sequence[int]) -> list[str]:
+    """The groups of stages that begin there, counted from 1; the last one is what comes after the GEMM."""
+    ends = [first if first == end - 1 else end - 1 for first, end in itertools.pairwise(stages)]
+    names = [
+        str(first + 1) if first == end else f"{first + 1} to {end + 1}"
+        for first, end in zip(stages, ends, strict=False)
+    ]
+    return [*names, "after the GEMM"]
 
 
-def reached(places: Iterable[Place]) -> bool:
-    """Whether the published pair is there, within the rounding of its two figures."""
-    return distance(nearest(places).cell) <= ROUNDING
-
-
-ROUNDING = 0.005
-
-
-def distance(cell: Cell) -> float:
-    """How far the pair of ``cell`` is from the published one: the larger of both differences."""
-    return max(abs(value - wanted) for value, wanted in zip(cell.pair, PUBLISHED_PAIR, strict=True))
+def most_of(blocked: Mapping[str, float]) -> str:
+    """The clocks of all causes, and the cause that most of them are of."""
+    whole, cause = sum(blocked.values()), max(blocked, key=lambda name: blocked[name])
+    return f"{whole:.3f} ({CAUSE_TITLES[cause]})" if whole >= 0.0005 else "0"
