@@ -7,8 +7,8 @@ from functools import cache
 from amaranth.back import rtlil
 
 from ..config import PRESETS
-from ..interface.register_map import HARDWARE_VERSION
 from ..interface.parts import TABLE
+from ..interface.register_map import HARDWARE_VERSION
 
 TOPS = ("unit", "nmc", "crossing")
 """The parts that contain all others."""

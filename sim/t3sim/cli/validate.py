@@ -5,6 +5,7 @@ import sys
 import time
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import get_args
 
 import click
 from rich.console import Console
@@ -15,7 +16,7 @@ from t3sim.common.user_input import shortened
 from t3sim.inputs.machine.files import hardware_with, load_machine, parse_settings
 from t3sim.inputs.workload import paper_shapes
 from t3sim.run.records import read_record
-from t3sim.run.request import OnProgress
+from t3sim.run.request import Backend, OnProgress
 from t3sim.run.result import json_text
 from t3sim.validation.gpu_measure import check_rates, measure
 from t3sim.validation.gpu_record import GpuRecord
@@ -24,7 +25,7 @@ from t3sim.validation.gpu_torch import open_device
 from .console import case_progress, plain_console, progress
 from .errors import Mismatch, out_option, refuse_given
 from .reproduce import say_where
-from .tables import alu_table, gpu_table, validation_table
+from .tables import alu_table, gpu_table, tracker_table, validation_table
 
 
 @click.group()
@@ -181,3 +182,31 @@ def _measure_gpu(rates: tuple[float, ...], samples: int) -> GpuRecord:
     shapes, device, begin = paper_shapes(), open_device(), time.perf_counter()
     with case_progress(Console(stderr=True), "GEMMs", len(shapes)) as show:
         return measure(device, shapes, rates, samples, lambda done: show(done, time.perf_counter() - begin))
+
+
+@validate.command("tracker")
+@click.option("--quick", is_flag=True, help="Without the GEMMs on the paper's machine, which take minutes each.")
+@click.option(
+    "--hardware", type=click.Choice(get_args(Backend)), default="golden", help="Compiled RTL, or its golden model."
+)
+@out_option
+def validate_tracker(quick: bool, hardware: Backend, out: Path | None) -> None:
+    """Count the cycles in which an access waits for the tracker.
+
+    Two contexts at the memory's rate on hardware of several sizes, and GEMMs whose stores come fast, unaligned, short,
+    or of chunks that have overflowed. Nothing is held against a bound: every regime in which an access waited is
+    shown with the reason.
+    """
+    from t3sim.validation.memory_rate.contexts import CONTEXTS
+    from t3sim.validation.memory_rate.measure import STREAMED, measure
+    from t3sim.validation.memory_rate.regimes import REGIMES
+
+    regimes = [regime for regime in REGIMES if not quick or regime.machine == "toy"]
+    total, begin = len(STREAMED) * len(CONTEXTS) + len(regimes), time.perf_counter()
+    with output_folder(out) as folder:
+        with case_progress(Console(stderr=True), "regimes", total) as show:
+            found = measure(hardware, regimes, done=lambda done: show(done, time.perf_counter() - begin))
+        if folder is not None:
+            write_atomically(folder / "tracker.json", json_text(found.model_dump(mode="json", by_alias=True)))
+    plain_console().print(tracker_table(found))
+    say_where(out)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from t3hdl.config import T3Config
 from t3hdl.interface.connections import End, links
 from t3hdl.interface.layouts import ConfigWrite
@@ -32,6 +31,7 @@ from t3sim.engine.words import (
 from t3sim.hardware.abi import LoadedHardware, PartFunctions, address_of
 from t3sim.hardware.backends import open_hardware
 from t3sim.hardware.words import REQUEST, get
+from t3sim.run.request import Backend
 
 from .traffic import Job, Queues
 
@@ -58,7 +58,7 @@ class Streamed:
     tracked: dict[str, int]
 
 
-def stream(config: T3Config, jobs: Sequence[Job], backend: str) -> Streamed:
+def stream(config: T3Config, jobs: Sequence[Job], backend: Backend) -> Streamed:
     """Streams one job as compute, the other one as communication, until every burst was taken and counted."""
     hardware = open_hardware(config, backend)
     try:

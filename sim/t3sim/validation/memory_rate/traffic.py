@@ -13,12 +13,6 @@ from t3hdl.interface.words import pack, split
 
 from t3sim.inputs.geometry import Chunk, Grid, Partition
 
-STAGE = 80
-"""Workgroups that store at the same time: one on each CU of the paper's machine."""
-STORE_BURSTS = 4
-"""Bursts of stores per cycle: one at each egress port of the preset ``paper``."""
-LINK_LINES = 4.6875
-"""Lines per cycle that a link brings at most: 150 GB/s at 1 GHz, without headers."""
 BAND = 8
 """Tile rows down which workgroups follow one another."""
 Order = Literal["stage", "tiles"]
@@ -28,10 +22,9 @@ Order = Literal["stage", "tiles"]
 class Job:
     """The stores to one output, of one context, all of one addend.
 
-    ``order``: "stage" takes a row of each of many workgroups in turn, as CUs store; "tiles" one workgroup after the
-    other, as a DMA engine sends. ``base``: first line. ``addends``: those that the tracker expects. ``paced``: bursts
-    are there as their source can make them, in a stage :data:`STORE_BURSTS` per cycle, of tiles :data:`LINK_LINES`;
-    else all are there from the beginning.
+    ``order``: "stage" takes a row of each of ``stage`` workgroups in turn, as CUs store; "tiles" one workgroup after
+    the other, as a DMA engine sends. ``base``: first line. ``addends``: those that the tracker expects. ``rate``: what
+    the source makes in a cycle at most: bursts of a stage, lines of tiles; None: all are there from the beginning.
     """
 
     grid: Grid
@@ -40,7 +33,8 @@ class Job:
     base: int
     chunks: int
     addends: int = 1
-    paced: bool = False
+    stage: int = 1
+    rate: float | None = None
 
     @property
     def epoch(self) -> int:
@@ -83,7 +77,7 @@ class Job:
                 context=self.context,
                 epoch=self.epoch,
                 descriptor=first_slot + number,
-            )  # fmt: skip
+            )
             for number, chunk in enumerate(self._chunks)
         ]
 
@@ -101,22 +95,24 @@ class Job:
             for row in range(chunk.row0, chunk.row1)
         ]
         rows = []
-        at_once, rest = (STAGE if self.order == "stage" else 1), iter(tiles)
-        while group := list(islice(rest, at_once)):
+        rest = iter(tiles)
+        while group := list(islice(rest, self.stage)):
             for tile_row in range(self.grid.tile_rows):
                 for row, col in group:
                     if tile_row < self.grid.tile_height(row == self.grid.rows - 1):
                         rows += self._row(row, col, tile_row)
         made = np.array(rows, np.uint64).view(np.int64)
-        before = np.arange(len(made)) / STORE_BURSTS if self.order == "stage" else np.cumsum(made[:, 2]) / LINK_LINES
-        return np.column_stack([made, np.floor(before * self.paced).astype(np.int64)])
+        before = np.arange(len(made)) if self.order == "stage" else np.cumsum(made[:, 2])
+        there = np.zeros(len(made)) if self.rate is None else before / self.rate
+        return np.column_stack([made, np.floor(there).astype(np.int64)])
 
-    def _row(self, row: int, col: int, tile_row: int) -> list[tuple[int, int, int, int]]:
+    def _row(self, row: int, col: int, tile_row: int) -> list[tuple[int, ...]]:
         """The bursts of a row of a workgroup's tile: one, or two if it leaves its aligned block."""
         grid = self.grid
         right, bottom = int(col == grid.cols - 1), int(row == grid.rows - 1)
         line = self.base + (row * grid.tile_rows + tile_row) * grid.pitch + col * grid.tile_lines
-        end, found = line + grid.row_lines(bool(right)), []
+        end = line + grid.row_lines(bool(right))
+        found: list[tuple[int, ...]] = []
         while line < end:
             lines = min(end - line, BURST_LINES - line % BURST_LINES)
             request = pack(
