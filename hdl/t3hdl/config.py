@@ -15,6 +15,8 @@ DTYPES = ("fp16", "bf16", "fp32", "int32")
 
 _MARK_WORD_BITS = 6
 """log2 of the tile marks that are read, written and cleared at once."""
+_TOKEN_LINES = 1023
+"""Lines of a token at most."""
 _SWEEP_ENDS = 8
 """Cycles of a sweep of the tracker's rows before the first and after the last row, rounded up."""
 
@@ -74,7 +76,7 @@ class T3Config:
     chunk_count_bits: int = count(32, 8, 32, "bits", "width of a chunk counter")
     token_queue: int = count(8, 2, 64, "tokens", "depth of a slice's token queue")
     event_queue: int = count(
-        4, 3, 16, "events", "depth of a tracker bank's event queue; less would not let a token in every cycle"
+        4, 3, 16, "events", "depth of a tracker bank's queue of finished tiles; less would not let one in every cycle"
     )
     egress_ports: int = count(
         4, 1, 8, "bursts/cycle", "bursts of stores, each a row of a tile or a part of one, that are matched per cycle"
@@ -123,7 +125,7 @@ class T3Config:
         if self.stale_cycles > self.blocks + 12:
             raise ValueError(
                 f"blocks must be at least {self.stale_cycles - 12}, so that the slot of a finished chunk is not in use "
-                "again before its last events are counted, (event_queue + 2) x tracker_banks + 1 cycles; "
+                "again before its last events are counted, (event_queue + 2) x (tracker_banks + 1) + 1 cycles; "
                 f"not {self.blocks}"
             )
         if self.chunk_window > self.descriptors:
@@ -222,24 +224,39 @@ class T3Config:
     def stale_cycles(self) -> int:
         """Cycles after a slot became invalid in which all that was matched with it is counted.
 
-        A bank holds two tokens in M and R and ``event_queue`` events (with the one in E). One event per cycle is
-        drained in all, and counted in the next one. A chunk's slot is loaded again 12 + ``blocks`` cycles after its
-        ``chunk_done`` at the earliest (docs/hardware/trigger.md).
+        A bank holds two tokens in M and R and ``event_queue`` finished tiles (with the one in E), and has its turn once
+        in ``drain_turns`` cycles; what is drained is counted in the next one. (Lines without an entry are dropped when
+        the slot becomes invalid.) A chunk's slot is loaded again 12 + ``blocks`` cycles after its ``chunk_done`` at the
+        earliest (docs/hardware/trigger.md).
         """
-        return (self.event_queue + 2) * self.tracker_banks + 1
+        return (self.event_queue + 2) * self.drain_turns + 1
+
+    @property
+    def drain_turns(self) -> int:
+        """Who take turns in having an event counted: the banks, and the lines without an entry of all of them."""
+        return self.tracker_banks + 1
+
+    @property
+    def pending_bits(self) -> int:
+        """Bits of a sum of lines without an entry, of a bank and a slot.
+
+        Each slot of the window and each of ``drain_turns`` may have its turn before it is counted; a token brings 1023
+        lines at most.
+        """
+        return (_TOKEN_LINES * ((self.chunk_window + 1) * self.drain_turns + 1)).bit_length()
 
     @property
     def drain_cycles(self) -> int:
         """Cycles after an abort in which a token that a slice's token queue holds has certainly left the banks.
 
         The banks take nothing while the abort sweeps their rows. Else a bank takes a token at least every
-        ``tracker_banks`` cycles (its event queue gets that share of the one event per cycle); a root input moves every
+        ``drain_turns`` cycles (its event queue gets that share of the one event per cycle); a root input moves every
         ``nodes`` such turns, a leaf input every ``slices`` of them. The token and what is before it:
         ``token_queue`` + 2 places at the leaf's input, 4 at the root's, 8 behind it. Each step is proven, and the sum
         of them is made in docs/hardware/tracker.md.
         """
         turns = (self.token_queue + 2) * self.slices + 4 * self.nodes + 8
-        return turns * self.tracker_banks + self.sets_per_bank + _SWEEP_ENDS
+        return turns * self.drain_turns + self.sets_per_bank + _SWEEP_ENDS
 
 
 PARAMETERS: Mapping[str, Parameter] = parameters(T3Config)
@@ -250,17 +267,18 @@ PRESETS: dict[str, T3Config] = {
     "paper-fit": T3Config(tracker_sets=1024, row_index_bits=4),
     "small": T3Config(
         slices=4, node_inputs=2, leaf_outputs=2, ranges=2, contexts=2, tracker_sets=4, tracker_ways=2, tracker_banks=2,
-        row_index_bits=1,
+        row_index_bits=1, event_queue=3,
         descriptors=8, chunk_window=4, blocks=4, tile_marks=64, wavefronts=2, tile_count_bits=8, chunk_count_bits=16,
         egress_ports=1, nmc_latency=3,
     ),
     "fpga": T3Config(
         slices=4, node_inputs=4, leaf_outputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4,
-        tracker_banks=4, descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1, dtypes=("fp16",),
+        tracker_banks=4, event_queue=3, descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1,
+        dtypes=("fp16",),
     ),
     "fpga-all": T3Config(
         slices=1, node_inputs=1, leaf_outputs=1, ranges=2, contexts=2, tracker_sets=64, tracker_ways=4,
-        tracker_banks=4, descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1,
+        tracker_banks=4, event_queue=3, descriptors=8, chunk_window=8, blocks=16, tile_marks=1024, egress_ports=1,
     ),
     "fpga-hx8k": T3Config(
         slices=1, node_inputs=1, ranges=1, contexts=1, tracker_sets=32, tracker_ways=1, tracker_banks=1, descriptors=4,

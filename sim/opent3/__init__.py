@@ -63,7 +63,15 @@ from .studies import (
     reproduce,
 )
 from .sweeps import SweepResult, on_machines, sweep, varied, vary
-from .validations import GpuResult, bench, bench_scaling, validate_alu, validate_gpu, validate_hbm
+from .validations import (
+    GpuResult,
+    bench,
+    bench_scaling,
+    validate_alu,
+    validate_gpu,
+    validate_hbm,
+    validate_tracker,
+)
 from .waveforms import Waveforms, waves
 
 __all__ = [
@@ -158,6 +166,7 @@ __all__ = [
     "validate_alu",
     "validate_gpu",
     "validate_hbm",
+    "validate_tracker",
     "varied",
     "vary",
     "waves",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # they take seconds to import
     from t3sim.validation.gpu_model import GpuRow
     from t3sim.validation.gpu_record import GpuRecord, Shape, Timing
     from t3sim.validation.hbm import Row
+    from t3sim.validation.memory_rate.record import TrackerWaits
     from t3sim.validation.scaling import Scaling
 
 SECOND = 1e9
@@ -126,6 +127,16 @@ def validation_table(rows: Sequence[Row]) -> FittedTable:
             f"{row.reference_cycles}",
             f"{row.error:+.2%}",
             "" if row.within else "OFF",
+        )
+    return table
+
+
+def tracker_table(found: TrackerWaits) -> FittedTable:
+    """Regimes, and the cycles in which an access waited for the tracker."""
+    table = FittedTable("regime", "where", "lines", "chunks overflowed", "cycles blocked", "cause")
+    for row in found.rows:
+        table.add_row(
+            row.regime, row.where, f"{row.lines}", f"{row.overflowed_chunks}", f"{row.blocked}", row.cause or "-"
         )
     return table
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, get_args
 
 from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
@@ -16,6 +16,7 @@ from t3sim.inputs.machine.files import Machine, hardware_with, load_machine
 from t3sim.inputs.workload import Workload, paper_shapes
 from t3sim.run.policies import Watch
 from t3sim.run.records import read_record
+from t3sim.run.request import Backend
 from t3sim.validation.gpu_measure import check_rates, measure
 from t3sim.validation.gpu_record import GpuRecord
 from t3sim.validation.gpu_torch import open_device
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # they take seconds to import
     from t3sim.validation.bench import Bench
     from t3sim.validation.gpu_model import GpuRow
     from t3sim.validation.hbm import Row as HbmRow
+    from t3sim.validation.memory_rate.record import TrackerWaits
     from t3sim.validation.scaling import Scaling
 
 OnCases = Callable[[int, float], None]
@@ -171,6 +173,34 @@ def _measured(rates: Sequence[float], samples: int | None, on_shape: Callable[[i
     tell = on_shape or _ignore
     tell(0, len(shapes))
     return measure(device, shapes, rates, 5 if samples is None else samples, lambda done: tell(done, len(shapes)))
+
+
+def validate_tracker(
+    *,
+    quick: bool = False,
+    hardware: Backend = "golden",
+    on_regime: Callable[[int, int], None] | None = None,
+    out: str | Path | None = None,
+) -> TrackerWaits:
+    """Cycles in which an access waits for the tracker, a row for each regime, with the reason.
+
+    ``quick``: without the GEMMs on the paper's machine. ``on_regime``: called with how many regimes are measured, and
+    of how many. Raises ValueError for another hardware, and BuildError if RTL cannot be compiled.
+    """
+    from t3sim.validation.memory_rate.contexts import CONTEXTS
+    from t3sim.validation.memory_rate.measure import STREAMED, measure
+    from t3sim.validation.memory_rate.regimes import REGIMES
+
+    if hardware not in get_args(Backend):
+        raise ValueError(f"hardware must be one of {', '.join(get_args(Backend))}, not {hardware!r}")
+    regimes = [regime for regime in REGIMES if not quick or regime.machine == "toy"]
+    total, tell = len(STREAMED) * len(CONTEXTS) + len(regimes), on_regime or _ignore
+    with output_folder(arguments.path_of("out", out)) as folder:
+        tell(0, total)
+        found = measure(hardware, regimes, done=lambda done: tell(done, total))
+        if folder is not None:
+            write_atomically(folder / "tracker.json", json_text(found.model_dump(mode="json", by_alias=True)))
+    return found
 
 
 def bench(

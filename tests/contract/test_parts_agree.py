@@ -25,7 +25,7 @@ CONFIGS = {
     "wide": preset(
         "small", slices=16, node_inputs=16, ranges=4, contexts=16, tracker_sets=64, tracker_banks=8, tracker_ways=3,
         row_index_bits=3,
-        descriptors=7, chunk_window=7, blocks=32, tile_marks=256, wavefronts=16, token_queue=5, event_queue=3,
+        descriptors=7, chunk_window=7, blocks=64, tile_marks=256, wavefronts=16, token_queue=5, event_queue=3,
         nmc_latency=8, count_on="performed",
     ),
     "protected": preset("small", protect=True),

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.formal.seeded_bugs import expect_failure
+from tests.formal.seeded_bugs import expect_failure, in_cell, in_module
 
 
 def without_forwarding(text):
@@ -31,12 +31,55 @@ def test_a_row_that_changes_while_its_token_is_stalled_is_found():
     )
 
 
-def test_lines_that_are_added_to_an_event_that_leaves_are_found():
-    """Seeded: the oldest event takes lines also in the cycle in which it leaves."""
+def test_a_tile_that_takes_the_place_of_another_is_found():
+    """Seeded: a tile that comes while one leaves is put where it would be if none left."""
     expect_failure(
-        "event-queue.conserves",
-        lambda text: text.replace(r"\fits_1 [0] 1'0 }", r"\fits_1 [0] \fits_0 [0] }"),
-        "lines of a slot are in the queue or have left it",
+        "event-queue.in-order",
+        lambda text: in_cell(text, module="top.dut", having=r"connect \A \level [1:0]", old="2'10", new="2'01"),
+        "a tile waits at its place, as it came",
+    )
+
+
+def test_a_sum_that_begins_with_what_was_collected_is_found():
+    """Seeded: a sum that is not pending is not 0."""
+    expect_failure(
+        "pending-lines.conserve",
+        lambda text: in_cell(
+            text, module="top.dut", having=r"connect \B \data [12:0]", old="13'0000000000000", new=r"\data [12:0]"
+        ),
+        "the sum is what was added and not collected",
+    )
+
+
+def test_lines_of_a_slot_without_a_chunk_that_are_counted_are_found():
+    """Seeded: lines are added whether their slot is valid or not, so they may be counted for its next chunk."""
+    expect_failure(
+        "pending-lines.conserve",
+        lambda text: in_cell(text, module="top.dut", having=r"connect \Y $3", old=r"\live [1:0]", new="2'11"),
+        "the sum is what was added and not collected",
+        "it is not after it was collected",
+    )
+
+
+def test_a_slot_that_is_collected_twice_in_a_row_is_found():
+    """Seeded: the slot that is being collected may be the next one to be chosen, though nothing is left of it."""
+    inverter_of_chosen = r"(cell \$not \S+\n(?:    parameter [^\n]*\n)*    connect \\A )\$2 \[1:0\]"
+    expect_failure(
+        "event-turns.in-time",
+        lambda text: in_module(text, "top.dut", lambda body: re.sub(inverter_of_chosen, r"\g<1>2'00", body)),
+        "a slot that is chosen is pending",
+    )
+
+
+def test_a_slot_that_waits_for_ever_is_found():
+    """Seeded: the slots' turn never moves, so the lowest pending one is always preferred."""
+    expect_failure(
+        "event-turns.in-time",
+        lambda text: in_module(text, "top.dut.slots", lambda body: body.replace(r"\take [0]", "1'0")),
+        "others before it take their time",
+        "it is chosen after all others",
+        "the slots' turn counts those before",
+        size="3 slots, 2 banks",
     )
 
 

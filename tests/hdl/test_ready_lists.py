@@ -81,7 +81,7 @@ def test_all_blocks_of_all_slots_fit_into_one_list():
 
 
 @pytest.mark.parametrize(("seed", "overrides"), [
-    (401, {}), (402, {"contexts": 1, "blocks": 1, "event_queue": 3}),
+    (401, {}), (402, {"contexts": 1, "blocks": 1, "tracker_banks": 1}),
     (403, {"contexts": 5, "blocks": 16, "chunk_window": 3}), (404, {"protect": True}),
 ])  # fmt: skip
 def test_random_lists(seed, overrides):

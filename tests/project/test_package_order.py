@@ -83,6 +83,7 @@ FUNCTIONS = {
     "reproduce": "reproduce", "report": "report", "explain": "explain", "waves": "waves", "faults": "faults",
     "bench": "bench", "machine list": "machine_frame", "machine show": "load_machine", "machine new": "new_machine",
     "validate hbm": "validate_hbm", "validate alu": "validate_alu", "validate gpu": "validate_gpu",
+    "validate tracker": "validate_tracker",
 }  # fmt: skip
 """Command -> what does the same in the Python API."""
 OF_THE_PROGRAM = {"demo", "doctor", "completion", "verilog", "prove", "fpga"}

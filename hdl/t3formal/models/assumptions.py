@@ -62,8 +62,8 @@ ASSUMPTIONS: dict[str, Obligation] = {
         claims=(("nmc.answers", "a line comes when the ALU takes one again"),),
     ),
     "a bank takes a token in every frame, or there is none": Obligation(
-        says="frames of tracker_banks cycles, one after the other from when no sweep holds the banks; a token that a "
-        "root offers for all of one is taken in it",
+        says="frames of tracker_banks + 1 cycles, one after the other from when no sweep holds the banks; a token that "
+        "a root offers for all of one is taken in it",
         claims=(
             ("tracker-bank.keeps-moving", "in every frame an event leaves, unless there is none"),
             ("tracker-bank.keeps-moving", "in the cycle after that the pipeline moves"),
@@ -214,8 +214,8 @@ ASSUMPTIONS: dict[str, Obligation] = {
         ),
     ),
     "nothing is damaged": Obligation(
-        says="without `protect` no table reports an error to the bank",
-        claims=(("tracker.as-naive", "bank 0: nothing is damaged"),),
+        says="without `protect` no table reports an error to the bank or of lines that were collected",
+        claims=(("tracker.as-naive", "bank 0: nothing is damaged"), ("tracker.as-naive", "drained events alike")),
     ),
     "every row is cleared before the first token": Obligation(
         says="clear is 1 until every row was cleared",
@@ -240,20 +240,28 @@ ASSUMPTIONS: dict[str, Obligation] = {
         says="drained stays 1 while maintenance is",
         claims=(("tracker-bank.stays-empty", "an empty bank that is halted stays empty"),),
     ),
-    "events are pushed only with room": Obligation(
+    "tiles are pushed only with room": Obligation(
         says="push is 0 while level is the depth",
         claims=(("tracker-bank.conserves", "no more events than there is room for"),),
     ),
     "only events that are there are taken": Obligation(
         says="an event is taken only from a bank that has one",
-        claims=(("blocks.turns", "one of the requests is granted, if there is one"),),
+        claims=(("event-turns.in-time", "what is taken is there"),),
+    ),
+    "lines are of a slot that exists": Obligation(
+        says="the slot of an event is below `chunk_window`",
+        claims=(("tracker.as-naive", "bank 0: E alike"),),
+    ),
+    "a slot is pending until it is collected or ends": Obligation(
+        says="a bit of `pending` that is 1 stays until collect with its slot, or until its slot ends",
+        claims=(("pending-lines.conserve", "a slot is pending until it is collected or ends"),),
     ),
     "events are of slots that were loaded": Obligation(
         says="the slot of an event was loaded since reset",
-        claims=(("tracker.as-naive", "bank 0: event queues alike"),),
+        claims=(("tracker.as-naive", "drained events alike"),),
     ),
     "a bank has its turn after the others": Obligation(
-        says="an event that waits is taken in one of as many cycles as there are banks",
+        says="a tile that waits is taken in one of as many cycles as there are turns: of the banks, and of collection",
         claims=(
             ("blocks.turns", "one of the requests is granted, if there is one"),
             ("blocks.turns", "no request waits for more grants than there are other requesters"),

@@ -7,14 +7,14 @@ from amaranth.lib import data
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import EPOCH_BITS, EventKind, Token
 
-EVENT_LINES_LIMIT = 1 << 16
-"""Lines of an event stay below this."""
-
 Match = data.StructLayout({"matched": 1, "foreign": 1, "slot": 6, "lines": 16})
 """What the live slots say of a token; ``foreign``: it is of no slot, and that is an error."""
 
 Detail = data.StructLayout({"descriptor": 6, "threshold": 16})
 """What the slot says of a matched token one step later."""
+
+Pending = data.StructLayout({"there": 1, "lines": 32})
+"""Lines of a slot that wait."""
 
 Event = data.StructLayout({"kind": 1, "slot": 6, "row": 12, "col": 12, "wf": 4, "lines": 16})
 """What a bank reports."""
@@ -39,9 +39,11 @@ def states(cleared: list[Signal], prefix: str, number: int, shape: Any) -> list[
 
 
 class NaiveBank:
-    """Input queue, M, R, table, marks, E and event queue of one bank; a part of the tracker's module.
+    """Input queue, M, R, table, marks, E, event queue and pending lines of one bank; a part of the tracker's module.
 
-    ``pop`` : the oldest event is drained in this cycle. ``hold`` : no token is taken out of the input queue.
+    ``pop`` : the oldest tile is drained in this cycle. ``collects`` : of each slot, whether what is pending is.
+    ``valid``, ``complete``, ``ends`` : of each slot, whether it has a chunk, that is complete, it ends. ``hold`` : no
+    token is taken out of the input queue.
     ``match`` : what the slots say of ``head``. ``detail`` : what its slot says of the token in M.
     ``ways`` : how many ways the context of the token in R may use.
     """
@@ -63,7 +65,13 @@ class NaiveBank:
         self.marks = states(cleared, f"{name}_marks", rows, config.descriptors)
         self.events = states(cleared, f"{name}_event", config.event_queue, Event)
         self.level = state(cleared, f"{name}_level", range(config.event_queue + 1))
+        self.sums = states(cleared, f"{name}_pending", config.chunk_window, Pending)
         self.pop, self.hold = Signal(name=f"{name}_pop"), Signal(name=f"{name}_hold")
+        self.collects, self.valid, self.complete, self.ends = (
+            Signal(config.chunk_window, name=f"{name}_{of_slots}")
+            for of_slots in ("collects", "valid_slots", "complete_slots", "ending_slots")
+        )
+        self.adds, self.late = Signal(config.chunk_window, name=f"{name}_adds"), Signal(name=f"{name}_late")
         self.detail = Signal(Detail, name=f"{name}_found")
         self.match, self.ways = Signal(Match, name=f"{name}_match"), Signal(5, name=f"{name}_ways")
         self.head = self.queue[0]
@@ -76,7 +84,7 @@ class NaiveBank:
         self.m, config = m, self.config
         advance, take = Signal(name=f"{self.name}_advance"), Signal(name=f"{self.name}_take")
         m.d.comb += [
-            advance.eq(~self.r_valid | (self.level + self.event_stage_valid < config.event_queue)),
+            advance.eq(~self.r_valid | (self.level + self.tile_in_e() < config.event_queue)),
             take.eq(advance & ~self.hold & (self.waiting > 0)),
         ]
         self._queue(take)
@@ -92,7 +100,12 @@ class NaiveBank:
             with m.Else():
                 m.d.comb += self.unmatched.eq(self.r_match.foreign)
         m.d.sync += [self.event_stage_valid.eq(raises_event), self.event_stage.eq(event)]
-        self._events(self.event_stage, self.event_stage_valid)
+        self._events(self.event_stage, self.tile_in_e())
+        self._pend(self.event_stage, self.event_stage_valid & (self.event_stage.kind == EventKind.OVERFLOW))
+
+    def tile_in_e(self) -> Value:
+        """Whether E has a finished tile."""
+        return self.event_stage_valid & (self.event_stage.kind == EventKind.TILE)
 
     def free(self, m: Module, row: int, context: Value, marks: Value, first: Value, end: Value) -> None:
         """Frees a row's entries of a context; with ``marks`` clears the marks of descriptors from first to end, too."""
@@ -176,27 +189,33 @@ class NaiveBank:
         return column | ((token.row[: config.row_index_bits] >> config.bank_bits) << config.column_index_bits)
 
     def _events(self, event: Any, push: Value) -> None:
-        """Drains the oldest, then adds to one of the others or appends."""
+        """Drains the oldest, then appends."""
         m, depth = self.m, self.config.event_queue
-        left, after = Signal(range(depth + 1), name=f"{self.name}_kept"), []
+        left = Signal(range(depth + 1), name=f"{self.name}_kept")
         m.d.comb += left.eq(self.level - self.pop)
-        for i, old in enumerate(self.events):
-            after.append(Signal(Event, name=f"{self.name}_after{i}"))
-            m.d.comb += after[i].eq(Mux(self.pop, self.events[min(i + 1, depth - 1)], old))
-            m.d.sync += old.eq(after[i])
-        m.d.sync += self.level.eq(left)
-        overflow = event.kind == EventKind.OVERFLOW
-        takes = []
-        for i, old in enumerate(after):
-            fits = old.lines + event.lines < EVENT_LINES_LIMIT
-            same = (old.kind == EventKind.OVERFLOW) & (old.slot == event.slot)
-            takes.append((left > i) & overflow & same & fits)
+        with m.If(self.pop):
+            m.d.sync += [old.eq(young) for old, young in zip(self.events, self.events[1:], strict=False)]
+        m.d.sync += self.level.eq(left + push)
         with m.If(push):
-            for i, added in lowest(m, takes):
-                with added:
-                    m.d.sync += self.events[i].lines.eq(after[i].lines + event.lines)
-            with m.If(~Cat(takes).any()):
-                m.d.sync += [Array(self.events)[left].eq(event), self.level.eq(left + 1)]
+            m.d.sync += Array(self.events)[left].eq(event)
+
+    def _pend(self, event: Any, overflow: Value) -> None:
+        """What is collected goes, then what comes is added, then what has ended is nothing."""
+        m, bits = self.m, self.config.pending_bits
+        for slot, pending in enumerate(self.sums):
+            kept = Signal(Pending, name=f"{self.name}_sum{slot}")
+            m.d.comb += kept.eq(pending)
+            with m.If(self.collects[slot]):
+                m.d.comb += kept.eq(0)
+            m.d.sync += pending.eq(kept)
+            here = overflow & (event.slot == slot)
+            with m.If(here & self.valid[slot]):
+                m.d.comb += self.adds[slot].eq(1)
+                m.d.sync += [pending.there.eq(1), pending.lines.eq((kept.lines + event.lines)[:bits])]
+            with m.If(here & ~self.valid[slot] & self.complete[slot]):
+                m.d.comb += self.late.eq(1)
+            with m.If(self.ends[slot]):
+                m.d.sync += pending.eq(0)
 
 
 def lowest(m: Module, conditions: list[Any]) -> Any:

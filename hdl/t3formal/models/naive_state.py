@@ -12,7 +12,9 @@ from amaranth.lib import data
 from t3hdl.common.broadcast import control_pulses
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import COUNT_BITS, EventKind
 from t3hdl.tracker.bank import EventStage, MatchedToken, row_layout
+from t3hdl.tracker.chunk_counters import counted_layout
 from t3hdl.tracker.entry_table import entry_layout, tile_of
 from t3hdl.tracker.event_queue import Event as HeldEvent
 from t3hdl.tracker.live_slots import compare_operand_of_slot
@@ -97,14 +99,28 @@ class Miter:
             implies(
                 event_stage.valid,
                 same_fields(event_stage.event, bank.event_stage, HeldEvent.members)
+                & (event_stage.kind == bank.event_stage.kind)
+                & (bank.tile_in_e() | (event_stage.event.lines < 1 << COUNT_BITS))
                 & self._known(bank.event_stage.slot),
             ),
         ))  # fmt: skip
-        same = [level == bank.level, level + event_stage.valid <= config.event_queue]
+        same = [level == bank.level, level + bank.tile_in_e() <= config.event_queue]
         for i, event in enumerate(bank.events):
             entry = data.View(HeldEvent, self._in(path + f"events.entry_{i}"))
-            same.append(implies(level > i, same_fields(entry, event, HeldEvent.members) & self._known(event.slot)))
+            tile = (event.kind == EventKind.TILE) & self._known(event.slot)
+            same.append(implies(level > i, same_fields(entry, event, HeldEvent.members) & tile))
         yield "event queues alike", conjunction(same)
+        pending, inside = self._in(path + "overflow.pending"), self.harness.inside
+        copies = [inside.table(path + rf"overflow\.{name}\.\w+\.rows") for name in ("added_to", "taken")]
+        yield (
+            "pending lines alike",
+            conjunction(
+                (pending[slot] == held.there)
+                & implies(held.there, self.naive.slots[slot].valid)
+                & conjunction(Mux(held.there, copy.stored(Const(slot, 6)), 0) == held.lines for copy in copies)
+                for slot, held in enumerate(bank.sums)
+            ),
+        )
 
     def _known(self, slot: Value) -> Value:
         """Whether the slot has been loaded."""
@@ -233,15 +249,27 @@ class Miter:
             implies(~reads_entry, (purged == naive.swept) & (marks == Cat(window))),
         )))  # fmt: skip
         yield "aborts alike", implies(dut.abort_busy, (purged == naive.aborted_context) & (until == naive.until))
-        valid, drained = self._in("drained_valid"), data.View(HeldEvent, self._in("drained_event"))
+        valid, drained = self._in("drained_valid"), data.View(counted_layout(self.config), self._in("drained_event"))
+        is_tile = naive.drained.kind == EventKind.TILE
         yield "drained events alike", (valid == naive.drained_valid) & implies(valid, conjunction((
-            same_fields(drained, naive.drained, HeldEvent.members), self._known(naive.drained.slot),
+            same_fields(drained, naive.drained, ("kind", "slot", "lines")), self._known(naive.drained.slot),
+            implies(is_tile, same_fields(drained, naive.drained, ("row", "col", "wf"))),
+            ~self._in("drained_damaged"),
+        )))  # fmt: skip
+        waiting = self._in(r"turns\.waiting")
+        yield "chosen slots alike", (waiting == naive.chosen_valid) & implies(waiting, conjunction((
+            self._in(r"turns\.slot") == naive.chosen, self._known(naive.chosen),
         )))  # fmt: skip
         begun, ended, present = self._in("begun"), self._in("ended"), [bank.entries for bank in naive.banks]
         change = sum(begun, start=Const(0)) - sum(ended, start=Const(0))
         yield "changes of entries alike", (dut.entries + change)[:16] == sum(present, start=Const(0))
-        behind, banks = self._in(r"turn\.behind"), self.config.tracker_banks
-        yield "turns alike", behind == Mux(naive.turn == 0, 0, -(1 << naive.turn))[:banks]
+        for name, turn, requesters in (
+            ("turn", naive.turn, self.config.drain_turns),
+            ("slots", naive.slots_turn, self.config.chunk_window),
+        ):
+            behind = self._in(rf"turns\.{name}\.behind")
+            same = behind == Mux(turn == 0, 0, -(1 << turn))[:requesters]
+            yield f"{name} alike", same & (turn < requesters)
 
     def _settings(self) -> Claims:
         """Profile and quotas."""

@@ -18,6 +18,9 @@ Slot = data.StructLayout({
 })  # fmt: skip
 """A live chunk and what is counted of it."""
 
+Drained = data.StructLayout({**Event.members, "lines": 40})
+"""What is counted for a chunk: a finished tile, or all lines that were pending."""
+
 _LOADED = ("valid", "row0", "row1", "col0", "col1", "addends", "context", "epoch", "descriptor")
 _REGISTERS = (
     "tile_done_valid", "chunk_done_valid", "entries", "peak_entries", "overflowed", "unmatched", "over_count",
@@ -51,8 +54,10 @@ class NaiveTracker(wiring.Component):
         self.ways = [Signal(5, init=_MAX_WAYS, name=f"ways_{i}") for i in range(config.contexts)]
         self.slots = states(cleared, "slot", config.chunk_window, Slot)
         self.banks = [NaiveBank(config, i, self.token[i], cleared) for i in range(config.tracker_banks)]
-        self.drained_valid, self.drained = state(cleared, "drained_valid", 1), state(cleared, "drained", Event)
-        self.turn = state(cleared, "turn", range(config.tracker_banks))
+        self.drained_valid, self.drained = state(cleared, "drained_valid", 1), state(cleared, "drained", Drained)
+        self.turn = state(cleared, "turn", range(config.tracker_banks + 1))
+        self.chosen_valid, self.chosen = state(cleared, "chosen_valid", 1), state(cleared, "chosen", 6)
+        self.slots_turn = state(cleared, "slots_turn", range(config.chunk_window))
         self.walked = state(cleared, "walked", range(rows + 1))
         # Cycles since the drained one, 0 up to it; then what was asked for.
         self.step = state(cleared, "step", range(rows + 2))
@@ -68,14 +73,20 @@ class NaiveTracker(wiring.Component):
         control = control_pulses(m, self.config_valid, self.config)
         self._settings(m)
         self._initialize(m)
+        ends = self._ending(m, control)
         for bank in self.banks:
             self._match(m, bank, control)
+            m.d.comb += bank.ends.eq(ends)
+            for number, slot in enumerate(self.slots):
+                m.d.comb += [bank.valid[number].eq(slot.valid), bank.complete[number].eq(slot.complete)]
             m.d.comb += bank.ways.eq(_MAX_WAYS)
             for context, most in enumerate(self.ways):
                 with m.If(bank.r_token.context == context):
                     m.d.comb += bank.ways.eq(most)
             bank.step(m)
         self._drain(m)
+        self._choose(m, ends)
+        self._too_many(m)
         self._load(m, control)
         self._maintain(m, control)
         self._abort(m, control)
@@ -134,19 +145,31 @@ class NaiveTracker(wiring.Component):
             with m.If(bank.m_match.slot == number):
                 m.d.comb += [product.eq(bank.m_match.lines * slot.addends), bank.detail.descriptor.eq(slot.descriptor)]
 
+    def _ending(self, m: Module, control: ControlPulses) -> Signal:
+        """The slots that end in this cycle."""
+        ends = Signal(self._config.chunk_window, name="ends")
+        gone = control.arm | control.abort
+        lost = gone & (self.load.context == control.context)
+        for number, slot in enumerate(self.slots):
+            done = self.chunk_done_valid & (self.chunk_done.slot == number)
+            invalid = slot.valid & (done | (gone & (slot.context == control.context)))
+            m.d.comb += ends[number].eq(invalid | (self.load_valid & ~lost & (self.load.slot == number)))
+        return ends
+
     def _drain(self, m: Module) -> None:
-        """Takes one event of all banks; and what the one of the cycle before does to the count of its chunk."""
+        """Takes the oldest tile of a bank or what is pending for the chosen slot; and what the one of the cycle before
+        does to the count of its chunk."""
         banks, event = self.banks, self.drained
         m.d.sync += self.drained_valid.eq(0)
-        for start in range(len(banks)):
-            order = [(start + i) % len(banks) for i in range(len(banks))]
+        requesters = len(banks) + 1
+        for start in range(requesters):
+            order = [(start + i) % requesters for i in range(requesters)]
+            there = [self.chosen_valid if who == len(banks) else banks[who].level > 0 for who in order]
             with m.If(self.turn == start):
-                for place, first in lowest(m, [banks[bank].level > 0 for bank in order]):
+                for place, first in lowest(m, there):
                     with first:
-                        winner = order[place]
-                        m.d.comb += banks[winner].pop.eq(1)
-                        m.d.sync += [self.drained.eq(banks[winner].events[0]), self.drained_valid.eq(1)]
-                        m.d.sync += self.turn.eq((winner + 1) % len(banks))
+                        m.d.sync += [self.turn.eq((order[place] + 1) % requesters), self.drained_valid.eq(1)]
+                        self._take(m, order[place])
         m.d.sync += [self.tile_done_valid.eq(0), self.chunk_done_valid.eq(0)]
         m.d.sync += [self.tile_done[field].eq(event[field]) for field in ("slot", "row", "col", "wf")]
         with m.If(self.drained_valid & (event.kind == EventKind.TILE)):
@@ -156,6 +179,50 @@ class NaiveTracker(wiring.Component):
                 self._add(m, number, slot, event)
             with m.If(self.chunk_done_valid & (self.chunk_done.slot == number)):
                 m.d.sync += slot.valid.eq(0)
+
+    def _take(self, m: Module, who: int) -> None:
+        if who < len(self.banks):
+            m.d.comb += self.banks[who].pop.eq(1)
+            m.d.sync += [self.drained[name].eq(self.banks[who].events[0][name]) for name in Event.members]
+            return
+        for number in range(self._config.chunk_window):
+            with m.If(self.chosen == number):
+                for bank in self.banks:
+                    m.d.comb += bank.collects[number].eq(1)
+                lines = sum((bank.sums[number].lines for bank in self.banks), start=Const(0))
+                m.d.sync += [self.drained.kind.eq(EventKind.OVERFLOW), self.drained.slot.eq(number)]
+                m.d.sync += self.drained.lines.eq(lines)
+
+    def _choose(self, m: Module, ends: Signal) -> None:
+        """The slot that is collected next, of those that are pending."""
+        window, free = self._config.chunk_window, Signal(name="nothing_chosen")
+        collects = Cat(Cat(bank.collects[number] for bank in self.banks).any() for number in range(window))
+        m.d.comb += free.eq(~self.chosen_valid | collects.any())
+        with m.If(free):
+            m.d.sync += self.chosen_valid.eq(0)
+        with m.Elif(ends.bit_select(self.chosen, 1)):
+            m.d.sync += self.chosen_valid.eq(0)
+        there = [
+            Cat(bank.sums[number].there for bank in self.banks).any() & ~collects[number] & ~ends[number]
+            for number in range(window)
+        ]
+        for start in range(window):
+            order = [(start + i) % window for i in range(window)]
+            with m.If(free & (self.slots_turn == start)):
+                for place, first in lowest(m, [there[number] for number in order]):
+                    with first:
+                        m.d.sync += [self.chosen_valid.eq(1), self.chosen.eq(order[place])]
+                        m.d.sync += self.slots_turn.eq((order[place] + 1) % window)
+
+    def _too_many(self, m: Module) -> None:
+        """Lines that are pending, or come, for a chunk that is done."""
+        for bank in self.banks:
+            with m.If(bank.late):
+                m.d.sync += self.over_total.eq(1)
+            for number in range(self._config.chunk_window):
+                done = self.chunk_done_valid & (self.chunk_done.slot == number)
+                with m.If(done & (bank.sums[number].there | bank.adds[number])):
+                    m.d.sync += self.over_total.eq(1)
 
     def _add(self, m: Module, number: int, slot: Any, event: Any) -> None:
         bits = self._config.chunk_count_bits

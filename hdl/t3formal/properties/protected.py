@@ -15,9 +15,9 @@ from amaranth.lib.wiring import Component, Out
 from t3hdl.common.ram import Ram
 from t3hdl.config import T3Config, preset
 from t3hdl.export.single_event_upsets import Upsettable, stored_words
-from t3hdl.interface.layouts import EventKind
 from t3hdl.slice.token_queue import TileKey, TokenQueue
 from t3hdl.tracker.event_queue import EventQueue
+from t3hdl.tracker.pending_lines import PendingLines
 from t3hdl.trigger.block_table import BlockOp, BlockTable
 
 from ..prover.harness import Harness
@@ -110,8 +110,11 @@ def _token_queue(config: T3Config, *, hits: int) -> Harness:
     return harness
 
 
-def _lines_claims(hit: _Hit, entered: Signal, left: Signal, empty: Value, reports: Value, hits: int) -> None:
-    """Every line leaves, or with two wrong bits in an entry a report comes; never more than came."""
+def _lines_claims(
+    hit: _Hit, entered: Signal, left: Signal, empty: Value, reports: Value, hits: int, lost: Signal | None = None
+) -> None:
+    """Every line leaves, or with two wrong bits in an entry a report comes; never more than came. ``lost`` : what left
+    was said to be wrong."""
     harness, reported = hit.harness, Signal()
     harness.m.d.sync += reported.eq(reported | reports)
     if hits == 1:
@@ -119,21 +122,23 @@ def _lines_claims(hit: _Hit, entered: Signal, left: Signal, empty: Value, report
         harness.claim("and is not called uncorrectable", ~reports)
         harness.cover("an entry with a wrong bit leaves", hit.part.corrected & (entered > 2))
     else:
-        harness.claim("lines are lost only with a report", ~empty | reported | (entered == left))
+        right = entered == left
+        harness.claim("lines are lost only with a report", ~empty | reported | right)
+        if lost is not None:
+            harness.claim("what leaves is right, or said to be wrong", ~empty | lost | right)
         harness.cover("an entry is lost", empty & reported & (entered != left))
-    harness.claim("no line leaves that did not come", left <= entered)
+    harness.claim("no line leaves that did not come", (left <= entered) | (Const(0) if lost is None else lost))
 
 
 def _event_queue(config: T3Config, *, hits: int) -> Harness:
-    """Lines of one slot, as in ``event-queue.conserves``; every event is one of lines."""
+    """Lines of the tiles of one slot."""
     depth = config.event_queue
     hit = _Hit(lambda: EventQueue(config=config), r"entry_\d+", hits)
     harness, queue, m = hit.harness, hit.part, hit.harness.m
-    harness.assume("events are pushed only with room", ~queue.push | (queue.level != depth))
+    harness.assume("tiles are pushed only with room", ~queue.push | (queue.level != depth))
     harness.assume("only events that are there are taken", ~queue.pop | queue.valid)
     event = Signal(queue.event.shape(), name="event_in")
     m.d.comb += [
-        event.kind.eq(EventKind.OVERFLOW),
         event.slot.eq(harness.free("slot")),
         event.lines.eq(harness.free("two") + 1),
     ]
@@ -142,10 +147,31 @@ def _event_queue(config: T3Config, *, hits: int) -> Harness:
     m.d.sync += [
         entered.eq(entered + Mux(queue.push & (queue.event.slot == 1), queue.event.lines, 0)),
         left.eq(left + Mux(queue.pop & (queue.head.slot == 1), queue.head.lines, 0)),
-        other.eq(other | (queue.pop & ((queue.head.slot > 1) | (queue.head.kind != EventKind.OVERFLOW)))),
+        other.eq(other | (queue.pop & (queue.head.slot > 1))),
     ]
     _lines_claims(hit, entered, left, queue.level == 0, queue.uncorrectable, hits)
-    harness.claim("no event of a slot that was never pushed", ~other)
+    harness.claim("no tile of a slot that was never pushed", ~other)
+    return harness
+
+
+def _pending_lines(config: T3Config, *, hits: int) -> Harness:
+    """Lines of one slot, as in ``pending-lines.conserve``; both copies of a sum are hit."""
+    hit = _Hit(lambda: PendingLines(config=config), r"rows\.row_\d+", hits)
+    harness, sums, m = hit.harness, hit.part, hit.harness.m
+    harness.drive(sums.slot, harness.free("slot_added"))
+    harness.drive(sums.lines, harness.free("two") + 1)
+    harness.drive(sums.collected, harness.free("slot_collected"))
+    harness.drive(sums.ends, 0)
+    harness.drive(sums.live, -1)
+    entered, left = Signal(_BITS), Signal(_BITS)
+    takes = sums.collect & (sums.collected == 1)
+    wrong = Signal()
+    m.d.sync += [
+        entered.eq(entered + Mux(sums.add & (sums.slot == 1), sums.lines, 0)),
+        left.eq(left + Mux(takes, sums.total, 0)),
+        wrong.eq(wrong | (takes & sums.damaged)),
+    ]
+    _lines_claims(hit, entered, left, ~sums.pending[1], sums.uncorrectable, hits, lost=wrong)
     return harness
 
 
@@ -195,6 +221,7 @@ def _block_table(config: T3Config, *, hits: int) -> Harness:
 
 
 _QUEUES = preset("small", protect=True, token_queue=2, event_queue=3, tracker_banks=1)
+_SUMS = preset("small", protect=True, event_queue=3, tracker_banks=1, chunk_window=2, descriptors=2)
 _BLOCKS = preset(
     "small", protect=True, contexts=2, descriptors=2, chunk_window=2, blocks=1, tile_marks=8, event_queue=3,
     tracker_banks=1, row_index_bits=1,
@@ -246,6 +273,15 @@ PROOFS = (
         7,
         one="every line that was pushed leaves. Bits looked at: four places of each entry (all are in blocks.secded).",
         two="lines are lost only with a report, and none leaves that was not pushed.",
+    ),
+    *_proofs(
+        "pending-lines.sums",
+        _pending_lines,
+        _SUMS,
+        7,
+        one="every line that was added is collected. Bits looked at: four places of each sum (all are in "
+        "blocks.secded).",
+        two="lines are lost only with a report, and the sum is said to be wrong when it is collected.",
     ),
     *_proofs(
         "block-table.memories",

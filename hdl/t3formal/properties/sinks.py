@@ -3,6 +3,7 @@
 from amaranth.hdl import Mux, Signal
 from amaranth.lib import data
 from t3hdl.config import T3Config, preset
+from t3hdl.interface.layouts import EventKind
 from t3hdl.tracker.bank import EventStage
 from t3hdl.tracker.tracker import Tracker
 
@@ -14,12 +15,12 @@ from .tracker.tracker import rules_of_neighbours
 def _takes_tokens(config: T3Config) -> Harness:
     """Loads and configuration are free: any at any time. Only a sweep of the tables stops the banks.
 
-    A full bank takes a token when an event leaves it, which is its turn after those of the other banks, and one cycle
-    later shows that it is ready.
+    A full bank takes a token when a tile leaves it, which is its turn after those of the other banks and of the lines
+    without an entry, and one cycle later shows that it is ready.
     """
     harness = Harness(Tracker(config=config))
     m, dut = harness.m, harness.dut
-    limit = config.tracker_banks + 1
+    limit = config.drain_turns + 1
     sweeps = ~dut.init_done | dut.maintenance
     for number, token in enumerate(dut.token):
         waited = Signal(range(limit + 2), name=f"waited_{number}")
@@ -57,13 +58,14 @@ def _sweeps_end(config: T3Config) -> Harness:
             inside[f"bank_{bank}.events.level"],
             data.View(EventStage, inside[f"bank_{bank}.event_stage"]),
         )
-        harness.claim(f"what bank {bank} tells has its place", level + event_stage.valid <= config.event_queue)
+        told = event_stage.valid & (event_stage.kind == EventKind.TILE)
+        harness.claim(f"what bank {bank} tells has its place", level + told <= config.event_queue)
     harness.cover("a sweep ends", harness.past(dut.maintenance) & ~dut.maintenance)
     return harness
 
 
 def _sweep_limit(config: T3Config) -> int:
-    return config.sets_per_bank + 2 * config.tracker_banks + 3
+    return config.sets_per_bank + 2 * config.drain_turns + 3
 
 
 _LITTLE = {
@@ -76,19 +78,19 @@ PROOFS = (
     Proof(
         name="tracker.sinks",
         invariants=(10,),
-        says="Unless it sweeps its tables, a bank takes a token that waits within tracker_banks + 1 cycles, whatever "
+        says="Unless it sweeps its tables, a bank takes a token that waits within tracker_banks + 2 cycles, whatever "
         "trigger and driver do.",
         harness=_takes_tokens,
         sizes={"1 bank": _ONE, "2 banks": _TWO},
         method="induction",
-        depth=5,
+        depth=7,
         cover_depth=16,
         quick=False,
     ),
     Proof(
         name="tracker.sweeps-end",
         invariants=(10,),
-        says="A sweep, in which banks take nothing, ends within sets_per_bank + 2 x tracker_banks + 3 cycles.",
+        says="A sweep, in which banks take nothing, ends within sets_per_bank + 2 x tracker_banks + 5 cycles.",
         harness=_sweeps_end,
         sizes={"1 bank": _ONE, "2 banks": _TWO},
         method="induction",

@@ -13,6 +13,7 @@ from ..interface.layouts import COUNT_BITS, EventKind, Token
 from .entry_table import EntryTable, entry_layout, table_row, tag_of
 from .event_queue import Event, EventQueue
 from .live_slots import SlotDetail, SlotMatch
+from .pending_lines import PendingLines
 from .tile_profile import TileLines
 
 TableSweep = data.StructLayout({"clear": 1, "purge": 1, "context": 4, "read": 1})
@@ -29,12 +30,17 @@ def row_layout(config: T3Config) -> data.StructLayout:
     return data.StructLayout({**MatchedToken.members, **read})
 
 
-EventStage = data.StructLayout({"valid": 1, "event": Event})
-"""Register E, the event stage: the event of the token that was in R."""
+EventStage = data.StructLayout({"valid": 1, "kind": 1, "event": Event})
+"""Register E, the event stage: the event of the token that was in R, a finished tile or lines without an entry."""
+
+
+_TO_PENDING = ("live", "ends", "done", "complete", "collect", "collected")
+"""Ports of the pending lines that are the bank's."""
 
 
 class TrackerBank(wiring.Component):
-    """Counts the tokens of its share of the tiles: queue, match (M), table row (R), event (E), event queue.
+    """Counts the tokens of its share of the tiles: queue, match (M), table row (R), event (E). Then finished tiles go
+    to the event queue, lines without an entry to the pending lines of their slot.
 
     Parameters
     ----------
@@ -48,8 +54,12 @@ class TrackerBank(wiring.Component):
     read : Out(1) : it enters M in this cycle.
     slot : Out(6) : the live chunk of the tile in M.
     detail, lines : In : of the tile in M: addends and descriptor of its chunk, lines per addend.
-    event_valid, event : Out : a finished tile, or lines counted without an entry; these may grow while they wait.
-    event_taken : In(1) : the event leaves.
+    event_valid, event : Out : a finished tile.
+    event_taken : In(1) : it leaves.
+    live, ends, done, complete : In : slots, as :class:`~.pending_lines.PendingLines` has them.
+    collect, collected : In : the lines of a slot are taken.
+    pending, total, total_damaged : Out : slots with lines; those of slot ``collected``; while ``collect``: are wrong.
+    excess : Out(1) : lines came for a chunk that is complete.
     quotas : In : ways of a row that each context may use.
     halt : In(1) : no token enters M.
     dropping, dropped : In : tokens of context ``dropped`` that enter M in this cycle are not counted.
@@ -67,11 +77,14 @@ class TrackerBank(wiring.Component):
     """
 
     def __init__(self, *, config: T3Config) -> None:
-        row = range(config.sets_per_bank)
+        row, window = range(config.sets_per_bank), config.chunk_window
         super().__init__({
             "token": In(stream.Signature(Token)), "tile": Out(Token),
             "match": In(SlotMatch), "read": Out(1), "slot": Out(6), "detail": In(SlotDetail), "lines": In(TileLines),
             "event_valid": Out(1), "event": Out(Event), "event_taken": In(1),
+            "live": In(window), "ends": In(window), "done": In(window), "complete": In(window),
+            "collect": In(1), "collected": In(6),
+            "pending": Out(window), "total": Out(config.pending_bits), "total_damaged": Out(1), "excess": Out(1),
             "quotas": In(5).array(16), "halt": In(1), "dropping": In(1), "dropped": In(4), "drained": Out(1),
             "walk": In(TableSweep), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
             "way": In(4), "entry": Out(entry_layout(config)),
@@ -88,23 +101,23 @@ class TrackerBank(wiring.Component):
         m.submodules.queue = queue = InputQueue(Token)
         m.submodules.table = table = EntryTable(config=config)
         m.submodules.events = events = EventQueue(config=config)
+        m.submodules.overflow = overflow = PendingLines(config=config)
         matched, row = Signal(MatchedToken, name="matched"), Signal(row_layout(config), name="row")
         event_stage = Signal(EventStage, name="event_stage")
-        advance, accepts_token, full = Signal(), Signal(), Signal()
+        advance, accepts_token, full, tile_told = Signal(), Signal(), Signal(), Signal()
 
         m.d.comb += [
             queue.i.payload.eq(self.token.payload),
             queue.i.valid.eq(self.token.valid & ~walk.clear),
             self.token.ready.eq(queue.i.ready & ~walk.clear),
             self.tile.eq(queue.o.payload),
-            # An event in E has its place in the queue already. No sum: its carries would be in front of everything.
-            full.eq(
-                (events.level == config.event_queue) | ((events.level == config.event_queue - 1) & event_stage.valid)
-            ),
+            tile_told.eq(event_stage.valid & (event_stage.kind == EventKind.TILE)),
+            # A tile in E has its place in the queue already. No sum: its carries would be in front of everything.
+            full.eq((events.level == config.event_queue) | ((events.level == config.event_queue - 1) & tile_told)),
             advance.eq(~row.valid | ~full),
             self.event_valid.eq(events.valid),
             self.event.eq(events.head),
-            events.push.eq(event_stage.valid),
+            events.push.eq(tile_told),
             events.event.eq(event_stage.event),
             events.pop.eq(self.event_taken),
             queue.o.ready.eq(advance & ~self.halt),
@@ -116,6 +129,12 @@ class TrackerBank(wiring.Component):
             table.read_row.eq(Mux(matched.valid, table_row(config, matched.token), self.read_row)),
             self.drained.eq(~matched.valid & ~row.valid),
             self.busy.eq(queue.o.valid | matched.valid | row.valid | event_stage.valid | events.level.any()),
+            overflow.add.eq(event_stage.valid & (event_stage.kind == EventKind.OVERFLOW)),
+            overflow.slot.eq(event_stage.event.slot),
+            overflow.lines.eq(event_stage.event.lines),
+            *(getattr(overflow, name).eq(getattr(self, name)) for name in _TO_PENDING),
+            *(getattr(self, name).eq(getattr(overflow, name)) for name in ("pending", "total", "excess")),
+            self.total_damaged.eq(overflow.damaged),
         ]
         dropped = self.dropping & (queue.o.payload.context == self.dropped)
         with m.If(advance):
@@ -137,13 +156,17 @@ class TrackerBank(wiring.Component):
         slot_read = matched.valid & matched.hit
         m.d.comb += [
             self.corrected.eq(
-                (slot_read & (self.detail.corrected | self.lines.corrected)) | table.corrected | events.corrected
+                (slot_read & (self.detail.corrected | self.lines.corrected))
+                | table.corrected
+                | events.corrected
+                | overflow.corrected
             ),
             self.uncorrectable.eq(
                 (slot_read & (self.detail.uncorrectable | self.lines.uncorrectable))
                 | table.bad_ways.any()
                 | table.bad_marks
                 | events.uncorrectable
+                | overflow.uncorrectable
             ),
         ]
         self._update(m, row, row.valid & advance, table, event_stage)
@@ -157,7 +180,7 @@ class TrackerBank(wiring.Component):
         config, token = self._parameters, row.token
         found, marked, counted = Signal(), Signal(), Signal()
         overflow, damaged, raises_event = Signal(), Signal(), Signal(name="raises_event")
-        event = Signal(Event, name="new_event")
+        event, kind = Signal(Event, name="new_event"), Signal(name="new_kind")
         hits, free, completed_ways, allocated_ways = (Signal(config.tracker_ways) for _ in range(4))
         counts, reaches_threshold, exceeds_threshold = self._incremented(m, row, table.ways)
         way_available = free.any() & self._below_quota(token, table.ways)
@@ -183,10 +206,10 @@ class TrackerBank(wiring.Component):
         self._entries(m, row, table, counts, reaches_threshold)
         m.d.sync += event_stage.valid.eq(raises_event)
         with m.If(row.valid):
-            m.d.sync += event_stage.event.eq(event)
+            m.d.sync += [event_stage.event.eq(event), event_stage.kind.eq(kind)]
         m.d.comb += [
             raises_event.eq(counted & (completed_ways.any() | (~found & (completes_alone | overflows)))),
-            event.kind.eq(Mux(overflow, EventKind.OVERFLOW, EventKind.TILE)),
+            kind.eq(Mux(overflow, EventKind.OVERFLOW, EventKind.TILE)),
             event.lines.eq(Mux(overflow, token.n, row.threshold)),
             *(event[field].eq(token[field]) for field in ("row", "col", "wf")),
             event.slot.eq(row.slot),

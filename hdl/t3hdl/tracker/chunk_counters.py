@@ -3,7 +3,7 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..common.ram import Ram
@@ -11,6 +11,12 @@ from ..common.state_parity import CHECKED
 from ..config import T3Config
 from ..interface.layouts import ChunkDone, EventKind, SlotLoad, TileDone
 from .event_queue import Event
+
+
+def counted_layout(config: T3Config) -> data.StructLayout:
+    """What is counted for a chunk: a finished tile, or (OVERFLOW) lines without an entry, of all banks."""
+    lines = max(Event["lines"].width, config.pending_bits + config.bank_bits)
+    return data.StructLayout({"kind": 1, **Event.members, "lines": lines})
 
 
 class ChunkCounters(wiring.Component):
@@ -23,11 +29,14 @@ class ChunkCounters(wiring.Component):
     Members
     -------
     load_valid, load : In : pulse; slot ``load.slot`` starts anew. Wins over an event of the same cycle.
-    event_valid, event : In : pulse; an event of a bank.
+    event_valid, event : In : pulse; see :func:`counted_layout`.
+    event_damaged : In(1) : its lines are wrong.
+    excess : In(1) : lines came for a chunk that is complete.
     tile_done_valid, tile_done : Out : pulse; the event was a finished tile.
     chunk_done_valid, chunk_done : Out : pulse; the event completed its chunk.
     tiles : Out(32) : pulses of ``tile_done``.
     overflowed : Out(7) : chunks with at least one line counted without a tile entry.
+    complete_slots : Out(chunk_window) : slots whose chunk is complete.
     over_total : Out(1) : sticky; a chunk got more lines than it expects.
     corrected, uncorrectable : Out(1) : of the counters of the event in this cycle.
     poison, poison_slot : Out : the lines of this event could not be counted.
@@ -40,10 +49,10 @@ class ChunkCounters(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "load_valid": In(1), "load": In(SlotLoad),
-            "event_valid": In(1), "event": In(Event),
+            "event_valid": In(1), "event": In(counted_layout(config)), "event_damaged": In(1), "excess": In(1),
             "tile_done_valid": Out(1), "tile_done": Out(TileDone),
             "chunk_done_valid": Out(1), "chunk_done": Out(ChunkDone),
-            "tiles": Out(32), "overflowed": Out(7), "over_total": Out(1),
+            "tiles": Out(32), "overflowed": Out(7), "over_total": Out(1), "complete_slots": Out(config.chunk_window),
             "corrected": Out(1), "uncorrectable": Out(1), "poison": Out(1), "poison_slot": Out(6),
             "damaged": Out(config.chunk_window), "busy": Out(1),
         })  # fmt: skip
@@ -86,13 +95,14 @@ class ChunkCounters(wiring.Component):
             overflowed_now.eq(event.kind == EventKind.OVERFLOW),
             self.corrected.eq(expected.corrected | remaining.corrected),
             self.uncorrectable.eq(expected.uncorrectable | remaining.uncorrectable),
-            self.poison.eq(self.event_valid & (self.uncorrectable | (self.damaged & bit).any())),
+            self.poison.eq(self.event_valid & (self.uncorrectable | self.event_damaged | (self.damaged & bit).any())),
             self.poison_slot.eq(event.slot),
             counted.eq(Mux(self.event_valid & ~self.poison, bit, 0)),
             # Both are compared in parallel: `fresh` arrives late.
             is_last.eq(Mux(is_fresh, expected.data == event.lines, remaining.data == event.lines)),
             finished.eq(self.event_valid & ~self.poison & ~was_complete & is_last),
             self.busy.eq(self.tile_done_valid | self.chunk_done_valid),
+            self.complete_slots.eq(complete),
         ]
         self._flags(
             m,
@@ -109,10 +119,11 @@ class ChunkCounters(wiring.Component):
             self.tiles.eq(self.tiles + is_tile),
             self.chunk_done_valid.eq(finished),
         ]
+        too_many = self.event_valid & ~self.poison & (was_complete | after[-1])
+        m.d.sync += self.over_total.eq(self.over_total | self.excess | too_many)
         with m.If(self.event_valid):
             m.d.sync += [
                 self.overflowed.eq(self.overflowed + (overflowed_now & ~was_overflowed)),
-                self.over_total.eq(self.over_total | (~self.poison & (was_complete | after[-1]))),
                 *(self.tile_done[field].eq(event[field]) for field in TileDone.members),
                 self.chunk_done.slot.eq(event.slot),
                 self.chunk_done.overflowed.eq(was_overflowed | overflowed_now),

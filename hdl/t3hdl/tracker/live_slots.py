@@ -68,6 +68,7 @@ class LiveSlots(wiring.Component):
     match : Out(SlotMatch).array(banks) : the lowest slot that holds the tile, in the same cycle.
     slot : In(6).array(banks) : a slot that was loaded.
     detail : Out(SlotDetail).array(banks) : of that slot, in the same cycle.
+    live, ends : Out(chunk_window) : valid slots; those that become invalid, or get a chunk, in this cycle.
     damaged : Out(chunk_window) : slots whose parity is wrong; they match nothing.
 
     Latency: 0; a slot loaded at t is seen from t+1. Throughput: one tile per bank and
@@ -82,7 +83,7 @@ class LiveSlots(wiring.Component):
             "match": Out(SlotMatch).array(config.tracker_banks),
             "slot": In(6).array(config.tracker_banks),
             "detail": Out(SlotDetail).array(config.tracker_banks),
-            "damaged": Out(config.chunk_window),
+            "live": Out(config.chunk_window), "ends": Out(config.chunk_window), "damaged": Out(config.chunk_window),
         })  # fmt: skip
         self._window, self._protect = config.chunk_window, config.protect
 
@@ -101,6 +102,8 @@ class LiveSlots(wiring.Component):
         m.d.comb += [
             loaded.eq(compare_operand_of_slot(self.load)),
             slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
+            self.live.eq(valid),
+            self.ends.eq(retired | slot),
         ]
         m.d.sync += valid.eq((valid & ~retired & ~slot) | Mux(self.load.valid, slot, 0))
         for bound, register in zip(bounds, slot, strict=True):

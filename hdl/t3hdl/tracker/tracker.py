@@ -1,20 +1,24 @@
 """The tracker: counts the updates of every tile and chunk, and reports each completion once."""
 
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.choose import RoundRobin, chosen, popcount
+from ..common.choose import chosen, popcount
 from ..common.state_parity import add_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
+from ..interface.layouts import EventKind
 from ..interface.signatures import tracker_signature
 from .bank import TrackerBank
-from .chunk_counters import ChunkCounters
+from .chunk_counters import ChunkCounters, counted_layout
 from .entry_table import tile_of
 from .event_queue import Event
+from .event_turns import EventTurns
 from .faults import TrackerFaults
 from .live_slots import LiveSlots
 from .maintenance import Maintenance
@@ -50,7 +54,7 @@ class Tracker(wiring.Component):
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is the end of an abort.
 
     Latency: 7 cycles from ``token`` to ``tile_done`` in an empty bank. Throughput: one token per bank and cycle; one
-    event per cycle, which is a finished tile, or tokens without an entry, added up per bank and chunk while they wait.
+    event per cycle, which is a finished tile, or all lines without an entry of a chunk, added up while they wait.
     Reset: 0; ``init_done`` after sets / banks cycles. A disarm does the same and keeps profile and quotas.
 
     A count with an uncorrectable error is dropped: the tile and the chunk complete late or never. A wrong
@@ -109,6 +113,13 @@ class Tracker(wiring.Component):
         loads = self.load_valid & ~(removes & (self.load.context == control.context))
         for part in (slots, counters):
             core.d.comb += [part.load_valid.eq(loads), part.load.eq(self.load)]
+        for bank in banks:
+            core.d.comb += [
+                bank.live.eq(slots.live),
+                bank.ends.eq(slots.ends),
+                bank.complete.eq(counters.complete_slots),
+                bank.done.eq(Mux(counters.chunk_done_valid, 1 << counters.chunk_done.slot, 0)),
+            ]
         core.d.comb += [
             slots.retire.eq(removes),
             slots.retired.eq(control.context),
@@ -116,7 +127,7 @@ class Tracker(wiring.Component):
             slots.finished.eq(counters.chunk_done.slot),
         ]
         self._maintain(core, control, maintenance, banks)
-        drained = self._count_events(core, banks, counters)
+        drained = self._count_events(core, banks, slots, counters)
         damage = profile.damaged | quotas.damaged
         fault_pending = self._faults(core, banks, slots, counters, damage, damaged) if config.protect else Const(0)
         self._report(core, banks, counters, maintenance, drained | fault_pending)
@@ -166,21 +177,37 @@ class Tracker(wiring.Component):
                         ]
         m.d.comb += self.debug_data.eq(debug)
 
-    def _count_events(self, m: Module, banks: list[TrackerBank], counters: ChunkCounters) -> Signal:
-        """One event per cycle, the banks take turns; it is counted in the next cycle. Returns whether there is one."""
-        m.submodules.turn = turn = RoundRobin(requesters=len(banks))
-        event, valid = Signal(Event, name="drained_event"), Signal(name="drained_valid")
+    def _count_events(self, m: Module, banks: list[TrackerBank], slots: LiveSlots, counters: ChunkCounters) -> Value:
+        """One finished tile, or the pending lines of one slot, per cycle; counted in the next cycle. Returns whether
+        something waits to be counted."""
+        m.submodules.turns = turns = EventTurns(config=self._parameters)
+        event, valid = Signal(counted_layout(self._parameters), name="drained_event"), Signal(name="drained_valid")
+        damaged, tile, total = Signal(name="drained_damaged"), Signal(Event, name="tile"), Signal.like(event.lines)
+        pending = reduce(or_, (bank.pending for bank in banks))
         m.d.comb += [
-            turn.requests.eq(Cat(bank.event_valid for bank in banks)),
-            turn.take.eq(1),
-            *(bank.event_taken.eq(granted) for bank, granted in zip(banks, turn.grant, strict=True)),
+            turns.events.eq(Cat(bank.event_valid for bank in banks)),
+            turns.pending.eq(pending),
+            turns.ends.eq(slots.ends),
+            *(bank.event_taken.eq(taken) for bank, taken in zip(banks, turns.taken, strict=True)),
+            tile.eq(chosen(turns.taken, [bank.event for bank in banks])),
+            total.eq(sum((bank.total for bank in banks), start=Const(0))),
             counters.event_valid.eq(valid),
             counters.event.eq(event),
+            counters.event_damaged.eq(damaged),
+            counters.excess.eq(Cat(bank.excess for bank in banks).any()),
         ]
-        m.d.sync += valid.eq(turn.requests.any())
-        with m.If(turn.requests.any()):
-            m.d.sync += event.eq(chosen(turn.grant, [bank.event for bank in banks]))
-        return valid
+        for bank in banks:
+            m.d.comb += [bank.collect.eq(turns.collect), bank.collected.eq(turns.slot)]
+        m.d.sync += valid.eq(turns.taken.any() | turns.collect)
+        with m.If(turns.taken.any() | turns.collect):
+            m.d.sync += [
+                *(event[name].eq(tile[name]) for name in ("row", "col", "wf")),
+                event.kind.eq(Mux(turns.collect, EventKind.OVERFLOW, EventKind.TILE)),
+                event.slot.eq(Mux(turns.collect, turns.slot, tile.slot)),
+                event.lines.eq(Mux(turns.collect, total, tile.lines)),
+                damaged.eq(Cat(bank.total_damaged for bank in banks).any()),
+            ]
+        return valid | turns.waiting | pending.any()
 
     def _faults(
         self, m: Module, banks: list[TrackerBank], slots: LiveSlots, counters: ChunkCounters, damage: Value, lost: Value

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from amaranth.hdl import Array, Module, Signal, Value
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import lowest_bit, one_hot_index
+from ..common.choose import chosen, lowest_bit
 from ..config import T3Config
 
 
@@ -50,14 +50,14 @@ class ChunkProgress(wiring.Component):
             window.eq((~0 << self.first) & ~(~0 << (self.first + self.descriptors))),
             unaffected.eq(~(window & self.arm.replicate(64))),
         ]
-        to_report, counts = self._to_report(m)
+        reported, counts = self._reported(m)
         cancelled = [(pulse << number)[:64] for pulse, number in zip(self.cancel, self.cancelled, strict=True)]
         with m.If((self.newly_done & ~self.aborted).any()):  # arrives late: the sum is computed before it
             m.d.sync += self.chunks_done.eq(self.chunks_done + 1)
         m.d.sync += [
             self.done_mask.eq((self.done_mask & unaffected) | self._bit_of(self.newly_done, ~self.aborted)),
             self.poisoned.eq(
-                (self.poisoned & unaffected) | self._bit_of(lowest_bit(to_report), counts) | cancelled[0] | cancelled[1]
+                (self.poisoned & unaffected) | self._bit_of(reported, counts) | cancelled[0] | cancelled[1]
             ),
         ]
         return m
@@ -65,13 +65,14 @@ class ChunkProgress(wiring.Component):
     def _bit_of(self, slot: Value, counts: Value) -> Value:
         """The bit of the descriptor in the one slot of a mask; 0 if the mask is empty, or the slot does not count.
 
-        Whether it counts comes late, and is no part of the way to the number.
+        Whether it counts comes late, and is no part of the way to the number. The mask itself picks the number: to the
+        slot's number and back is a quarter of a cycle.
         """
-        bit = (1 << Array(self.numbers)[one_hot_index(slot)])[:64]
+        bit = (1 << chosen(slot, self.numbers))[:64]
         return bit & (slot & counts).any().replicate(64)
 
-    def _to_report(self, m: Module) -> tuple[Value, Value]:
-        """The poisoned chunks that are not in ``poisoned``, but for an abort; those of them that count.
+    def _reported(self, m: Module) -> tuple[Value, Value]:
+        """The poisoned chunk whose bit comes next, but for an abort, one-hot; poisoned chunks that count.
 
         Only an error found within can poison several at a time.
         """
@@ -79,6 +80,7 @@ class ChunkProgress(wiring.Component):
             return self.newly_poisoned, ~self.aborted
         left = Signal(len(self.newly_poisoned))
         to_report, counts = left | self.newly_poisoned, left | (self.newly_poisoned & ~self.aborted)
+        reported = lowest_bit(to_report)
         m.d.comb += self.busy.eq(left.any())
-        m.d.sync += left.eq(counts & ~lowest_bit(to_report))
-        return to_report, counts
+        m.d.sync += left.eq(counts & ~reported)
+        return reported, counts

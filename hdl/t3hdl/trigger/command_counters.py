@@ -27,29 +27,25 @@ class CommandCounters(wiring.Component):
     command_stall : Out(48) : cycles that commands waited, modulo.
     peak_ready : Out(13) : most blocks that waited at the same time.
     backlog : Out : blocks that wait, and commands that are not done, of all contexts.
-    busy : Out(1) : ``peak_ready`` or ``backlog`` will change.
 
-    Latency: 1. Throughput: one command per cycle. Reset: 0.
+    Latency: 1; ``peak_ready`` and ``backlog`` rest when ``ready`` and ``outstanding`` have been the same for a cycle.
+    Throughput: one command per cycle. Reset: 0.
     """
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "now": In(TIME_BITS), "issue": In(1), "transfer": In(1), "ready": In(13).array(config.contexts),
             "outstanding": In(16).array(config.contexts), "backlog": Out(BACKLOG_BITS),
-            "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13), "busy": Out(1),
+            "triggers": Out(32), "command_stall": Out(TIME_BITS), "peak_ready": Out(13),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
         """``first``: the cycle in which the command could leave at the earliest."""
         m = Module()
         first, total = Signal(TIME_BITS), Signal(13)
-        grows, backlog = Signal(name="grows"), Signal(BACKLOG_BITS, name="next_backlog")
-        m.d.comb += [
-            total.eq(sum(self.ready)), grows.eq(total > self.peak_ready), backlog.eq(total + sum(self.outstanding)),
-            self.busy.eq(grows | (backlog != self.backlog)),
-        ]  # fmt: skip
-        m.d.sync += self.backlog.eq(backlog)
-        with m.If(grows):
+        m.d.comb += total.eq(sum(self.ready))
+        m.d.sync += self.backlog.eq(total + sum(self.outstanding))
+        with m.If(total > self.peak_ready):
             m.d.sync += self.peak_ready.eq(total)
         with m.If(self.issue):
             m.d.sync += first.eq(self.now + 1)

@@ -329,8 +329,10 @@ class Trigger(wiring.Component):
         return corrected | uncorrectable
 
     def _show(self, m: Module, found: Value) -> None:
-        """The outputs."""
+        """The outputs. What the meter shows follows a cycle later what it counts, which changes while the part does not
+        rest, by a command that is done, or by an abort: idle waits for that cycle, and not for a comparison of sums."""
         contexts, loader, slots, issuer = self._contexts, self._loader, self._slots, self._issuer
+        rests, settled = Signal(name="rests"), Signal(init=1, name="settled")
         m.d.comb += [
             self.load_valid.eq(loader.load_valid), self.load.eq(loader.load),
             self.init_done.eq(1),
@@ -351,9 +353,11 @@ class Trigger(wiring.Component):
                 self.quiesced & loader.waits & ~loader.load_valid & issuer.waits & ~self.command.valid
                 & ~contexts.working
             ),
-            self.idle.eq(
+            rests.eq(
                 loader.waits & ~(loader.ready & ~self.quiesced) & ~loader.load_valid & issuer.waiting
                 & ~self._walker.walking & ~slots.flush_any & ~slots.retiring
-                & ~self._blocks.busy & ~self._lists.busy & ~self._meter.busy & ~self._progress.busy & ~found
+                & ~self._blocks.busy & ~self._lists.busy & ~self._progress.busy & ~found
             ),
+            self.idle.eq(rests & settled),
         ]  # fmt: skip
+        m.d.sync += settled.eq(rests & ~self.command_done_valid & ~self.config_valid)

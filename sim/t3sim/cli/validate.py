@@ -5,15 +5,16 @@ import sys
 import time
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import opent3
-from opent3.tables import alu_table, gpu_table, validation_table
+from opent3.tables import alu_table, gpu_table, tracker_table, validation_table
 from rich.console import Console
 from t3hdl.config import PRESETS
 
 from t3sim.common.user_input import shortened
+from t3sim.run.request import Backend
 
 from .console import case_progress, plain_console, progress, say_where
 from .errors import Mismatch, is_given, out_option, refuse_given
@@ -148,3 +149,30 @@ def _rates(text: str) -> tuple[float, ...]:
         raise ValueError(
             f"--rates must be numbers with commas between them, as 0,6,12, not {shortened(text)}"
         ) from None
+
+
+@validate.command("tracker")
+@click.option("--quick", is_flag=True, help="Without the GEMMs on the paper's machine, which take minutes each.")
+@click.option(
+    "--hardware", type=click.Choice(get_args(Backend)), default="golden", help="Compiled RTL, or its golden model."
+)
+@out_option
+def validate_tracker(quick: bool, hardware: Backend, out: Path | None) -> None:
+    """Count the cycles in which an access waits for the tracker.
+
+    Two contexts at the memory's rate on hardware of several sizes, and GEMMs whose stores come fast, unaligned, short,
+    or of chunks that have overflowed. Nothing is held against a bound: every regime in which an access waited is
+    shown with the reason.
+    """
+    begin = time.perf_counter()
+    with ExitStack() as stack:
+        shown: list[Any] = []
+
+        def show(done: int, total: int) -> None:
+            if not shown:
+                shown.append(stack.enter_context(case_progress(Console(stderr=True), "regimes", total)))
+            shown[0](done, time.perf_counter() - begin)
+
+        found = opent3.validate_tracker(quick=quick, hardware=hardware, on_regime=show, out=out)
+    plain_console().print(tracker_table(found))
+    say_where(out)

@@ -16,10 +16,10 @@ EDGES = {(0, 0): LINES, (1, 0): 4, (0, 1): 3, (1, 1): 2}
 """Lines of a tile by (bottom, right): they differ, so that a mix-up shows."""
 STICKY = ("unmatched", "over_count", "over_total")
 
-# Sizes besides the preset "small": 4 sets of 2 ways in 2 banks, 4 slots, 8 descriptors, event queues of 4.
+# Sizes besides the preset "small": 4 sets of 2 ways in 2 banks, 4 slots, 8 descriptors, event queues of 3.
 ONE_SET = {"tracker_sets": 1, "tracker_banks": 1, "row_index_bits": 0, "tracker_ways": 3}
 MANY_SETS = {
-    "tracker_sets": 64, "tracker_banks": 4, "row_index_bits": 3, "tracker_ways": 1, "event_queue": 16, "blocks": 64,
+    "tracker_sets": 64, "tracker_banks": 4, "row_index_bits": 3, "tracker_ways": 1, "event_queue": 12, "blocks": 64,
 }  # fmt: skip
 MANY_SLOTS = {"descriptors": 64, "chunk_window": 64, "chunk_count_bits": 8}
 SHORT_QUEUES = {"event_queue": 3, "tracker_ways": 1}

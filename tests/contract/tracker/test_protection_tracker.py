@@ -66,11 +66,12 @@ def test_two_wrong_bits_in_a_table_poison_the_chunk_that_meets_them(word: str) -
     scene.settle()
     assert set(scene.poisoned) == {0}
     assert (scene.chunks, scene["uncorrectable"]) == ([], 1)
-    # Another chunk in the same set is counted all the same, tile by tile where no mark was lost.
-    before = len(scene.tiles)
-    scene.offer(context=1, col=0, n=2, wf=1)
-    scene.count(context=1, col=0, n=4, wf=1)
-    assert scene.done_tiles[before:] == ([] if word == MARKS else [(1, 0, 0, 1)])
+    # Another chunk in the same set is counted all the same, tile by tile where no mark was lost. Its tile is of another
+    # row and wavefront; were it of another bank or set, it would have an entry although all marks are set.
+    before, tile = len(scene.tiles), {"context": 1, "row": 1, "col": 0, "wf": 1}
+    assert scene.offer(**tile, n=2) == "token.0"
+    scene.count(**tile, n=4)
+    assert scene.done_tiles[before:] == ([] if word == MARKS else [(1, 1, 0, 1)])
     assert scene.chunks[-1][1] == 1
     assert set(scene.poisoned) == {0}
 

@@ -61,7 +61,7 @@ def test_overflow_is_counted_by_chunk(backend):
     assert scene["entries"] == 0 and scene.chunks == []
     start = scene.now
     scene.count(col=6, n=1)
-    assert scene.chunks == [(start + 7, 0, 1)] and len(scene.tiles) == 2
+    assert scene.chunks == [(start + 8, 0, 1)] and len(scene.tiles) == 2
     assert scene.get("overflowed", "peak_entries") == [1, 2] and scene.errors == []
 
 

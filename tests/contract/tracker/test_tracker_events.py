@@ -1,14 +1,12 @@
-"""The tracker's events: banks take turns, full queues stall, lines of a chunk are added up while they wait."""
+"""The tracker's events: banks take turns, full queues stall, lines of a chunk are added up until they are collected."""
 
 import random
 from collections import Counter
-from typing import Any
 
 import pytest
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import EventKind
 from t3hdl.tracker.bank import EventStage
-from t3hdl.tracker.event_queue import Event
 from t3hdl.tracker.tracker import Tracker
 from t3sim.hardware.golden.backend import golden_hardware
 from t3sim.hardware.rtl.backend import compiled_part
@@ -44,44 +42,32 @@ def compare(config: T3Config, title: str) -> tuple[Inputs, Counter[str]]:
     return inputs, +seen
 
 
-def _fits(held: Any, event: Any) -> bool:
-    """Whether the lines of an OVERFLOW may be added to an event that waits."""
-    return held.kind == EventKind.OVERFLOW and held.slot == event.slot and held.lines + event.lines < 1 << 16
-
-
 def cases(config: T3Config, inputs: Inputs) -> Counter[str]:
-    """How often each case of the event queues comes up in the RTL with these inputs."""
+    """How often each case of events and pending lines comes up in the RTL with these inputs."""
     part, hit = AmaranthBackend(Tracker(config=config)), Counter[str]()
-    queues = [
-        (
-            [
-                find(part.fragment, rf"bank_{b}\.{name}")
-                for name in (r"events\.level", "event_stage", r"events\.leaves")
-            ],
-            [find(part.fragment, rf"bank_{b}\.events\.entry_{k}") for k in range(config.event_queue)],
-        )
+    banks = [
+        [find(part.fragment, rf"bank_{b}\.{name}") for name in (r"events\.level", "event_stage", r"overflow\.pending")]
         for b in range(config.tracker_banks)
     ]
+    collect, slot = (find(part.fragment, rf"turns\.{name}") for name in ("collect", "slot"))
     get, before = part.context.get, {}
     for cycle in inputs:
         for port, value in cycle.items() - before.items():
             part.set(port, value)
         before = cycle
-        for signals, entries in queues:
-            level, event_stage, leaves = get(signals[0]), EventStage.from_bits(int(get(signals[1]))), get(signals[2])
-            hit["full"] += level + event_stage.valid == config.event_queue
-            if not event_stage.valid or event_stage.event.kind != EventKind.OVERFLOW:
-                continue
-            held = [Event.from_bits(get(entry) & (1 << Event.size) - 1) for entry in entries[:level]]
-            fits = [k for k, entry in enumerate(held) if _fits(entry, event_stage.event)]
-            places = [k for k in fits if k or not leaves]
-            if places:
-                hit["into the head"] += places[0] == 0
-                hit["into the middle"] += 0 < places[0] < level - 1
-                hit["into the last"] += 0 < places[0] == level - 1
-                hit["while the head leaves"] += leaves
-                hit["past a tile"] += any(entry.kind == EventKind.TILE for entry in held[places[0] + 1 :])
-            hit["the one that would take it leaves"] += bool(fits) and not places
+        collects, chosen = get(collect), get(slot)
+        pending = [get(signals[2]) for signals in banks]
+        for (level, stage, _), of_bank in zip(banks, pending, strict=True):
+            event_stage = EventStage.from_bits(int(get(stage)))
+            hit["full of tiles"] += get(level) == config.event_queue
+            if event_stage.valid and event_stage.kind == EventKind.OVERFLOW:
+                mine = of_bank >> event_stage.event.slot & 1
+                hit["a sum begins"] += not mine
+                hit["a sum grows"] += mine
+                hit["a sum grows while it is collected"] += collects and mine and chosen == event_stage.event.slot
+                hit["while another slot is collected"] += collects and chosen != event_stage.event.slot
+        hit["collected from several banks"] += collects and sum(of_bank >> chosen & 1 for of_bank in pending) > 1
+        hit["more slots than a queue would hold"] += max(map(int.bit_count, pending)) > config.event_queue
         part.clock()
     return +hit
 
@@ -100,11 +86,9 @@ def test_chunks_overflow_side_by_side(size: str) -> None:
     hit = cases(config, inputs)
     print(f"seed {SEED}: {dict(seen)} {dict(hit)}")
     assert seen["tile"] > 20 and seen["chunk with overflow"] > 5
-    wanted = {"full", "into the head", "into the last", "while the head leaves", "past a tile"}
-    wanted |= {"the one that would take it leaves"}
-    # Merges come while there is room, so they have a middle in queues of 4 and more.
-    wanted |= {"into the middle"} if config.event_queue > 3 else set()
-    assert wanted <= hit.keys(), "a case of the event queues never came up"
+    wanted = {"a sum begins", "a sum grows", "a sum grows while it is collected", "while another slot is collected"}
+    wanted |= {"collected from several banks", "more slots than a queue would hold"}
+    assert wanted <= hit.keys(), "a case never came up"
 
 
 def overflowed(backend: str, expected: int, **overrides: int) -> Scene:
@@ -133,40 +117,123 @@ def test_an_overflowed_chunk_is_counted_at_the_rate_of_the_banks(backend):
     scene = overflowed(backend, 2 + 2 * 50, **SHORT_QUEUES)
     start = scene.now
     assert both(scene, 50) == [list(range(start, start + 50))] * 2
-    # The last events are in E at start + 49 + 4, and are drained in the next two cycles.
-    assert scene.chunks == [(start + 49 + 8, 0, 1)] and scene.errors == [] and scene.tiles == []
+    # In E from start + 4 on. The slot is chosen at start + 6, + 8, ..., and takes what came until the cycle before:
+    # at start + 54 the last lines, which were in E at start + 53.
+    assert scene.chunks == [(start + 54 + 2, 0, 1)] and scene.errors == [] and scene.tiles == []
 
 
-@pytest.mark.parametrize(("expected", "done"), [(3, 7), (4, None), (5, 8), (6, 9)])
-def test_which_events_become_one(backend, expected, done):
-    """Pushed by both banks at 4 and 5. Drained: at 5 bank 0 (1 line; what it pushes now is a new event), at 6 bank 1
-    (2 lines), at 7 bank 0 (1 line); after the 2 lines of before these sums are 3, 5 and 6.
-    """
+@pytest.mark.parametrize(("expected", "done"), [(6, 8), (5, None), (4, None), (3, None)])
+def test_all_that_is_pending_is_one_event(backend, expected, done):
+    """Both banks have a line in E at 4 and at 5. The slot is chosen at 6, which collects all four; two came before."""
     scene = overflowed(backend, expected)
     start = scene.now
     both(scene, 2)
     assert scene.chunks == ([(start + done, 0, 1)] if done else [])
-    assert scene.errors == ([] if expected == 6 else ["over_total"])
+    assert scene.errors == ([] if done else ["over_total"])
 
 
-def test_lines_go_past_a_tile_and_another_chunk(backend):
-    scene = live(backend, row1=1, expected=100)
-    scene.load(slot=1, row0=4, row1=5, expected=8, descriptor=1)
+def crowded(backend: str, slots: int = 4, **fields: int) -> Scene:
+    """A set of bank 0 is full, and marked for chunks of as many slots: a tile row each, with a line too few."""
+    scene = Scene(backend)
+    for slot in range(slots):
+        scene.load(slot=slot, row0=2 * slot, row1=2 * slot + 1, descriptor=slot, **{"expected": 2} | fields)
     scene.fill_set()
-    scene.count(col=4)  # marks bank 0's row for chunk 0
-    scene.fill_set(bank=1)
-    scene.count(row=4, col=1)  # marks bank 1's row for chunk 1: 1 line
-    # Bank 1 gets chunk 1's lines around a tile, while bank 0 has the first turn of each two.
-    start, bank1 = scene.now, [(4, 3, 1), (0, 1, LINES - 1), (4, 3, 2), (4, 5, 3)]
-    for k, (row, col, n) in enumerate(bank1):
-        scene.offer(col=6 + 2 * k)
-        scene.offer(row=row, col=col, n=n)
+    for slot in range(slots):
+        scene.count(row=2 * slot, col=4)
+    return scene
+
+
+def test_slots_are_collected_in_turn(backend):
+    """Each is chosen while the one before is collected."""
+    scene = crowded(backend)
+    start = scene.now
+    for slot in (2, 0, 3, 1):
+        scene.offer(row=2 * slot, col=4)
     scene.settle()
-    # Pushed at + 4 to + 7. Bank 1 is drained at + 6 (1 line), + 8 (the tile), + 10 (2 + 3 lines): 7 of 8.
-    assert scene.tiles == [(start + 10, 0, 0, 1, 0)]
-    assert scene.chunks == [] and scene.errors == []
-    scene.count(row=4, col=3)
-    assert scene.done_chunks == [(1, 1)]
+    # In E at 4 to 7, pending from a cycle later on, chosen from two cycles later on.
+    assert scene.chunks == [(start + 8 + k, slot, 1) for k, slot in enumerate((2, 0, 3, 1))]
+
+
+def test_tiles_and_lines_take_turns(backend):
+    """Two banks with a tile in every cycle, and lines of a slot: each has a third of the cycles."""
+    scene = live(backend, row1=1, expected=500)
+    scene.load(slot=1, row0=4, row1=5, expected=8, descriptor=1)
+    scene.fill_set(bank=1)
+    scene.count(row=4, col=1)  # bank 1's set is full and marked for slot 1
+    start = scene.now
+    for k in range(6):
+        scene.offer(col=40 + 2 * k, n=LINES)  # bank 0: a whole tile
+    for k in range(6):
+        scene.offer(**({"row": 4, "col": 3} if k == 0 else {"col": 41 + 2 * k, "n": LINES}))
+    scene.settle()
+    # Bank 0's tiles are in its queue from 5 on, bank 1's from 6 on; the line is pending from 5 on, chosen from 6 on.
+    # Turns from 5 on, bank 1 having the first one (bank 0 was the last before): 0, 1, slot, 0, 1, 0, 1, ...
+    pulses = [cycle - start - 2 for cycle, *_ in scene.tiles]
+    assert pulses == [cycle for cycle in range(5, 17) if cycle != 7]
+    assert [col & 1 for *_, col, _ in scene.tiles] == [0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0]
+    scene.count(row=4, col=3, n=6)
+    assert scene.done_chunks == [(1, 1)] and scene.errors == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "after", "error"),
+    [
+        (1, 0, False),  # in time: the first line, alone
+        (2, 0, True),  # more at once than is left
+        (1, 1, True),  # both at once: more than is left
+        (1, 2, True),  # in E while the first one is collected, so pending when the chunk is told to be done
+        (1, 3, True),  # in E in the cycle before the pulse
+        (1, 4, True),  # in E in the cycle of the pulse
+        (1, 5, True),  # later: dropped, but the chunk is complete
+        (1, 7, True),  # matched in the cycle of the pulse
+        (1, 8, False),  # matched after it: no live chunk
+    ],
+)
+def test_lines_beyond_the_total_are_an_error_whenever_they_come(backend, lines, after, error):
+    """The chunk lacks one line, which transfers at 0 and completes it with the pulse at 8. Another one comes."""
+    scene = crowded(backend, 1)
+    scene.deliver(col=4, n=lines)
+    if after:
+        scene.step(after - 1)
+        scene.deliver(col=4)
+    scene.settle()
+    assert scene.done_chunks == ([] if lines > 1 or after == 1 else [(0, 1)])
+    assert scene.errors == (["over_total"] if error else ["unmatched"] if after else [])
+    assert scene["idle"] == 1, "nothing is left pending"
+
+
+@pytest.mark.parametrize("after", range(1, 9))
+@pytest.mark.parametrize("command", ["abort", "arm"])
+def test_lines_of_a_chunk_that_is_gone_are_dropped(backend, command, after):
+    """A line transfers at 0; its context is aborted or armed anew in some cycle after it. Then its slot is loaded."""
+    scene = crowded(backend, 1, expected=10)
+    scene.deliver(col=4)
+    scene.step(after - 1)
+    scene.control(**{command: 1, "descriptors": 1})
+    scene.until("maintenance")
+    scene.ends("maintenance")
+    scene.load(expected=2, descriptor=3)
+    scene.settle()
+    assert scene.errors == [] and scene.chunks == []
+    scene.ends("abort_busy")
+    scene.fill_set(row=2)
+    scene.count(row=2, col=4, n=2)
+    assert scene.done_chunks == [(0, 1)] and scene.errors == [], "nothing of the old chunk was counted for the new one"
+
+
+@pytest.mark.parametrize("cycle", [4, 5, 6, 7])
+def test_a_load_drops_what_is_pending_for_its_slot(backend, cycle):
+    """A line transfers at 0: in E at 4, pending from 5 on, collected at 6, counted at 7. What is collected in the cycle
+    of the load is counted after it, for the new chunk."""
+    scene = crowded(backend, 1, expected=100)
+    scene.deliver(col=4)
+    scene.step(cycle - 1)
+    scene.load(expected=3, descriptor=0)
+    scene.settle()
+    scene.count(col=4, n=2)
+    assert scene.done_chunks == ([(0, 1)] if cycle == 6 else [])
+    scene.count(col=4)
+    assert scene.done_chunks == [(0, 1)] and scene.errors == (["unmatched"] if cycle == 6 else [])
 
 
 @pytest.mark.own_size

@@ -213,7 +213,7 @@ def test_a_chunk_that_claims_too_many_blocks_is_never_retired(backend):
 @pytest.mark.long  # 64 slots in Amaranth's simulator
 @pytest.mark.own_size
 def test_all_64_slots_and_descriptors(backend):
-    d = Scene(backend, descriptors=64, chunk_window=64, blocks=1, event_queue=3, tile_marks=1024)
+    d = Scene(backend, descriptors=64, chunk_window=64, blocks=1, tracker_banks=1, tile_marks=1024)
     for number in range(64):
         d.describe(Chunk(rows=3, cols=3, row_shift=15, col_shift=15), first=number, tiles_corner=1, peer=number)
     d.arm(64)

@@ -55,7 +55,7 @@ def test_the_loader_takes_the_cycles_of_the_contract(backend):
 @pytest.mark.own_size
 @pytest.mark.parametrize("blocks", [1, 16])
 def test_the_loader_clears_as_many_blocks_as_there_are(backend, blocks):
-    loader_cycles(Scene(backend, blocks=blocks, **({"event_queue": 3} if blocks == 1 else {})), blocks)
+    loader_cycles(Scene(backend, blocks=blocks, **({"tracker_banks": 1} if blocks == 1 else {})), blocks)
 
 
 def test_nothing_is_loaded_without_an_arm(backend):

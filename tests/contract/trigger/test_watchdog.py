@@ -61,7 +61,7 @@ def test_a_chunk_whose_blocks_are_all_ready_but_whose_end_does_not_come(backend,
 
 @pytest.mark.own_size
 def test_one_block_in_a_table_of_one(backend):
-    d = Scene(backend, blocks=1, event_queue=3)
+    d = Scene(backend, blocks=1, tracker_banks=1)
     d.patience(PATIENCE)
     d.make_live(ONE)
     since = d.tile(0, 0)

@@ -34,7 +34,7 @@ def test_an_event_that_leaves_with_its_wrong_bit_is_found(monkeypatch):
     expect_failure(
         "event-queue.entries-hit-once",
         None,
-        "no event of a slot that was never pushed",
+        "no tile of a slot that was never pushed",
         "one wrong bit loses no line",
         "no line leaves that did not come",
     )

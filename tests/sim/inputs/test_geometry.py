@@ -168,7 +168,7 @@ def test_block_units_when_the_hardware_has_enough():
 def test_blocks_grow_downwards_first():
     partition = Partition(grid=toy(256, 200), count=2, swizzle_rows=8)
     assert partition.blocks(Chunk(0, 8, 0, 4), "tile", preset("small", blocks=16)) == Blocks(1, 0, 4, 4)
-    assert partition.blocks(Chunk(0, 8, 0, 4), "tile", preset("small", blocks=2, event_queue=3)) == Blocks(3, 1, 1, 2)
+    assert partition.blocks(Chunk(0, 8, 0, 4), "tile", preset("small", blocks=2, tracker_banks=1)) == Blocks(3, 1, 1, 2)
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)

@@ -36,9 +36,11 @@ class _Tile:
         self.m_stage = data.View(MatchedToken, inside["matched"])
         self.r_stage = data.View(row_layout(config), inside["row"])
         self.e_stage = data.View(EventStage, inside["event_stage"])
-        self.taken = inside[r"events\.level"] + self.e_stage.valid  # places of the event queue
+        tile_told = self.e_stage.valid & (self.e_stage.kind == EventKind.TILE)
+        self.taken = inside[r"events\.level"] + tile_told  # places of the event queue
         self.update = self.r_stage.valid & (self.taken < config.event_queue)
         self.raises_event, self.event = inside["raises_event"], data.View(Event, inside["new_event"])
+        self.kind = inside["new_kind"]
         columns = [inside.table(rf"way_{way}\.\w+\.rows") for way in range(config.tracker_ways)]
         self.ways = [data.View(entry_layout(config), column.stored(self.place)) for column in columns]
         self.seen = [inside[f"ways__{way}"] for way in range(config.tracker_ways)]
@@ -121,7 +123,7 @@ def _conserves(config: T3Config) -> Harness:
     harness.cover(
         "a stalled token completes its tile", counts & tile.raises_event & harness.past(row.valid & ~tile.update)
     )
-    harness.cover("an overflow", counts & tile.raises_event & (tile.event.kind == EventKind.OVERFLOW))
+    harness.cover("an overflow", counts & tile.raises_event & (tile.kind == EventKind.OVERFLOW))
     harness.cover("a sweep frees the entry", sweeps & (tile.held != 0))
     return harness
 
@@ -130,8 +132,8 @@ def _counts_right(harness: Harness, tile: _Tile, counts: Value) -> None:
     """What a token of the tile does, and what one without a chunk does."""
     bank, row = harness.dut, tile.r_stage
     total = tile.held + row.token.n
-    overflow = tile.raises_event & (tile.event.kind == EventKind.OVERFLOW)
-    done = tile.raises_event & (tile.event.kind == EventKind.TILE)
+    overflow = tile.raises_event & (tile.kind == EventKind.OVERFLOW)
+    done = tile.raises_event & (tile.kind == EventKind.TILE)
     right = (tile.event.lines == row.threshold) & (row.threshold != 0)
     harness.claim("a tile is done exactly at its threshold", ~counts | overflow | (done == (total == row.threshold)))
     harness.claim("it is reported with its threshold, which is not 0", ~(counts & done) | right)
@@ -151,7 +153,8 @@ def _counts_right(harness: Harness, tile: _Tile, counts: Value) -> None:
     unmatched = row.valid & ~row.hit
     harness.claim("a token without a chunk changes nothing", ~unmatched | ~(changes | writes))
     harness.claim("it is an error unless it was dropped", bank.unmatched == (tile.update & ~row.hit & ~row.dropped))
-    told, same = tile.e_stage, tile.e_stage.event.as_value() == harness.past(tile.event.as_value())
+    told, new = tile.e_stage, Cat(tile.kind, tile.event.as_value())
+    same = Cat(told.kind, told.event.as_value()) == harness.past(new)
     harness.claim("E has the event of R", (told.valid == harness.past(tile.raises_event)) & (~told.valid | same))
 
 

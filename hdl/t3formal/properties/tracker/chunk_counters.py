@@ -34,6 +34,7 @@ def _done_once(config: T3Config) -> Harness:
         m.d.sync += [lines.eq(0), spilled.eq(0), done.eq(0), expected.eq(counters.load.expected)]
     known = (event.slot < window) & loaded.bit_select(event.slot, 1)
     harness.assume("events are of slots that were loaded", ~counters.event_valid | known)
+    harness.assume("nothing is damaged", ~counters.event_damaged)
 
     given = counters.chunk_done_valid & (counters.chunk_done.slot == slot)
     harness.claim("a chunk is done once, with the line that makes all", given == harness.past(completes))

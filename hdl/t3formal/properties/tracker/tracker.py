@@ -99,7 +99,7 @@ PROOFS = (
         sizes={"1 bank, 1 way": _TINY, "2 banks, 2 ways": _TWO_BANKS, "4 banks, 1 way": _FOUR_BANKS},
         method="induction",
         depth=1,
-        cover_depth=12,
+        cover_depth=14,
         quick=False,
         limit_s=1200,
     ),

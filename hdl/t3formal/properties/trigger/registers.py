@@ -56,7 +56,7 @@ def _settings(config: T3Config) -> Harness:
     return harness
 
 
-_SMALL = preset("small", contexts=2, descriptors=2, chunk_window=2, blocks=1)
+_SMALL = preset("small", contexts=2, descriptors=2, chunk_window=2, blocks=1, tracker_banks=1)
 PROOFS = (
     Proof(
         name="trigger.counts",

@@ -1,4 +1,4 @@
-"""The bank side of the golden Tracker: its state, the pipeline of a bank, its table and its event queue.
+"""The bank side of the golden Tracker: its state, the pipeline of a bank, its table, its finished tiles and its sums.
 
 The model keeps no copy of a table row in register R: between R's read and its update nothing else writes that row, and
 the read sees the write of the same cycle, so reading the table at the update is the same.
@@ -17,7 +17,7 @@ from t3sim.hardware.words import (
     take,
 )
 
-_BANKS, _SLOTS, EVENTS, PROFILES, WAVEFRONTS, CONTEXTS = 8, 64, 16, 64, 16, 16
+_BANKS, SLOTS, EVENTS, PROFILES, WAVEFRONTS, CONTEXTS = 8, 64, 16, 64, 16, 16
 _UNMATCHED, _DROPPED = -1, -2  # instead of a slot
 NO_CONTEXT, ALL_CONTEXTS = -1, -2  # instead of a context
 _STAGE = state_map(valid=1, token=1, slot=1, lines=1, threshold=1, descriptor=1)
@@ -35,9 +35,11 @@ S = state_map(
     count=_BANKS, head=_BANKS, tail=_BANKS,  # input queues: entries, first and second entry
     m=_BANKS * _STAGE.size, r=_BANKS * _STAGE.size,
     event_stage_valid=_BANKS, event_stage=_BANKS,  # register E: whether there is an event, and the event
-    event_count=_BANKS, event_first=_BANKS, event=_BANKS * EVENTS,  # rings
-    live=1, order=_SLOTS,  # valid slots, lowest first
-    place0=_SLOTS, place1=_SLOTS, left=_SLOTS, flagged=_SLOTS, complete=_SLOTS,  # slots: load words, lines to come
+    event_count=_BANKS, event_first=_BANKS, event=_BANKS * EVENTS,  # rings of finished tiles
+    pending=_BANKS, lines=_BANKS * SLOTS,  # lines without an entry: slots that have some, as bits; sums
+    waiting=1, next_slot=1, slot_pointer=1,  # whether a slot is chosen to be collected; which; whose turn it is
+    live=1, order=SLOTS,  # valid slots, lowest first
+    place0=SLOTS, place1=SLOTS, left=SLOTS, flagged=SLOTS, complete=SLOTS,  # slots: load words, lines to come
     marks=0,  # tables: a word of mark bits per row, banks one after the other; then ways entries per row
 )  # fmt: skip
 """The state of a Tracker."""
@@ -53,7 +55,13 @@ _UPDATES_MASK = (1 << 48) - 1
 TILE_MASK = sum(field.mask << field.shift for field in TILE_DONE)
 KIND_SHIFT = TILE_MASK.bit_length()
 LINES_SHIFT = KIND_SHIFT + 1
-_EVENT_LINES = 1 << 16
+LOAD_VALID = LOAD.valid.mask << LOAD.valid.shift
+
+
+@njit(cache=True)
+def slot_is_live(state, slot):
+    """Whether a slot has a chunk."""
+    return state[S.place0 + slot] & LOAD_VALID != 0
 
 
 @njit(cache=True)
@@ -65,29 +73,30 @@ def _row_of(state, bank, token):
 
 
 @njit(cache=True)
-def _merge_overflow(state, bank, event_stage_valid):
-    """Add the lines of an OVERFLOW to a waiting OVERFLOW of the same slot: whether there is one with room for them."""
-    slot, lines = take(event_stage_valid, TILE_DONE.slot), event_stage_valid >> LINES_SHIFT
-    for i in range(state[S.event_count + bank]):
-        at = S.event + bank * EVENTS + ((state[S.event_first + bank] + i) & (EVENTS - 1))
-        event = state[at]
-        same = event >> KIND_SHIFT & 1 == EVENT_OVERFLOW and take(event, TILE_DONE.slot) == slot
-        if same and (event >> LINES_SHIFT) + lines < _EVENT_LINES:
-            state[at] += lines << LINES_SHIFT
-            return True
-    return False
+def _tile_in_event_stage(state, bank):
+    """Whether register E of a bank has a finished tile."""
+    return state[S.event_stage_valid + bank] and state[S.event_stage + bank] >> KIND_SHIFT & 1 == EVENT_TILE
 
 
 @njit(cache=True)
-def _queue_event(state, bank):
-    """The event in E goes to the queue."""
-    event_stage_valid = state[S.event_stage + bank]
-    state[S.event_stage_valid + bank] = 0
-    if event_stage_valid >> KIND_SHIFT & 1 == EVENT_OVERFLOW and _merge_overflow(state, bank, event_stage_valid):
-        return
-    ring = state[S.event_first + bank] + state[S.event_count + bank]
-    state[S.event + bank * EVENTS + (ring & (EVENTS - 1))] = event_stage_valid
-    state[S.event_count + bank] += 1
+def _queue_tile(state, bank):
+    """A finished tile in register E goes to the event queue. What else there is stays."""
+    if _tile_in_event_stage(state, bank):
+        state[S.event_stage_valid + bank] = 0
+        ring = state[S.event_first + bank] + state[S.event_count + bank]
+        state[S.event + bank * EVENTS + (ring & (EVENTS - 1))] = state[S.event_stage + bank]
+        state[S.event_count + bank] += 1
+
+
+@njit(cache=True)
+def _add_overflow(state, bank, event):
+    """The OVERFLOW in register E of a bank goes to the sum of its slot; it is dropped if that has no chunk."""
+    slot = take(event, TILE_DONE.slot)
+    if slot_is_live(state, slot):
+        state[S.pending + bank] |= 1 << slot
+        state[S.lines + bank * SLOTS + slot] += event >> LINES_SHIFT
+    elif state[S.complete + slot]:
+        state[S.over_total] = 1
 
 
 @njit(cache=True)
@@ -224,12 +233,13 @@ def advance(state, bank, drained, refused):
     ``NO_CONTEXT``, or ``ALL_CONTEXTS`` if no token may enter.
     """
     m, r = S.m + bank * _STAGE.size, S.r + bank * _STAGE.size
-    event_stage_valid = state[S.event_stage_valid + bank]
-    if state[r] + state[m] + state[S.count + bank] + event_stage_valid == 0:
+    if state[r] + state[m] + state[S.count + bank] + state[S.event_stage_valid + bank] == 0:
         return
-    full = state[S.event_count + bank] + drained + event_stage_valid >= state[S.event_limit]
-    if event_stage_valid:
-        _queue_event(state, bank)
+    full = state[S.event_count + bank] + drained + _tile_in_event_stage(state, bank) >= state[S.event_limit]
+    _queue_tile(state, bank)
+    if state[S.event_stage_valid + bank]:
+        state[S.event_stage_valid + bank] = 0
+        _add_overflow(state, bank, state[S.event_stage + bank])
     if state[r]:
         if full:
             return
@@ -245,9 +255,10 @@ def advance(state, bank, drained, refused):
 
 @njit(cache=True)
 def bank_rests(state, bank):
-    """Whether a bank's queues and pipeline are empty."""
+    """Whether a bank's queues, pipeline and sums are empty."""
     stages = state[S.m + bank * _STAGE.size] + state[S.r + bank * _STAGE.size]
-    return state[S.count + bank] + stages + state[S.event_stage_valid + bank] + state[S.event_count + bank] == 0
+    events = state[S.event_stage_valid + bank] + state[S.event_count + bank]
+    return state[S.count + bank] + stages + events == 0 and state[S.pending + bank] == 0
 
 
 @njit(cache=True)

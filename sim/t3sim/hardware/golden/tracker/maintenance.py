@@ -5,11 +5,10 @@ from t3hdl.interface import register_map
 from t3sim.common.compiled import njit
 from t3sim.hardware.words import CONTROL, DEBUG_DATA, DEBUG_SELECT, LOAD, bit_run, take
 
-from .bank import S, free_entry, pipelines_empty, shown_entry, table_at
+from .bank import LOAD_VALID, S, free_entry, pipelines_empty, shown_entry, slot_is_live, table_at
 
 _NONE, _SWEEP, _READ = 0, 1, 2
 _ARM_OR_ABORT = CONTROL.arm.mask << CONTROL.arm.shift | CONTROL.abort.mask << CONTROL.abort.shift
-_LOAD_VALID = LOAD.valid.mask << LOAD.valid.shift
 _READY = -1 << DEBUG_DATA.ready.shift  # bit 63 of a signed word
 
 
@@ -26,7 +25,7 @@ def list_slots(state):
     """Note the valid slots, lowest first."""
     live = 0
     for slot in range(state[S.window]):
-        if state[S.place0 + slot] & _LOAD_VALID:
+        if slot_is_live(state, slot):
             state[S.order + live] = slot
             live += 1
     state[S.live] = live
@@ -35,17 +34,28 @@ def list_slots(state):
 @njit(cache=True)
 def end_slot(state, slot):
     """A complete chunk's slot matches nothing any more."""
-    state[S.place0 + slot] &= ~_LOAD_VALID
+    state[S.place0 + slot] &= ~LOAD_VALID
     list_slots(state)
+
+
+@njit(cache=True)
+def slots_of(state, context):
+    """The slots with a chunk of a context, as bits."""
+    slots = 0
+    for slot in range(state[S.window]):
+        if slot_is_live(state, slot) and take(state[S.place1 + slot], LOAD.context) == context:
+            slots |= 1 << slot
+    return slots
 
 
 @njit(cache=True)
 def start_sweep(state, value, deadline):
     """Arm or abort, as the CONTROL write ``value`` says; an abort ends at ``deadline`` at the earliest."""
     context = take(value, CONTROL.context)
+    slots = slots_of(state, context)
     for slot in range(state[S.window]):
-        if take(state[S.place1 + slot], LOAD.context) == context:
-            state[S.place0 + slot] &= ~_LOAD_VALID
+        if slots >> slot & 1:
+            state[S.place0 + slot] &= ~LOAD_VALID
     list_slots(state)
     state[S.maintenance], state[S.elapsed], state[S.context] = _SWEEP, 0, context
     state[S.cleared_marks] = 0

@@ -1,4 +1,4 @@
-"""Golden model of the Tracker: live chunks, what is left of them, events in order; banks are in ``tracker_bank``."""
+"""Golden model of the Tracker: live chunks and what is left of them; banks, sums and maintenance are beside it."""
 
 from collections import namedtuple
 from typing import Any
@@ -31,7 +31,6 @@ from t3sim.hardware.words import (
 from .bank import (
     ALL_CONTEXTS,
     CONTEXTS,
-    EVENTS,
     KIND_SHIFT,
     LINES_SHIFT,
     NO_CONTEXT,
@@ -43,7 +42,8 @@ from .bank import (
     advance,
     bank_rests,
 )
-from .maintenance import end_slot, list_slots, maintain, start_read, start_sweep, swept_context
+from .maintenance import end_slot, list_slots, maintain, slots_of, start_read, start_sweep, swept_context
+from .pending import drain, drop_pending, note_excess
 
 _CONTROL, _PROFILE = register_map.CONTROL, register_map.PROFILE
 _DEBUG_SELECT, _QUOTA = register_map.DEBUG_SELECT, register_map.QUOTA
@@ -122,21 +122,14 @@ def _account(state, event):
 
 
 @njit(cache=True)
-def _drain(state):
-    """Take one event, round-robin over the banks, to be counted in the next cycle; returns the bank, or -1."""
-    banks = state[S.banks]
-    bank = state[S.drain_pointer]
-    for _ in range(banks):
-        following = bank + 1 if bank + 1 < banks else 0
-        if state[S.event_count + bank] > 0:
-            first = state[S.event_first + bank]
-            state[S.event_first + bank] = (first + 1) & (EVENTS - 1)
-            state[S.event_count + bank] -= 1
-            state[S.drain_pointer] = following
-            state[S.drained], state[S.drained_event] = 1, state[S.event + bank * EVENTS + first]
-            return bank
-        bank = following
-    return -1
+def _ended(state, words, rest, finished, swept, loads):
+    """The slots, as bits, that lose their chunk or get a new one in this cycle."""
+    ended = slots_of(state, swept) if swept >= 0 else 0
+    if finished >= 0:
+        ended |= 1 << finished
+    if loads:
+        ended |= 1 << get(words, rest + _REST_IN.load, LOAD.slot)
+    return ended
 
 
 @njit(cache=True)
@@ -188,7 +181,8 @@ def _configure(state, address, value, now):
 @njit(cache=True)
 def _is_idle(state):
     """Whether nothing is in the pipelines and event queues, and no register follows another."""
-    if state[S.walked] < state[S.rows] or state[S.drained] or state[S.tile_valid] or state[S.chunk_valid]:
+    busy = state[S.drained] or state[S.waiting] or state[S.tile_valid] or state[S.chunk_valid]
+    if state[S.walked] < state[S.rows] or busy:
         return False
     if state[S.peak] < state[S.shown_entries] or state[S.shown_entries] != state[S.entries] or state[S.maintenance]:
         return False
@@ -262,7 +256,11 @@ def step(state_at, in_at, out_at):
     if state[S.drained]:
         state[S.drained] = 0
         _account(state, state[S.drained_event])
-    drained = _drain(state)
+    loads = words[rest + _REST_IN.load_valid] & 1 and get(words, rest + _REST_IN.load, LOAD.context) != swept
+    ended = _ended(state, words, rest, finished, swept, loads)
+    if finished >= 0:
+        note_excess(state, finished)
+    drained = drain(state, ended)
     for b in range(banks):
         advance(state, b, 1 if b == drained else 0, refused)
         if accepts >> b & 1:
@@ -270,8 +268,11 @@ def step(state_at, in_at, out_at):
             state[at] = words[b * _IN_STRIDE] & TOKEN_MASK
             state[S.count + b] += 1
     if finished >= 0:
+        note_excess(state, finished)
         end_slot(state, finished)
-    if words[rest + _REST_IN.load_valid] & 1 and get(words, rest + _REST_IN.load, LOAD.context) != swept:
+    if ended:
+        drop_pending(state, ended)
+    if loads:
         _load(state, words, rest + _REST_IN.load)
     if configured:
         _configure(state, address, value, now)

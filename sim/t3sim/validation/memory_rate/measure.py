@@ -1,0 +1,84 @@
+"""Measures the regimes: cycles in which an access waits for the tracker."""
+
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+from t3hdl.config import PRESETS, T3Config
+from t3hdl.export.identity import hardware_identity
+
+from t3sim.run.policies import run_policies
+from t3sim.run.request import Backend
+
+from .contexts import CONTEXTS, Contexts, memory_bursts
+from .record import TrackerWaits, Waits
+from .regimes import REGIMES, Regime
+from .streams import Streamed, stream
+
+STREAMED = ("paper", "paper-fit", "small", "fpga")
+"""Presets with two contexts at least, of the paper's size and smaller."""
+
+
+def measure(
+    hardware: Backend,
+    regimes: Sequence[Regime] = REGIMES,
+    presets: Sequence[str] = STREAMED,
+    done: Callable[[int], object] = lambda count: None,
+) -> TrackerWaits:
+    """All contexts on ``presets``, and the co-simulated ``regimes``; ``done`` is told how many rows there are."""
+    rows: list[Waits] = []
+    for preset in presets:
+        for contexts in CONTEXTS:
+            config = PRESETS[preset]
+            rows.append(streamed(contexts, preset, stream(config, contexts.jobs(config), hardware)))
+            done(len(rows))
+    for regime in regimes:
+        rows.append(simulated(regime, hardware))
+        done(len(rows))
+    return TrackerWaits(hardware=hardware_identity(), rows=rows)
+
+
+def streamed(contexts: Contexts, preset: str, found: Streamed) -> Waits:
+    """The row of two contexts. Raises ValueError if the tracker did not count every line: then nothing was shown."""
+    errors = [name for name in ("unmatched", "over_count", "over_total") if found.tracked[name]]
+    if found.tracked["updates"] != found.lines or errors:
+        raise ValueError(
+            f"the tracker counted {found.tracked['updates']} of {found.lines} lines of two contexts "
+            f"({contexts.name}, {preset}), with errors {errors}: the measurement is wrong"
+        )
+    return Waits(
+        regime=f"two contexts: {contexts.name}",
+        what=contexts.what,
+        where=preset,
+        command="",
+        lines=found.lines,
+        overflowed_chunks=found.tracked["overflowed"],
+        blocked=found.held,
+        cause=_rate(PRESETS[preset], found) if found.held else "",
+    )
+
+
+def _rate(config: T3Config, found: Streamed) -> str:
+    """How many bursts come, and how many are counted at most."""
+    return (
+        f"memory takes {memory_bursts(config, found.bursts, found.lines):.1f} bursts per cycle, a token each; "
+        f"{config.tracker_banks} banks count {config.tracker_banks} at most, if no two are of one bank"
+    )
+
+
+def simulated(regime: Regime, hardware: Backend) -> Waits:
+    """The row of a co-simulated regime."""
+    silent = nullcontext(lambda progress: None)
+    record = run_policies(regime.request(hardware), ("t3-mca",), lambda policy: silent)["t3-mca"].record
+    contention, tracker = record.contention, record.tracker
+    assert contention is not None and tracker is not None  # a tracked run has both
+    blocked = contention.compute.blocked_by_tracker_cycles + contention.communication.blocked_by_tracker_cycles
+    return Waits(
+        regime=regime.name,
+        what=regime.what,
+        where=f"machine {regime.machine}",
+        command=regime.command,
+        lines=tracker.updates,
+        overflowed_chunks=tracker.overflowed_chunks,
+        blocked=blocked,
+        cause="token queues of slices are full" if blocked else "",
+    )
