@@ -80,10 +80,10 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 
 
 @contextmanager
-def fault_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
-    """A callback for the number of finished runs of a fault campaign, and of all; shown as :func:`progress` does."""
+def count_progress(console: Console, label: str, things: str) -> Iterator[Callable[[int, int], None]]:
+    """A callback for the number of ``things`` that are done, and of all; shown as :func:`progress` does."""
     begin, first = time.monotonic(), None
-    with _from_first_call(console, "faults") as display:
+    with _from_first_call(console, label) as display:
 
         def tell(done: int, total: int) -> None:
             nonlocal begin, first
@@ -91,8 +91,8 @@ def fault_progress(console: Console) -> Iterator[Callable[[int, int], None]]:
             if first is None:  # what was finished before says nothing about the rate
                 begin, first = time.monotonic(), done
             rate = (done - first) / max(time.monotonic() - begin, 1e-9)
-            left = f", {rate:.0f} runs/s, {_left((total - done) / rate)}" if rate else ""
-            show(done, total, f"{done} of {total} runs{left}")
+            left = f", {rate:.3g} {things}/s, {_left((total - done) / rate)}" if rate else ""
+            show(done, total, f"{done} of {total} {things}{left}")
 
         yield tell
 

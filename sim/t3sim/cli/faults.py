@@ -7,7 +7,7 @@ import opent3
 from opent3 import FAULT_CLASSES, FAULT_KINDS
 from rich.console import Console
 
-from .console import fault_progress, plain_console, say_where
+from .console import count_progress, plain_console, say_where
 from .errors import Mismatch, out_option, refuse_given
 from .many import keeping_runs, where_options
 
@@ -52,7 +52,7 @@ def faults(
         refuse_given(("count", "classes", "jobs", "scheduler", "out"), "--repeat runs one fault and writes nothing")
         _repeat(repeat, (True, False) if protect is None else (protect,), seed)
         return
-    with keeping_runs(), fault_progress(Console(stderr=True)) as show:
+    with keeping_runs(), count_progress(Console(stderr=True), "faults", "runs") as show:
         result = opent3.faults(
             count, classes, protect, seed=seed, jobs=jobs, scheduler=scheduler, on_done=show, out=out
         )

@@ -2,8 +2,7 @@
 
 import os
 import sys
-import time
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,9 +13,8 @@ from rich.console import Console
 from t3hdl.config import PRESETS
 
 from t3sim.common.user_input import shortened
-from t3sim.run.request import Backend
 
-from .console import case_progress, plain_console, progress, say_where
+from .console import case_progress, count_progress, plain_console, progress, say_where
 from .errors import Mismatch, is_given, out_option, refuse_given
 
 
@@ -117,15 +115,7 @@ def validate_gpu(
         raise ValueError("--tolerance and --set are of a comparison: give --machine")
     if tolerance is not None and not 0 < tolerance <= 1:
         raise ValueError(f"--tolerance must be above 0 and at most 1 (0.05 is 5 %), not {tolerance:g}")
-    begin = time.perf_counter()
-    with ExitStack() as stack:
-        measuring: list[Any] = []
-
-        def show(done: int, total: int) -> None:
-            if not measuring:  # what is refused is refused before
-                measuring.append(stack.enter_context(case_progress(Console(stderr=True), "GEMMs", total)))
-            measuring[0](done, time.perf_counter() - begin)
-
+    with count_progress(Console(stderr=True), "GEMMs", "shapes") as show:
         found = opent3.validate_gpu(
             recorded, machine=machine, settings=opent3.parse_settings(settings),
             rates=_rates(rates) if is_given("rates") else None, samples=samples if is_given("samples") else None,
@@ -154,7 +144,10 @@ def _rates(text: str) -> tuple[float, ...]:
 @validate.command("tracker")
 @click.option("--quick", is_flag=True, help="Without the GEMMs on the paper's machine, which take minutes each.")
 @click.option(
-    "--hardware", type=click.Choice(get_args(Backend)), default="golden", help="Compiled RTL, or its golden model."
+    "--hardware",
+    type=click.Choice(get_args(opent3.Backend)),
+    default="golden",
+    help="Compiled RTL, or its golden model.",
 )
 @out_option
 def validate_tracker(quick: bool, hardware: Backend, out: Path | None) -> None:
@@ -164,15 +157,7 @@ def validate_tracker(quick: bool, hardware: Backend, out: Path | None) -> None:
     or of chunks that have overflowed. Nothing is held against a bound: every regime in which an access waited is
     shown with the reason.
     """
-    begin = time.perf_counter()
-    with ExitStack() as stack:
-        shown: list[Any] = []
-
-        def show(done: int, total: int) -> None:
-            if not shown:
-                shown.append(stack.enter_context(case_progress(Console(stderr=True), "regimes", total)))
-            shown[0](done, time.perf_counter() - begin)
-
+    with count_progress(Console(stderr=True), "tracker", "regimes") as show:
         found = opent3.validate_tracker(quick=quick, hardware=hardware, on_regime=show, out=out)
     plain_console().print(tracker_table(found))
     say_where(out)
