@@ -185,7 +185,7 @@ def _measure_gpu(rates: tuple[float, ...], samples: int) -> GpuRecord:
 
 
 @validate.command("tracker")
-@click.option("--quick", is_flag=True, help="Without the GEMMs on the paper's machine, which take minutes each.")
+@click.option("--quick", is_flag=True, help="Small hardware and the toy machine alone: a minute.")
 @click.option(
     "--hardware", type=click.Choice(get_args(Backend)), default="golden", help="Compiled RTL, or its golden model."
 )
@@ -198,14 +198,15 @@ def validate_tracker(quick: bool, hardware: Backend, out: Path | None) -> None:
     shown with the reason.
     """
     from t3sim.validation.memory_rate.contexts import CONTEXTS
-    from t3sim.validation.memory_rate.measure import STREAMED, measure
+    from t3sim.validation.memory_rate.measure import LARGE, SMALL, measure
     from t3sim.validation.memory_rate.regimes import REGIMES
 
+    presets = SMALL if quick else (*LARGE, *SMALL)
     regimes = [regime for regime in REGIMES if not quick or regime.machine == "toy"]
-    total, begin = len(STREAMED) * len(CONTEXTS) + len(regimes), time.perf_counter()
+    total, begin = len(presets) * len(CONTEXTS) + len(regimes), time.perf_counter()
     with output_folder(out) as folder:
         with case_progress(Console(stderr=True), "regimes", total) as show:
-            found = measure(hardware, regimes, done=lambda done: show(done, time.perf_counter() - begin))
+            found = measure(hardware, presets, regimes, lambda done: show(done, time.perf_counter() - begin))
         if folder is not None:
             write_atomically(folder / "tracker.json", json_text(found.model_dump(mode="json", by_alias=True)))
     plain_console().print(tracker_table(found))
