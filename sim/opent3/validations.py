@@ -184,20 +184,21 @@ def validate_tracker(
 ) -> TrackerWaits:
     """Cycles in which an access waits for the tracker, a row for each regime, with the reason.
 
-    ``quick``: without the GEMMs on the paper's machine. ``on_regime``: called with how many regimes are measured, and
+    ``quick``: small hardware and the toy machine alone. ``on_regime``: called with how many regimes are measured, and
     of how many. Raises ValueError for another hardware, and BuildError if RTL cannot be compiled.
     """
     from t3sim.validation.memory_rate.contexts import CONTEXTS
-    from t3sim.validation.memory_rate.measure import STREAMED, measure
+    from t3sim.validation.memory_rate.measure import LARGE, SMALL, measure
     from t3sim.validation.memory_rate.regimes import REGIMES
 
     if hardware not in get_args(Backend):
         raise ValueError(f"hardware must be one of {', '.join(get_args(Backend))}, not {hardware!r}")
+    presets = SMALL if quick else (*LARGE, *SMALL)
     regimes = [regime for regime in REGIMES if not quick or regime.machine == "toy"]
-    total, tell = len(STREAMED) * len(CONTEXTS) + len(regimes), on_regime or _ignore
+    total, tell = len(presets) * len(CONTEXTS) + len(regimes), on_regime or _ignore
     with output_folder(arguments.path_of("out", out)) as folder:
         tell(0, total)
-        found = measure(hardware, regimes, done=lambda done: tell(done, total))
+        found = measure(hardware, presets, regimes, lambda done: tell(done, total))
         if folder is not None:
             write_atomically(folder / "tracker.json", json_text(found.model_dump(mode="json", by_alias=True)))
     return found

@@ -92,7 +92,7 @@ def test_one_fault_is_classified_as_the_command_says():
 
 def test_the_references_of_dram_are_those_of_the_package():
     rows = opent3.validate_hbm(tolerance=0.05)
-    assert len(rows) == 14 and all(row.within for row in rows)
+    assert len(rows) == 18 and all(row.within for row in rows)
     with pytest.raises(ValueError, match="give both --traces and --reference, or neither"):
         opent3.validate_hbm("mine.npz")
 

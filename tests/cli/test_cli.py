@@ -295,7 +295,7 @@ def test_a_result_that_does_not_add_up_fails_and_is_kept(engine, monkeypatch, tm
 def test_validate_hbm_holds_with_the_packaged_reference():
     result = t3("validate", "hbm")
     assert result.exit_code == 0, result.output
-    assert len(result.stdout.splitlines()) == 1 + 14
+    assert len(result.stdout.splitlines()) == 1 + 18
     assert "OFF" not in result.stdout
 
 

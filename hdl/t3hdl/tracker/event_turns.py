@@ -51,7 +51,8 @@ class EventTurns(wiring.Component):
             turn.requests.eq(Cat(self.events, self.waiting)),
             turn.take.eq(1),
             self.taken.eq(turn.grant[:banks]),
-            self.collect.eq(turn.grant[banks]),
+            # A net of its own: bits that are neighbours would be one port of the last bank, and a module of its own.
+            self.collect.eq(turn.grant[banks:].any()),
             chosen.eq(Mux(self.waiting, 1 << self.slot, 0)),
             # In a cycle in which it is looked at, the slot that is chosen is being collected.
             slots.requests.eq(self.pending & ~chosen & ~self.ends),

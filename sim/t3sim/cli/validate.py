@@ -142,7 +142,7 @@ def _rates(text: str) -> tuple[float, ...]:
 
 
 @validate.command("tracker")
-@click.option("--quick", is_flag=True, help="Without the GEMMs on the paper's machine, which take minutes each.")
+@click.option("--quick", is_flag=True, help="Small hardware and the toy machine alone: a minute.")
 @click.option(
     "--hardware",
     type=click.Choice(get_args(opent3.Backend)),
@@ -150,7 +150,7 @@ def _rates(text: str) -> tuple[float, ...]:
     help="Compiled RTL, or its golden model.",
 )
 @out_option
-def validate_tracker(quick: bool, hardware: Backend, out: Path | None) -> None:
+def validate_tracker(quick: bool, hardware: opent3.Backend, out: Path | None) -> None:
     """Count the cycles in which an access waits for the tracker.
 
     Two contexts at the memory's rate on hardware of several sizes, and GEMMs whose stores come fast, unaligned, short,

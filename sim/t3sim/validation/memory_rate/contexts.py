@@ -15,8 +15,8 @@ STAGE = 80
 """Workgroups that store at the same time: one on each CU of the paper's machine."""
 LINK_LINES = 4.6875
 """Lines per cycle that a link brings at most: 150 GB/s at 1 GHz, without headers."""
-WIDE, NARROW = 128, 32
-"""Rows of a workgroup's tile for configurations of the paper's slices, and of fewer."""
+TALL, SHORT = 128, 16
+"""Rows of a workgroup's tile for configurations of the paper's slices; of fewer, which count to 255 per tile."""
 _BUFFER_LINES = (1 << 20) // 32
 
 
@@ -40,7 +40,7 @@ class Contexts:
     def jobs(self, config: T3Config) -> tuple[Job, Job]:
         """The stores of one context, what arrives for the other one."""
         large = config.slices >= PAPER_SLICES
-        tile_rows = WIDE if large else NARROW
+        tile_rows = TALL if large else SHORT
         grid = Grid(
             m=2 * BAND * tile_rows,
             n=self.whole // (1 if large else 4) + self.beyond,

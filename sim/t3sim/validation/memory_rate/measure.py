@@ -11,25 +11,22 @@ from t3sim.run.request import Backend
 
 from .contexts import CONTEXTS, Contexts, memory_bursts
 from .record import TrackerWaits, Waits
-from .regimes import REGIMES, Regime
+from .regimes import Regime
 from .streams import Streamed, stream
 
-STREAMED = ("paper", "paper-fit", "small", "fpga")
-"""Presets with two contexts at least, of the paper's size and smaller."""
+LARGE, SMALL = ("paper", "paper-fit"), ("small", "fpga")
+"""Presets with two contexts at least: of the paper's size, and smaller."""
 
 
 def measure(
-    hardware: Backend,
-    regimes: Sequence[Regime] = REGIMES,
-    presets: Sequence[str] = STREAMED,
-    done: Callable[[int], object] = lambda count: None,
+    hardware: Backend, presets: Sequence[str], regimes: Sequence[Regime], done: Callable[[int], object]
 ) -> TrackerWaits:
     """All contexts on ``presets``, and the co-simulated ``regimes``; ``done`` is told how many rows there are."""
     rows: list[Waits] = []
     for preset in presets:
         for contexts in CONTEXTS:
             config = PRESETS[preset]
-            rows.append(streamed(contexts, preset, stream(config, contexts.jobs(config), hardware)))
+            rows.append(streamed(contexts, preset, config, stream(config, contexts.jobs(config), hardware)))
             done(len(rows))
     for regime in regimes:
         rows.append(simulated(regime, hardware))
@@ -37,7 +34,7 @@ def measure(
     return TrackerWaits(hardware=hardware_identity(), rows=rows)
 
 
-def streamed(contexts: Contexts, preset: str, found: Streamed) -> Waits:
+def streamed(contexts: Contexts, preset: str, config: T3Config, found: Streamed) -> Waits:
     """The row of two contexts. Raises ValueError if the tracker did not count every line: then nothing was shown."""
     errors = [name for name in ("unmatched", "over_count", "over_total") if found.tracked[name]]
     if found.tracked["updates"] != found.lines or errors:
@@ -53,15 +50,19 @@ def streamed(contexts: Contexts, preset: str, found: Streamed) -> Waits:
         lines=found.lines,
         overflowed_chunks=found.tracked["overflowed"],
         blocked=found.held,
-        cause=_rate(PRESETS[preset], found) if found.held else "",
+        cause=_rate(config, found) if found.held else "",
     )
 
 
 def _rate(config: T3Config, found: Streamed) -> str:
     """How many bursts come, and how many are counted at most."""
+    leaves, banks = config.nodes * config.roots, config.tracker_banks
+    by_leaves, number = leaves < banks, min(leaves, banks)
+    part = "output of the leaves pass" if by_leaves else "bank count"
+    most = f"1 {part}{'es' if by_leaves else 's'}" if number == 1 else f"{number} {part.replace(' ', 's ', 1)}"
     return (
-        f"memory takes {memory_bursts(config, found.bursts, found.lines):.1f} bursts per cycle, a token each; "
-        f"{config.tracker_banks} banks count {config.tracker_banks} at most, if no two are of one bank"
+        f"memory takes {memory_bursts(config, found.bursts, found.lines):.1f} bursts per cycle on average, a token "
+        f"each; {most} {number} at most"
     )
 
 

@@ -80,9 +80,9 @@ REGIMES = (
     Regime(name="unaligned rows", what="and short edge tiles", gemm=(257, 200, 64, 4), settings=HELD, machine="toy"),
     Regime(
         name="overflowed chunks",
-        what="one set in each bank of the tracker",
+        what="one way in each set of the tracker",
         gemm=(512, 496, 32, 4),
-        settings=(*HELD, "hardware.tracker_sets=2", "hardware.row_index_bits=1"),
+        settings=(*HELD, "hardware.tracker_ways=1"),
         machine="toy",
     ),
 )

@@ -1,0 +1,94 @@
+"""No access waits for the tracker at the memory's rate, nor when GEMMs store fast; one that does is seen."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+from t3hdl.config import preset
+from t3sim.cli import main as cli
+from t3sim.validation.memory_rate import measure
+from t3sim.validation.memory_rate.contexts import CONTEXTS
+from t3sim.validation.memory_rate.measure import SMALL, simulated, streamed
+from t3sim.validation.memory_rate.record import TrackerWaits
+from t3sim.validation.memory_rate.regimes import REGIMES
+from t3sim.validation.memory_rate.streams import Streamed, stream
+
+TOY = [regime for regime in REGIMES if regime.machine == "toy"]
+BY_NAME = {contexts.name: contexts for contexts in CONTEXTS}
+
+
+@pytest.mark.parametrize("contexts", CONTEXTS, ids=lambda contexts: contexts.name)
+def test_two_contexts_never_wait_on_small_hardware(contexts):
+    config = preset("small")
+    row = streamed(contexts, "small", config, stream(config, contexts.jobs(config), "golden"))
+    assert (row.blocked, row.cause) == (0, "")
+    assert row.lines > 10_000 and (row.overflowed_chunks > 0 or contexts.addends == 1)
+
+
+def test_the_one_output_of_a_leaf_is_named():
+    """On the FPGA's hardware all tokens go through one output, and short bursts are sometimes more than that."""
+    config = preset("fpga")
+    contexts = BY_NAME["64 columns"]
+    row = streamed(contexts, "fpga", config, stream(config, contexts.jobs(config), "golden"))
+    assert 0 < row.blocked < row.lines / 20
+    assert row.cause.endswith("a token each; 1 output of the leaves passes 1 at most")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("contexts", CONTEXTS, ids=lambda contexts: contexts.name)
+def test_compiled_rtl_streams_as_its_golden_model(contexts):
+    config = preset("small")
+    rtl, golden = (stream(config, contexts.jobs(config), backend) for backend in ("rtl", "golden"))
+    assert rtl == golden
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("contexts", CONTEXTS, ids=lambda contexts: contexts.name)
+def test_the_papers_banks_count_what_the_papers_machine_makes(contexts):
+    """At the rate of memory alone, which no source of the machine reaches, short bursts are too many."""
+    config = preset("paper")
+    row = streamed(contexts, "paper", config, stream(config, contexts.jobs(config), "golden"))
+    too_short = contexts.name in ("unaligned", "short rows", "64 columns")
+    assert (row.blocked > 0) == too_short
+    assert row.cause.startswith("memory takes") == too_short
+
+
+def test_a_bank_that_is_too_slow_shows():
+    """Memory takes nearly three tokens per cycle, and there is one bank."""
+    config = preset("small", slices=16, node_inputs=4, tracker_banks=1)
+    row = streamed(BY_NAME["64 columns"], "small", config, stream(config, BY_NAME["64 columns"].jobs(config), "golden"))
+    assert row.blocked > row.lines / 2
+    assert row.cause == "memory takes 2.9 bursts per cycle on average, a token each; 1 bank counts 1 at most"
+
+
+@pytest.mark.parametrize("wrong", [{"updates": 5}, {"over_count": 1}, {"unmatched": 1}, {"over_total": 1}])
+def test_lines_that_are_not_counted_stop_the_measurement(wrong):
+    tracked = {"updates": 6, "overflowed": 0, "unmatched": 0, "over_count": 0, "over_total": 0}
+    found = Streamed(cycles=9, bursts=2, lines=6, held=0, channel_cycles=9, tracked=tracked)
+    assert streamed(CONTEXTS[0], "small", preset("small"), found).lines == 6
+    with pytest.raises(ValueError, match=r"of 6 lines of two contexts \(aligned, small\), with errors"):
+        streamed(CONTEXTS[0], "small", preset("small"), replace(found, tracked=tracked | wrong))
+
+
+@pytest.mark.parametrize("regime", TOY, ids=lambda regime: regime.name)
+def test_no_access_waits_on_the_toy_machine(regime):
+    row = simulated(regime, "golden")
+    assert (row.blocked, row.cause) == (0, "")
+    assert row.overflowed_chunks > 0 and row.lines > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", REGIMES, ids=lambda regime: f"{regime.machine} {regime.name}")
+def test_no_access_waits_in_any_regime(regime):
+    assert simulated(regime, "golden").blocked == 0
+
+
+def test_the_command_shows_and_keeps_every_row(monkeypatch, tmp_path):
+    monkeypatch.setattr(measure, "CONTEXTS", CONTEXTS[-1:])
+    result = CliRunner().invoke(cli.main, ["validate", "tracker", "--quick", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    record = TrackerWaits.model_validate(json.loads((tmp_path / "out" / "tracker.json").read_text()))
+    assert [row.where for row in record.rows] == [*SMALL, *["machine toy"] * len(TOY)]
+    assert record.hardware["version"].count(".") == 2 and len(record.hardware["netlist"]) == 16
+    assert all(row.regime in result.stdout for row in record.rows)
