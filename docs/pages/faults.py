@@ -7,6 +7,7 @@ from t3sim.faults.outcome import Outcome
 from t3sim.faults.report import VARIANTS, Record, table_cells
 
 from docs.pages import RESULTS
+from docs.pages.hardware import measured_on
 from docs.pages.markdown import paragraph, table
 
 PAGE = RESULTS / "faults.md"
@@ -109,9 +110,16 @@ def text(record: Record) -> str:
         tail=TAIL_CYCLES, limit=LIMIT_CYCLES,
     )  # fmt: skip
     heads = ("system", "fault", "faults:", *(f"{outcome}:" for outcome in Outcome))
-    return head + "\n## Results\n\n" + _verdict(record) + table(heads, table_cells(record)) + _pictures() + (
-        "\n### What named the detected ones\n\n" + table(("system", "fault", "named by"), _named(record))
-    ) + _silent(record) + "\n" + _NOT_COVERED  # fmt: skip
+    return "".join(
+        (
+            f"{head}\n## Results\n\n{measured_on(record.hardware)}{_verdict(record)}",
+            table(heads, table_cells(record)),
+            _pictures(),
+            "\n### What named the detected ones\n\n",
+            table(("system", "fault", "named by"), _named(record)),
+            f"{_silent(record)}\n{_NOT_COVERED}",
+        )
+    )
 
 
 def _verdict(record: Record) -> str:

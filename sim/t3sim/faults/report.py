@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from matplotlib.figure import Figure
 from pydantic import BaseModel, ConfigDict, Field
+from t3hdl.export.identity import hardware_identity
 
 from t3sim import __version__
 from t3sim.common.fitted_table import FittedTable
@@ -61,7 +62,7 @@ class Silent(BaseModel):
 class Record(BaseModel):
     """The JSON file of a campaign. ``silent``: with protection every one, without it those of the first faults.
 
-    ``provenance``: of the machine with protection.
+    ``provenance``: of the machine with protection. ``hardware``: version and netlist; None: an older one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,6 +73,7 @@ class Record(BaseModel):
     workload: str
     gpus: int
     provenance: Provenance | None = None
+    hardware: dict[str, str] | None = None
     rows: tuple[Row, ...]
     silent: tuple[Silent, ...]
 
@@ -115,6 +117,7 @@ def record_of(seed: int, verdicts: Mapping[FaultCase, Verdict]) -> Record:
         workload=request(True).workload.title,
         gpus=GPUS,
         provenance=Provenance.of(request(True).machine),
+        hardware=hardware_identity(),
         rows=tuple(rows),
         silent=(*(item for item in silent if item.protected), *plain[:_LISTED]),
     )
