@@ -17,6 +17,7 @@ PAGES = (
     "faults",
     "boards",
     "map",
+    "tracker_waits",
     "validation",
 )
 """Modules with ``PAGE`` and ``page()``, and names of pages. area and validation measure, which takes minutes; the

@@ -16,7 +16,7 @@ from docs.pages.checks import LINK_SETTINGS, SIMULATED, TOY, TOY_GPUS, closed_fo
 from docs.pages.markdown import paragraph, table
 from docs.pages.reproduced import reproduced_section
 from docs.pages.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
-from docs.pages.validation_text import DIFFERENCES, HEAD, NOT_VALIDATED
+from docs.pages.texts.validation import DIFFERENCES, HEAD, NOT_VALIDATED
 
 PAGE = RESULTS / "validation.md"
 KEPT = PAGE.parent / "reproduction"

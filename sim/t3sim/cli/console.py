@@ -74,10 +74,10 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 
 
 @contextmanager
-def fault_progress(console: Console, total: int) -> Iterator[Callable[[int], None]]:
-    """A callback for the number of finished runs of a fault campaign, shown as :func:`progress` does."""
+def short_runs_progress(console: Console, label: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A callback for the number of finished runs of many short ones, shown as :func:`progress` does."""
     begin, first = time.monotonic(), None
-    with bar_or_lines(console, "faults", f"{total} runs, {_begin()}") as show:
+    with bar_or_lines(console, label, f"{total} runs, {_begin()}") as show:
 
         def tell(done: int) -> None:
             nonlocal begin, first

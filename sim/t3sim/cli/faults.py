@@ -10,7 +10,7 @@ from t3sim.faults.classes import CLASSES, KINDS
 from t3sim.faults.classes import jobs as jobs_of
 from t3sim.run.result import json_text
 
-from .console import fault_progress
+from .console import short_runs_progress
 from .errors import Failure, Interrupted, Mismatch, out_option, refuse_given
 from .reproduce import say_where, where_options, wide_console
 
@@ -59,7 +59,7 @@ def faults(
     todo = jobs_of(count, classes, variants)
     with output_folder(out) as folder:
         try:
-            with fault_progress(Console(stderr=True), len(todo)) as show:
+            with short_runs_progress(Console(stderr=True), "faults", len(todo)) as show:
                 found = run_campaign(todo, seed, jobs, show, scheduler)
         except CampaignError as error:
             raise Failure(str(error)) from error

@@ -22,7 +22,7 @@ from t3sim.validation.gpu_measure import check_rates, measure
 from t3sim.validation.gpu_record import GpuRecord
 from t3sim.validation.gpu_torch import open_device
 
-from .console import case_progress, plain_console, progress
+from .console import case_progress, plain_console, progress, short_runs_progress
 from .errors import Mismatch, out_option, refuse_given
 from .reproduce import say_where
 from .tables import alu_table, gpu_table, tracker_table, validation_table
@@ -203,10 +203,9 @@ def validate_tracker(quick: bool, hardware: Backend, out: Path | None) -> None:
 
     presets = SMALL if quick else (*LARGE, *SMALL)
     regimes = [regime for regime in REGIMES if not quick or regime.machine == "toy"]
-    total, begin = len(presets) * len(CONTEXTS) + len(regimes), time.perf_counter()
     with output_folder(out) as folder:
-        with case_progress(Console(stderr=True), "regimes", total) as show:
-            found = measure(hardware, presets, regimes, lambda done: show(done, time.perf_counter() - begin))
+        with short_runs_progress(Console(stderr=True), "regimes", len(presets) * len(CONTEXTS) + len(regimes)) as show:
+            found = measure(hardware, presets, regimes, show)
         if folder is not None:
             write_atomically(folder / "tracker.json", json_text(found.model_dump(mode="json", by_alias=True)))
     plain_console().print(tracker_table(found))
