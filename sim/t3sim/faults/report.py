@@ -27,7 +27,8 @@ COLOURS = {
     Outcome.SILENT: "#D55E00",
 }
 LABELS = (
-    "bit of the tracker", "bit of the trigger", "lost packet", "repeated packet", "reordered packet",
+    "bit of the tracker", "bit of the trigger", "bit of the slices", "bit of the token network", "bit of the registers",
+    "bit of the NMC units", "lost packet", "repeated packet", "reordered packet",
     "stalled DMA engine", "straggling GPU", "wrong program", "foreign store",
 )  # fmt: skip
 """What faults are called, in the order of the table."""
@@ -97,7 +98,7 @@ _LISTED = 50
 
 
 def _is_in_model(fault: str) -> bool:
-    return fault.startswith(("bit of ", *PROTECTED_AGAINST))
+    return fault.startswith(("bit of the tracker", "bit of the trigger", *PROTECTED_AGAINST))
 
 
 def record_of(seed: int, verdicts: Mapping[FaultCase, Verdict]) -> Record:
