@@ -19,6 +19,7 @@ PAGES = (
     "map",
     "today",
     "readme",
+    "tracker_waits",
     "validation",
 )
 """Modules with ``PAGE`` and ``page()``, and names of pages. area and validation measure, which takes minutes; the

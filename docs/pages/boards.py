@@ -22,6 +22,7 @@ from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
 
 from docs.pages import RESULTS
+from docs.pages.hardware import measured_on
 from docs.pages.markdown import paragraph, table
 
 PAGE = RESULTS / "boards-results.md"
@@ -93,7 +94,8 @@ def text(records: Sequence[Mapping[str, Any]]) -> str:
     }
     seeds = ", ".join(records[0]["fmax_mhz"])
     tools = ", ".join(f"{name} {version}" for name, version in sorted(_tools(records).items()))
-    head = HEAD.format(seeds=seeds) + "\n" + paragraph(f"Made with {tools}.").rstrip() + "\n"
+    hardware = measured_on(*(record.get("hardware") for record in records))
+    head = HEAD.format(seeds=seeds) + "\n" + paragraph(f"Made with {tools}.") + hardware.rstrip() + "\n"
     return head + "".join(f"\n## {title}\n\n{text.rstrip()}\n" for title, text in sections.items())
 
 

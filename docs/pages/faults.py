@@ -7,6 +7,7 @@ from t3sim.faults.outcome import Outcome
 from t3sim.faults.report import VARIANTS, Record, table_cells
 
 from docs.pages import RESULTS
+from docs.pages.hardware import measured_on
 from docs.pages.markdown import paragraph, table
 
 PAGE = RESULTS / "faults.md"
@@ -48,6 +49,12 @@ One fault per run; GPU, place and cycle are drawn from the seed, the kind and th
   (`t3hdl.export.single_event_upsets`), and a test counts its places against Yosys' flip-flops and memory bits: none is
   left out, however short it lives. Half of these faults are spread over bits; for the other half a register or memory
   is drawn first, so that small ones are hit, too.
+- **Bit of the slices, of the token network, of the registers, of the NMC units**: likewise, but each in a bench of its
+  own, because of an access the co-simulation's memory knows only the tag. Slices and token network carry the stores of
+  two contexts to a tracker; the registers a driver's program and what it reads after it; an NMC unit updates of all
+  types and operations. All that comes out is compared: accesses, tiles, chunks and counts; answers and broadcasts;
+  lines and reports. `protect` covers little of it ([what it does not](../guides/integration.md)), so these are counted
+  and not held against anything. Of the kept campaign they are only if the table has them.
 - **Lost, repeated, reordered packet**: on the ring link, of the reduce-scatter and of the all-gather.
 - **Stalled DMA engine**: it reads nothing from some cycle on, for a while or for ever.
 - **Straggling GPU**: a clock or link of 5 to 80 %, a start up to 20 us late, or no start.
@@ -79,8 +86,7 @@ _NOT_COVERED = """\
 ## What this does not say
 
 - Single faults: no two at a time, no stuck bits, no faults of gates, clocks or resets.
-- Only tracker and trigger are hit. Slices, token network, matchers and registers have tests of their own
-  ([integration](../guides/integration.md) says what is not protected).
+- Matchers and monitor are not hit ([integration](../guides/integration.md) says what is not protected).
 - Credits and acknowledgements of the link are not hit, and its packets are not changed: a packet with a wrong check
   sum is a lost one.
 - A legal but wrong program is the driver's to refuse; what the hardware does not notice of it is counted above.
@@ -109,9 +115,16 @@ def text(record: Record) -> str:
         tail=TAIL_CYCLES, limit=LIMIT_CYCLES,
     )  # fmt: skip
     heads = ("system", "fault", "faults:", *(f"{outcome}:" for outcome in Outcome))
-    return head + "\n## Results\n\n" + _verdict(record) + table(heads, table_cells(record)) + _pictures() + (
-        "\n### What named the detected ones\n\n" + table(("system", "fault", "named by"), _named(record))
-    ) + _silent(record) + "\n" + _NOT_COVERED  # fmt: skip
+    return "".join(
+        (
+            f"{head}\n## Results\n\n{measured_on(record.hardware)}{_verdict(record)}",
+            table(heads, table_cells(record)),
+            _pictures(),
+            "\n### What named the detected ones\n\n",
+            table(("system", "fault", "named by"), _named(record)),
+            f"{_silent(record)}\n{_NOT_COVERED}",
+        )
+    )
 
 
 def _verdict(record: Record) -> str:

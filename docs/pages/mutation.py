@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from docs.pages import RESULTS
+from docs.pages.hardware import measured_on
 from docs.pages.markdown import paragraph, table
 
 PAGE = RESULTS / "mutation.md"
@@ -113,4 +114,7 @@ def explained_section(results: Mapping[str, Any]) -> str:
 def page() -> str:
     """The whole page."""
     results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return f"{_HEAD}\n## Results\n\n{results_section(results)}\n## What is left\n\n{explained_section(results)}"
+    hardware = measured_on(results.get("hardware"))
+    return (
+        f"{_HEAD}\n## Results\n\n{hardware}{results_section(results)}\n## What is left\n\n{explained_section(results)}"
+    )

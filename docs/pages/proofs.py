@@ -14,7 +14,7 @@ from t3formal.prover.reach import Reach, reaches
 
 from docs.pages import RESULTS
 from docs.pages.markdown import paragraph, table
-from docs.pages.texts.proofs_text import CHAINS, HEAD, LEVELS, READING
+from docs.pages.texts.proofs import CHAINS, HEAD, LEVELS, READING
 
 PAGE = RESULTS / "proofs.md"
 KEPT = PAGE.parent / "proofs"

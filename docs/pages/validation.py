@@ -12,7 +12,10 @@ from t3sim.validation import hbm
 from t3sim.validation.hbm import validate
 
 from docs.pages import RESULTS
-from docs.pages.checks import (
+from docs.pages.markdown import paragraph, table
+from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
+from docs.pages.texts.validation import DIFFERENCES, HEAD, NOT_VALIDATED
+from docs.pages.validated.checks import (
     LINK_SETTINGS,
     SHAPES,
     SIMULATED,
@@ -24,10 +27,7 @@ from docs.pages.checks import (
     saving,
     toy_run,
 )
-from docs.pages.markdown import paragraph, table
-from docs.pages.reproduced import published_section
-from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
-from docs.pages.texts.validation_text import DIFFERENCES, HEAD, NOT_VALIDATED
+from docs.pages.validated.reproduced import published_section
 
 PAGE = RESULTS / "validation.md"
 KEPT = {"paper": PAGE.parent / "reproduction", "paper-accelsim": PAGE.parent / "reproduction-accelsim"}

@@ -20,6 +20,7 @@ from t3formal.prover.equivalence import Comparison
 from t3formal.prover.mutant_proofs import noticed
 from t3formal.prover.mutation import Netlist
 from t3hdl.config import preset
+from t3hdl.export.identity import hardware_identity
 from t3hdl.export.verilog import PARTS
 from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
@@ -157,10 +158,15 @@ def main(
         Console(stderr=True),
     )
     try:
-        before = known(out)
+        hardware = hardware_identity()
+        before = known(out, hardware)
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     todo = [name for name in SHARES if name in components or not components]
+    if len(todo) < len(SHARES) and out is not None and out.exists() and not before:
+        raise click.ClickException(
+            f"{out} is of another hardware, and would lose its other parts: run all, or choose another --out"
+        )
     outcomes = [outcome for name, part in before.items() if name not in todo for outcome in part]
     explain(outcomes)
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
@@ -169,7 +175,7 @@ def main(
         }
         for done, future in enumerate(as_completed(running), 1):
             outcomes += future.result()
-            found = record(outcomes, changes=CHANGES, seed=seed, limit_s=limit_s, proofs=proofs)
+            found = record(outcomes, hardware=hardware, changes=CHANGES, seed=seed, limit_s=limit_s, proofs=proofs)
             console.print(f"{done} of {len(todo)} parts after {time.monotonic() - started:.0f} s: {running[future]}")
             if out is not None:
                 write_atomically(out, json_text(found))

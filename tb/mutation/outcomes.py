@@ -1,7 +1,7 @@
 """What became of each mutant, and what that comes to for each part."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,15 +90,19 @@ def record(outcomes: Iterable[MutantOutcome], **parameters: Any) -> dict[str, An
     }
 
 
-def known(path: Path | None) -> dict[str, list[MutantOutcome]]:
-    """What a file of an earlier campaign already has, by part. Raises ValueError if it holds anything else."""
+def known(path: Path | None, hardware: Mapping[str, str] | None = None) -> dict[str, list[MutantOutcome]]:
+    """What a file of an earlier campaign already has, by part; of other ``hardware``, if that is given, nothing. Raises
+    ValueError if it holds anything else."""
     parts: dict[str, list[MutantOutcome]] = {}
     if path is not None and path.exists():
         try:
-            for row in json.loads(path.read_text())["mutants"]:
+            kept = json.loads(path.read_text())
+            for row in kept["mutants"]:
                 parts.setdefault(row["component"], []).append(MutantOutcome(**row))
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{path} is no record of a campaign, and stays as it is: choose another --out") from error
+        if hardware is not None and kept.get("hardware") != hardware:
+            return {}
     return parts
 
 

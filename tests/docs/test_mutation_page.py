@@ -10,7 +10,7 @@ from tb.mutation.campaign import SHARES
 from tb.mutation.outcomes import EXPLANATIONS, MutantOutcome, known, record
 
 RESULTS = json.loads(mutation_page.RESULTS.read_text(encoding="utf-8"))
-PARAMETERS = {name: RESULTS[name] for name in ("changes", "seed", "limit_s", "proofs")}
+PARAMETERS = {name: RESULTS[name] for name in ("hardware", "changes", "seed", "limit_s", "proofs") if name in RESULTS}
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from t3sim.inputs.machine.files import load_machine
 
 from docs.pages import validation
 from docs.pages.__main__ import main as pages
-from docs.pages.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
-from docs.pages.reproduced import published_section, reproduced_section
 from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
+from docs.pages.validated.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
+from docs.pages.validated.reproduced import published_section, reproduced_section
 
 PAGE = validation.PAGE.read_text(encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from t3formal.prover.catalogue import chosen_proofs
 from t3formal.prover.check import check
 from t3formal.prover.proof import Task
@@ -20,6 +21,21 @@ def test_a_part_that_is_idle_too_early_is_found():
     verdict = check(Task(proof=proof, size="least"), patch=drop_last_accepted_item, covers=False)
     assert verdict.outcome == "violated"
     assert verdict.counterexample.claims == ("the part itself stays",)
+
+
+@pytest.mark.long
+def test_a_trigger_that_does_not_wait_for_its_meter_is_found():
+    """Seeded: idle with the last thing that happens, in the cycle in which peak and backlog follow it."""
+
+    def forgets(netlist):
+        changed, number = re.subn(r"connect \\B \\settled \[0\]", r"connect \\B 1'1", netlist)
+        assert number == 1
+        return changed
+
+    (proof,) = chosen_proofs(("trigger.idle",))
+    verdict = check(Task(proof=proof, size="least"), patch=forgets, covers=False)
+    assert verdict.outcome in ("violated", "not inductive")
+    assert set(verdict.counterexample.claims) <= {"core stays", "core.meter stays"}
 
 
 def test_every_part_has_its_proof():

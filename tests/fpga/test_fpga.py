@@ -36,7 +36,8 @@ NEEDS_EXTRA = pytest.mark.skipif(bool(MISSING), reason=f"{', '.join(MISSING)} mi
 
 RECORD = {
     "board": "icebreaker", "title": "iCEBreaker", "device": "iCE40UP5K", "package": "SG48", "speed_grade": "UP",
-    "preset": "fpga-up5k", "parameters": {}, "design": "TrackerOnlyTest",
+    "preset": "fpga-up5k", "parameters": {}, "hardware": {"version": "1.0.0", "netlist": "0" * 16},
+    "design": "TrackerOnlyTest",
     "oscillator_mhz": 12.0, "target_mhz": 12, "constraint_mhz": 15.0, "timing_weight": 100, "netlist_sha256": "1" * 64,
     "fmax_mhz": {"1": 20.5, "2": 21.25, "3": 19.0}, "median_fmax_mhz": 20.5, "seed": 2,
     "bitstream": {"file": "t3_icebreaker.bin", "sha256": "0" * 64},
@@ -287,6 +288,14 @@ def test_an_interrupted_build_goes_on_with_the_next_seed(seeds):
     rest = SeedTools()
     _, records = seeds(rest, as_read(begun))
     assert rest.placed == [3] and as_read(records) == as_read([whole])
+
+
+def test_a_netlist_of_a_changed_hardware_is_not_placed_again(seeds):
+    """The change is not in this design, so the record becomes one of the hardware as it is now."""
+    _, (*_, whole) = seeds(SeedTools())
+    again = SeedTools()
+    _, records = seeds(again, as_read(whole) | {"hardware": {"version": "0.0.1", "netlist": "1" * 16}})
+    assert again.placed == [] and as_read(records)[0] == as_read([whole])[0]
 
 
 def test_a_record_with_other_seeds_is_placed_anew(seeds):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from t3hdl.config import T3Config
+from t3hdl.export.identity import hardware_identity
 
 from .netlist import area, critical_path, fmax_mhz, over_utilised, used
 from .platforms import BOARDS, Board, OnBoard
@@ -98,7 +99,11 @@ class Build:
         show("synthesis", "")
         netlist = folder / f"{name}.json"
         build = self._inputs(board, platform, tool_versions, netlist)
-        record = begun if begun and _of(begun, build, self.seeds) else None
+        record = None
+        if begun and _of(begun, build, self.seeds):
+            record = begun | {"hardware": build["hardware"]}
+            if record != begun:
+                keep(record)
         seeds = [seed for seed in self.seeds if not record or str(seed) not in record["fmax_mhz"]]
         place = partial(self._place, commands[1:], name, folder, platform, tools, show)
         with ThreadPoolExecutor(jobs) as pool:
@@ -174,6 +179,7 @@ class Build:
             "speed_grade": board.speed_grade,
             "preset": self.preset,
             "parameters": asdict(self.config),
+            "hardware": hardware_identity(),
             "design": board.test.__name__,
             "oscillator_mhz": platform.default_clk_frequency / 1e6,
             "target_mhz": board.target_mhz,
@@ -208,8 +214,10 @@ def combined(record: Record, other: Record) -> Record:
 
 
 def _of(record: Record, build: Record, seeds: Sequence[int]) -> bool:
-    """Whether a record that was read from its file is of this build, and of no other seeds."""
-    same = all(record.get(name) == value for name, value in json.loads(json.dumps(build)).items())
+    """Whether a record that was read from its file is of this build, and of no other seeds. What of the hardware has
+    changed since is not in the build if the design's netlist is the same."""
+    inputs = {name: value for name, value in json.loads(json.dumps(build)).items() if name != "hardware"}
+    same = all(record.get(name) == value for name, value in inputs.items())
     return same and set(record["fmax_mhz"]) <= set(map(str, seeds))
 
 

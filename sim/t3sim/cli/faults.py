@@ -45,8 +45,9 @@ def faults(
     """Inject one fault into each of many small runs, and classify it.
 
     A fault is masked, corrected, detected or silent. The small runs are a ring of three GPUs on a toy machine, once
-    with SECDED, parity and link retries, once without. Finished runs are kept: the same command goes on where it was
-    interrupted. Exit code 1 if a fault that the protection is for does silent harm.
+    with SECDED, parity and link retries, once without; bits of slices, token network, registers and NMC units (class
+    `around`) are inverted in small benches of those parts. Finished runs are kept: the same command goes on where
+    it was interrupted. Exit code 1 if a fault that the protection is for does silent harm.
     """
     if repeat is not None:
         refuse_given(("count", "classes", "jobs", "scheduler", "out"), "--repeat runs one fault and writes nothing")

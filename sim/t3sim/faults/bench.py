@@ -8,9 +8,11 @@ from t3hdl.export.verilog import PARTS
 
 from t3sim.run.request import SimulationError
 
+from .around import AroundBench
 from .kinds import DRAWS, InjectionSites, group_of
 from .outcome import Observation, Outcome, judge, observe, timed_out
 from .setup import GPUS, UPSETTABLE, FaultSetup, FaultSystem, Injection
+from .struck import AROUND
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,15 @@ class Bench:
             for part, words in stored.items()
         }
         self.sites = InjectionSites(max(self.right.times), tuple(map(tuple, windows)), tuple(writes), stored, groups)
+        self._around = AroundBench(self.scene.config, writes[0])
         self.scene.hardware.close()
 
     def run(self, kind: str, number: int, seed: int) -> Verdict:
         """The fault ``number`` of a kind, which depends on that and the seed alone."""
         rng = random.Random(f"{seed} {kind} {number}")
+        if kind in AROUND:
+            label, text, outcome, named = self._around.run(kind, rng)
+            return Verdict(kind, number, label, text, outcome, tuple(sorted(named)))
         drawn = DRAWS[kind](rng, self.scene, self.sites)
         seen = self.observe(drawn.injection)
         outcome = judge(seen, self.right, drawn.injection.retimed)

@@ -10,8 +10,9 @@ CLASSES: Mapping[str, Mapping[str, int]] = {
     "straggler": {"straggler": 20},
     "program": {"program": 30},
     "foreign": {"foreign": 30},
+    "around": {"slice": 20, "network": 20, "registers": 20, "nmc": 20},
 }
-"""The kinds of faults in each class, and how many there are of a kind in a thousand faults of all classes."""
+"""The kinds of faults in each class, and how many there are of a kind in 1080 faults of all classes."""
 KINDS = tuple(kind for kinds in CLASSES.values() for kind in kinds)
 """All kinds of faults."""
 PROTECTED_AGAINST = ("bits", "lost", "repeated", "reordered")

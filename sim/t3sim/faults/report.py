@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from matplotlib.figure import Figure
 from pydantic import BaseModel, ConfigDict, Field
+from t3hdl.export.identity import hardware_identity
 
 from t3sim import __version__
 from t3sim.common.fitted_table import FittedTable
@@ -26,7 +27,8 @@ COLOURS = {
     Outcome.SILENT: "#D55E00",
 }
 LABELS = (
-    "bit of the tracker", "bit of the trigger", "lost packet", "repeated packet", "reordered packet",
+    "bit of the tracker", "bit of the trigger", "bit of the slices", "bit of the token network", "bit of the registers",
+    "bit of the NMC units", "lost packet", "repeated packet", "reordered packet",
     "stalled DMA engine", "straggling GPU", "wrong program", "foreign store",
 )  # fmt: skip
 """What faults are called, in the order of the table."""
@@ -61,7 +63,7 @@ class Silent(BaseModel):
 class Record(BaseModel):
     """The JSON file of a campaign. ``silent``: with protection every one, without it those of the first faults.
 
-    ``provenance``: of the machine with protection.
+    ``provenance``: of the machine with protection. ``hardware``: version and netlist; None: an older one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -72,6 +74,7 @@ class Record(BaseModel):
     workload: str
     gpus: int
     provenance: Provenance | None = None
+    hardware: dict[str, str] | None = None
     rows: tuple[Row, ...]
     silent: tuple[Silent, ...]
 
@@ -95,7 +98,7 @@ _LISTED = 50
 
 
 def _is_in_model(fault: str) -> bool:
-    return fault.startswith(("bit of ", *PROTECTED_AGAINST))
+    return fault.startswith(("bit of the tracker", "bit of the trigger", *PROTECTED_AGAINST))
 
 
 def record_of(seed: int, verdicts: Mapping[FaultCase, Verdict]) -> Record:
@@ -115,6 +118,7 @@ def record_of(seed: int, verdicts: Mapping[FaultCase, Verdict]) -> Record:
         workload=request(True).workload.title,
         gpus=GPUS,
         provenance=Provenance.of(request(True).machine),
+        hardware=hardware_identity(),
         rows=tuple(rows),
         silent=(*(item for item in silent if item.protected), *plain[:_LISTED]),
     )

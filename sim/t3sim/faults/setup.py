@@ -19,7 +19,7 @@ from t3sim.run.request import RunRequest
 from t3sim.run.system import System
 
 UPSETTABLE = ("tracker", "trigger")
-"""Parts whose stored bits a fault can invert."""
+"""Parts whose stored bits a fault of the co-simulation can invert."""
 GPUS = 3
 WATCHDOG_CYCLES = 8_000
 """The watchdog limit, in memory clocks: longer than anything waits in a run without faults."""

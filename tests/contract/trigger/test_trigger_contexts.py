@@ -128,6 +128,21 @@ def test_quota_of_one_slot(backend):
     assert (d.context().slots, d.context().complete, d.context(1).complete) == (0, 1, 0)
 
 
+def test_following_passes_a_chunk_in_the_cycle_that_makes_it_live(backend):
+    """Six chunks in a window of four: who holds an early update looks at the output and need not poll a register."""
+    d, first, chunks = Scene(backend), 2, 6
+    d.describe(*[ONE] * (first + chunks))
+    d.arm(chunks, first=first)
+    for finished in range(3):
+        for _ in range(100):
+            assert d.context().following == first + len(d.loads) + d["load_valid"]
+            d.step()
+        assert len(d.loads) == d.config.chunk_window + finished, "as many as there are slots"
+        if len(d.loads) < chunks:
+            d.finish(first + finished, ONE)
+    assert d.context().following == d.context().end == first + chunks
+
+
 def test_quota_of_no_slots_loads_nothing_until_it_is_raised(backend):
     d = Scene(backend)
     d.quota(0, slots=0)

@@ -136,7 +136,7 @@ def test_more_chunks_than_tiles_is_an_error():
 
 
 def check_blocks(partition: Partition, chunk: Chunk, unit: str, available: int) -> None:
-    grid, blocks = partition.grid, partition.blocks(chunk, unit, preset("small", blocks=available, event_queue=3))
+    grid, blocks = partition.grid, partition.blocks(chunk, unit, preset("small", blocks=available, tracker_banks=1))
     assert blocks.count == blocks.row_blocks * blocks.col_blocks
     assert blocks.row_blocks == ceil_div(chunk.rows, 1 << blocks.row_shift)
     assert blocks.col_blocks == ceil_div(chunk.cols, 1 << blocks.col_shift)

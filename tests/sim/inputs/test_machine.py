@@ -222,10 +222,10 @@ def test_unknown_and_unreadable_machines_name_the_presets(tmp_path: Path):
 
 
 HARDWARE = {
-    "node_inputs": 4, "ranges": 1, "contexts": 4, "tracker_sets": 8, "tracker_ways": 4, "tracker_banks": 1,
-    "row_index_bits": 1, "descriptors": 16, "chunk_window": 3, "blocks": 8, "tile_marks": 512, "wavefronts": 4,
-    "tile_count_bits": 9, "chunk_count_bits": 17, "token_queue": 4, "event_queue": 3, "egress_ports": 2,
-    "nmc_lanes": 8, "nmc_latency": 4, "dtypes": ["fp16"], "protect": True, "count_on": "performed",
+    "node_inputs": 4, "leaf_outputs": 1, "ranges": 1, "contexts": 4, "tracker_sets": 8, "tracker_ways": 4,
+    "tracker_banks": 1, "row_index_bits": 1, "descriptors": 16, "chunk_window": 3, "blocks": 8, "tile_marks": 512,
+    "wavefronts": 4, "tile_count_bits": 9, "chunk_count_bits": 17, "token_queue": 4, "event_queue": 4,
+    "egress_ports": 2, "nmc_lanes": 8, "nmc_latency": 4, "dtypes": ["fp16"], "protect": True, "count_on": "performed",
 }  # fmt: skip
 """A legal change of each parameter of the toy's hardware but its number of slices, which is that of channels."""
 
@@ -235,10 +235,12 @@ def test_every_parameter_of_the_hardware_can_be_set():
     assert {"slices", *HARDWARE} == PARAMETERS.keys()
     before = asdict(load_machine("toy").hardware.config())
     for name, value in {**HARDWARE, "slices": 2}.items():
-        more = {"hbm.channels": 2} if name == "slices" else {}
+        more = {"slices": {"hbm.channels": 2}, "event_queue": {"hardware.blocks": 8}}.get(name, {})
         machine = load_machine("toy", {f"hardware.{name}": value, **more})
-        expected = tuple(value) if isinstance(value, list) else value
-        assert asdict(machine.hardware.config()) == before | {name: expected}
+        expected = {name: tuple(value) if isinstance(value, list) else value}
+        if name == "event_queue":  # a longer queue needs as many blocks
+            expected["blocks"] = 8
+        assert asdict(machine.hardware.config()) == before | expected
         assert machine.sources[f"hardware.{name}"] == "set for this run"
 
 

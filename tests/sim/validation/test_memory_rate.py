@@ -46,12 +46,13 @@ def test_compiled_rtl_streams_as_its_golden_model(contexts):
 @pytest.mark.slow
 @pytest.mark.parametrize("contexts", CONTEXTS, ids=lambda contexts: contexts.name)
 def test_the_papers_banks_count_what_the_papers_machine_makes(contexts):
-    """At the rate of memory alone, which no source of the machine reaches, short bursts are too many."""
+    """Short bursts at the rate of memory alone, which no source of the machine reaches, are more than the banks count;
+    with tiles of 64 columns some wait when memory takes what has gathered in its queues."""
     config = preset("paper")
     row = streamed(contexts, "paper", config, stream(config, contexts.jobs(config), "golden"))
-    too_short = contexts.name in ("unaligned", "short rows", "64 columns")
+    too_short = contexts.name in ("unaligned", "short rows", "64 columns", "64 columns, as made")
     assert (row.blocked > 0) == too_short
-    assert row.cause.startswith("memory takes") == too_short
+    assert row.cause.startswith("memory can take") == too_short
 
 
 def test_a_bank_that_is_too_slow_shows():
@@ -59,13 +60,13 @@ def test_a_bank_that_is_too_slow_shows():
     config = preset("small", slices=16, node_inputs=4, tracker_banks=1)
     row = streamed(BY_NAME["64 columns"], "small", config, stream(config, BY_NAME["64 columns"].jobs(config), "golden"))
     assert row.blocked > row.lines / 2
-    assert row.cause == "memory takes 2.9 bursts per cycle on average, a token each; 1 bank counts 1 at most"
+    assert row.cause == "memory can take 2.9 bursts per cycle on average, a token each; 1 bank counts 1 at most"
 
 
 @pytest.mark.parametrize("wrong", [{"updates": 5}, {"over_count": 1}, {"unmatched": 1}, {"over_total": 1}])
 def test_lines_that_are_not_counted_stop_the_measurement(wrong):
     tracked = {"updates": 6, "overflowed": 0, "unmatched": 0, "over_count": 0, "over_total": 0}
-    found = Streamed(cycles=9, bursts=2, lines=6, held=0, channel_cycles=9, tracked=tracked)
+    found = Streamed(cycles=9, bursts=2, lines=6, held=0, channel_cycles=9, left=0, tracked=tracked)
     assert streamed(CONTEXTS[0], "small", preset("small"), found).lines == 6
     with pytest.raises(ValueError, match=r"of 6 lines of two contexts \(aligned, small\), with errors"):
         streamed(CONTEXTS[0], "small", preset("small"), replace(found, tracked=tracked | wrong))

@@ -61,7 +61,7 @@ def _rate(config: T3Config, found: Streamed) -> str:
     part = "output of the leaves pass" if by_leaves else "bank count"
     most = f"1 {part}{'es' if by_leaves else 's'}" if number == 1 else f"{number} {part.replace(' ', 's ', 1)}"
     return (
-        f"memory takes {memory_bursts(config, found.bursts, found.lines):.1f} bursts per cycle on average, a token "
+        f"memory can take {memory_bursts(config, found.bursts, found.lines):.1f} bursts per cycle on average, a token "
         f"each; {most} {number} at most"
     )
 

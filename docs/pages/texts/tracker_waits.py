@@ -1,0 +1,34 @@
+"""The words of the page of waits for the tracker."""
+
+HEAD = """\
+# Waits for the tracker
+
+Tracking must not slow down what it tracks: a store is in memory when memory takes it, and its token is counted beside
+that. An access waits for the tracker only if the token queue of its slice is full. `t3 validate tracker` counts the
+cycles in which that, and nothing else, holds an access back, of all channels together; this page is written by
+`python -m docs.pages tracker_waits` from `docs/results/tracker/tracker.json`, which
+
+    t3 validate tracker --out docs/results/tracker
+
+made. What each part does in which cycle is in its contract: [slice](../hardware/slice.md), [token
+network](../hardware/token_network.md), [tracker](../hardware/tracker.md).
+"""
+
+STREAMS = """\
+Slices, token network and tracker alone, with nothing in front or behind. Both contexts store at the same time, one as
+a stage of workgroups does, a row of each in turn, the other as a DMA engine sends, tile by tile; each channel takes a
+line in two cycles. *As made*: no faster than the sources of the paper's machine, four bursts of stores per cycle and a
+link of 150 GB/s (of smaller hardware its share); else all bursts are there from the beginning, and memory alone
+decides.
+"""
+
+SIMULATED = """\
+One GPU, its traffic mirrored, under t3-mca, on the golden model. *Stages held*: workgroups start and store stage by
+stage, and keep their places until their stores are in memory. The command repeats one; its record has the cycles as
+`contention.*.blocked_by_tracker_cycles`.
+"""
+
+WHY = """\
+By rates, averaged over all bursts. Near what is counted at most, or above it, token queues fill, sooner if many of the
+bursts are for one bank; which of both it is was not told apart by a further measurement.
+"""
