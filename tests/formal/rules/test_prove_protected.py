@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from amaranth.hdl import Const
 from t3hdl.common.secded import decode
+from t3hdl.trigger.command_issuer import CommandIssuer
 from t3hdl.trigger.context_state import ContextState
 from t3hdl.trigger.settings import TriggerSettings
 from t3hdl.trigger.slot_state import SlotState
@@ -84,3 +85,10 @@ def test_what_is_lost_and_goes_on_is_found(monkeypatch, part, function, old, new
     """Seeded: a slot whose record is lost is not poisoned, a setting stays as it is, a context has credit."""
     seed(monkeypatch, function, old, new)
     expect_failure(f"trigger-{part}.hit-twice", None, *claims)
+
+
+@pytest.mark.long
+def test_a_lost_template_that_becomes_a_command_is_found(monkeypatch):
+    """Seeded: the command issuer reports a template that is lost, and builds the command all the same."""
+    seed(monkeypatch, CommandIssuer.elaborate, "lost.eq(templates.uncorrectable | ", "lost.eq(")
+    expect_failure("command-issuer.hit-twice", None, "what is lost becomes no command")
