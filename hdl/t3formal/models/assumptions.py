@@ -77,6 +77,25 @@ ASSUMPTIONS: dict[str, Obligation] = {
             ("token-network.root-keeps-moving", "in the cycle after that the input is ready"),
         ),
     ),
+    "a sweep ends within its limit": Obligation(
+        says="maintenance is 1 for sets_per_bank + 2 x (tracker_banks + 1) + 3 cycles at most",
+        claims=(("tracker.sweeps-end", "a sweep ends within 11 cycles"),),
+    ),
+    "a bank's head leaves in every frame, or there is none": Obligation(
+        says="in every tracker_banks + 1 cycles, from the third after a sweep on, M takes a token, or none waits",
+        claims=(
+            ("tracker-bank.keeps-moving", "in every frame an event leaves, unless there is none"),
+            ("tracker-bank.keeps-moving", "in the cycle after that the pipeline moves"),
+        ),
+    ),
+    "a root's head leaves in every frame, or there is none": Obligation(
+        says="in every `nodes` frames of the banks each input of a root gives a token, or has none",
+        claims=(("token-network.root-keeps-moving", "an input's head leaves in every round, unless there is none"),),
+    ),
+    "a leaf's head leaves in every frame, or there is none": Obligation(
+        says="in every `node_inputs` frames of the roots each input of a leaf gives a token, or has none",
+        claims=(("token-network.leaf-keeps-moving", "an input's head leaves in every round, unless there is none"),),
+    ),
     "now is far from its end": Obligation(
         says="now and the time that an abort, or a wait of communication, takes are below 2**48",
         integrator="48 bits are 78 hours at 1 GHz: reset the unit and its time before, or count in a slower unit",

@@ -2,8 +2,8 @@
 
 from amaranth.hdl import Module, Mux, Signal, Value
 
-MOST_CYCLES = 128
-"""Of a frame: as many as the largest configuration has nodes times banks."""
+MOST_CYCLES = 144
+"""Of a frame: those of a root's round in the largest configuration, 16 nodes times 9 who take turns at 8 banks."""
 
 
 class Frames:

@@ -56,6 +56,21 @@ def _writes(harness: Harness, dut: Any, *, watchdog: bool) -> None:
     harness.drive(dut.config_valid, harness.first | harness.free("writes"))
 
 
+def _writes_once(harness: Harness, dut: Any, descriptors: int) -> None:
+    """Context 0 gets these descriptors in the first cycle, and one slot at a time in the second; then nothing."""
+    control: Any = data.View(regs.Control, Signal(regs.Control.size, name="control_written"))
+    quota: Any = data.View(regs.Quota, Signal(regs.Quota.size, name="quota_written"))
+    m, second, write = harness.m, Signal(name="second_cycle"), Signal(80, name="write")
+    m.d.sync += second.eq(harness.first)
+    m.d.comb += [
+        control.arm.eq(1), control.descriptors.eq(descriptors),
+        quota.slots.eq(1), quota.credits.eq(regs.NO_CREDIT_LIMIT),
+        write.eq(Mux(harness.first, Cat(Const(regs.CONTROL, 16), control), Cat(Const(regs.QUOTA, 16), quota))),
+    ]  # fmt: skip
+    harness.drive(dut.config, write)
+    harness.drive(dut.config_valid, harness.first | second)
+
+
 def legal_control(harness: Harness, dut: Any) -> None:
     """What ControlRegisters lets through."""
     control: Any = data.View(regs.Control, dut.config.data[: regs.Control.size])
@@ -120,24 +135,46 @@ class NarrowTrigger(Trigger):
         self.number = self._loader.number
 
 
-def narrow_trigger(config: T3Config, *, watchdog: bool) -> tuple[Harness, NarrowTrigger, list[Any]]:
-    """A harness, the trigger in it, and the descriptors that its table holds all the time.
-
-    Context 0 is armed in the first cycle. Then come CONTROL writes, and those of WATCHDOG or else QUOTA; pulses and
-    transfers in any cycle.
-    """
+def narrow_chunks(config: T3Config) -> tuple[list[Any], list[Value]]:
+    """Descriptors that a table holds all the time, and the rows of that table."""
     chunks: list[Any] = [Signal(Chunk, name=f"chunk_{d}") for d in range(config.descriptors)]
     rows = [
         row for chunk in chunks for row in (*(Value.cast(chunk[word]) for word in Chunk.members), Const(0), Const(0))
     ]
+    return chunks, rows
+
+
+def narrow_trigger(
+    config: T3Config, *, watchdog: bool = False, once: int = 0
+) -> tuple[Harness, NarrowTrigger, list[Any]]:
+    """A harness, the trigger in it, and the descriptors that its table holds all the time (:func:`narrow_inputs`)."""
+    chunks, rows = narrow_chunks(config)
     dut = NarrowTrigger(config=config, rows=rows)
     harness = Harness(dut)
+    narrow_inputs(harness, dut, chunks, watchdog=watchdog, once=once)
+    return harness, dut, chunks
+
+
+def narrow_inputs(
+    harness: Harness, dut: NarrowTrigger, chunks: list[Any], *, watchdog: bool = False, once: int = 0
+) -> None:
+    """Drives the trigger's inputs, but for those that are of one bit.
+
+    Context 0 is armed in the first cycle. Then come CONTROL writes, and those of WATCHDOG or else QUOTA; pulses and
+    transfers in any cycle. With ``once`` it is armed with so many descriptors and gets one slot at a time, and there is
+    no other write, no poison, no abort, no pulse of a slot that there is not: so searches get to a slot's second chunk.
+    """
     m = harness.m
     now = Signal(_TIME, name="time")
-    m.d.sync += now.eq(now + harness.free("passes", 1))
-    _writes(harness, dut, watchdog=watchdog)
+    m.d.sync += now.eq(now + (1 if once else harness.free("passes", 1)))
+    if once:
+        _writes_once(harness, dut, once)
+        harness.drive(dut.poison_valid, 0)
+        harness.drive(dut.abort_busy, 0)
+    else:
+        _writes(harness, dut, watchdog=watchdog)
     harness.drive(dut.now, now)
-    slots = config.chunk_window.bit_length()
+    slots = 1 if once else dut.parameters.chunk_window.bit_length()
     tile: Any = data.View(TileDone, Signal(TileDone.size, name="tile"))
     m.d.comb += [tile.slot.eq(harness.free("tile_slot", slots)), tile.row.eq(harness.free("tile_row", 2))]
     m.d.comb += [tile.col.eq(harness.free("tile_col", 2)), tile.wf.eq(harness.free("tile_wf", 1))]
@@ -150,4 +187,3 @@ def narrow_trigger(config: T3Config, *, watchdog: bool) -> tuple[Harness, Narrow
     legal_control(harness, dut)
     for d, content in enumerate(chunks):
         m.d.comb += Value.cast(content).eq(_narrow_chunk(harness, f"descriptor_{d}"))
-    return harness, dut, chunks

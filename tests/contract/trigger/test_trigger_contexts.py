@@ -88,6 +88,7 @@ def test_commands_of_two_contexts_leave_in_turns_each_oldest_first(backend):
     d.accept["command"] = 1
     d.settle()
     assert d.of_commands("context", "row") == [(0, 3), (0, 1), (1, 2), (0, 0), (1, 0), (0, 2), (1, 1)]
+    assert [d.context(c).outstanding for c in range(2)] == [4, 3] and d["backlog"] == 7
     assert [b - a for (a, _), (b, _) in pairwise(d.commands)] == [1, 3, 3, 3, 3, 3]
 
 

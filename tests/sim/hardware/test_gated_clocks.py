@@ -84,12 +84,12 @@ endmodule
 
 
 def test_clock_and_busy_are_ports_of_the_copy():
-    text = with_gated_clocks(MODULES, "top", [Gate(path=("second",), busy="b"), Gate(path=("third",))])
+    text = with_gated_clocks(MODULES, "top", [Gate(path=("second",), busy=("b",)), Gate(path=("third",))])
     top = text.partition("module inner")[0]
     assert top.startswith("/* made up */\n\nmodule top(gated_clk_third, gated_busy_second, gated_clk_second, clk, a, ")
     for line in (
         "  input gated_clk_second;\n", "  output gated_busy_second;\n",
-        "  assign gated_busy_second = \\b$1 ;\nendmodule",
+        "  assign gated_busy_second = |{\\b$1 };\nendmodule",
     ):  # fmt: skip
         assert top.count(line) == 1
     assert "    .b(\\b$1 ),\n    .clk(gated_clk_second)\n" in top
@@ -100,11 +100,11 @@ def test_clock_and_busy_are_ports_of_the_copy():
 
 
 def test_an_instance_in_several_instances_has_a_clock_in_each():
-    gates = [Gate(path=(name, "deep"), busy="q") for name in ("first", "second")]
+    gates = [Gate(path=(name, "deep"), busy=("q",)) for name in ("first", "second")]
     text = with_gated_clocks(MODULES, "top", gates)
     inner = text.partition("module inner")[2].partition("endmodule")[0]
     assert inner.count("gated_clk_deep") == 3, "in the list of ports, as an input, and at the instance"
-    assert inner.count("  assign gated_busy_deep = w;\n") == 1
+    assert inner.count("  assign gated_busy_deep = |{w};\n") == 1
     for name in ("first", "second"):
         assert f"    .gated_clk_deep(gated_clk_{name}_deep),\n" in text
         assert f"    .gated_busy_deep(gated_busy_{name}_deep),\n" in text
@@ -115,7 +115,7 @@ def test_an_instance_in_several_instances_has_a_clock_in_each():
     [
         (Gate(path=("fourth",)), "top has no instance fourth"),
         (Gate(path=("second", "deep")), "first of top has no gated_clk_deep, as other instances of inner have"),
-        (Gate(path=("third",), busy="c"), "third of top has no port c"),
+        (Gate(path=("third",), busy=("c",)), "third of top has no port c"),
     ],
 )
 def test_what_cannot_be_gated_is_refused(gate, message):

@@ -8,7 +8,7 @@ from amaranth.lib import data
 from t3hdl.config import NO_LIMIT, T3Config, preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import BURST_LINES, LENGTH_BITS, NEVER, TIME_BITS, MemoryRequest
-from t3hdl.slice.arbiter import ArbiterSettings, Sources, wait_limit_of
+from t3hdl.slice.arbiter import ArbiterSettings, Sources
 from t3hdl.slice.slice import MemorySlice
 
 from ...models.queue_places import places
@@ -67,7 +67,8 @@ def _observe(config: T3Config) -> _View:
     set_now = part.config_valid & (write.address == regs.ARBITER)
     with m.If(set_now):
         m.d.sync += settings.eq(write.data)
-    used, wait_limit = data.View(ArbiterSettings, harness.inside["settings"]), wait_limit_of(settings.starvation)
+    used = data.View(ArbiterSettings, harness.inside["settings"])
+    wait_limit = Mux(settings.starvation == 0, 0, settings.starvation - 1)  # the first cycle is not waited for
     same = Cat(used[name] == settings[name] for name in ("mca", "fixed", "threshold", "quantum", "quiet")).all()
     harness.claim("the settings are those last written", same & (used.wait_limit == wait_limit))
     offers, grant = (data.View(Sources, harness.inside[name]) for name in ("eligible", "arbiter.grant"))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from amaranth.hdl import Const, Value
+from amaranth.hdl import Const, Signal, Value
 from amaranth.lib.wiring import In
 from t3hdl.config import T3Config, preset
 
@@ -31,9 +31,9 @@ def _same(harness: Harness, dut: Any, naive: Any) -> None:
         harness.claim(f"{name} is the same", ~counts | (Value.cast(mine) == Value.cast(other)))
 
 
-def _equal(config: T3Config, *, watchdog: bool) -> Harness:
+def _equal(config: T3Config, *, watchdog: bool = False, once: int = 0) -> Harness:
     """Both get the same inputs."""
-    harness, dut, chunks = narrow_trigger(config, watchdog=watchdog)
+    harness, dut, chunks = narrow_trigger(config, watchdog=watchdog, once=once)
     naive, m = NaiveTrigger(config=config), harness.m
     m.submodules.naive = naive
     ports = {path: value for path, _, value in naive.signature.flatten(naive)}
@@ -45,14 +45,31 @@ def _equal(config: T3Config, *, watchdog: bool) -> Harness:
     m.d.comb += [port.eq(chunk) for port, chunk in zip(naive.table, chunks, strict=True)]
     _same(harness, dut, naive)
     taken = dut.command.valid & dut.command.ready
-    if watchdog:
+    if once:
+        _reloads(harness, dut, taken)
+    elif watchdog:
         harness.cover("the watchdog finds a block", dut.stuck.valid & dut.stuck.expected.any())
     else:
         harness.cover("a command after a tile", taken & ~dut.command.payload.by_chunk)
         harness.cover("a command after a chunk", taken & dut.command.payload.by_chunk)
         harness.cover("a tile is complete twice", dut.tile_twice.valid & ~dut.poisoned[1])
         harness.cover("a context completes", dut.context[0].complete & (dut.triggers == 1))
+    if dut.parameters.blocks > 1 and not once:
+        first, pops = Signal(name="block_0_left"), dut.lists.pop.any()
+        m.d.sync += first.eq(first | (pops & (dut.lists.oldest.block == 0)))
+        harness.cover("block 1 of a chunk leaves its list after block 0", first & pops & (dut.lists.oldest.block == 1))
     return harness
+
+
+def _reloads(harness: Harness, dut: Any, taken: Value) -> None:
+    """Covers: what happens in slot 0 after it was loaded a second time."""
+    loads, loaded, again = dut.load_valid & (dut.load.slot == 0), Signal(name="loaded"), Signal(name="loaded_again")
+    harness.m.d.sync += [loaded.eq(loaded | loads), again.eq(again | (loaded & loads))]
+    harness.cover("a slot is loaded again", again)
+    harness.cover("a block of a slot that was loaded again is ready", again & dut.lists.push)
+    harness.cover("a tile is complete twice", dut.tile_twice.valid & again)
+    if dut.parameters.blocks == 1:
+        harness.cover("it is a command after a tile", again & taken & ~dut.command.payload.by_chunk)
 
 
 _ONE = preset(
@@ -77,12 +94,33 @@ PROOFS = (
         invariants=(1, 2, 3, 4),
         says=f"{_DIFFERENT}: from arm over load, tiles, commands and credits to retirement, with abort and quiesce.",
         harness=partial(_equal, watchdog=False),
-        sizes={"1 context": _ONE, "2 contexts": _TWO},
+        sizes={"1 context": _ONE, "2 contexts": _TWO, "1 context, 2 blocks": replace(_ONE, blocks=2)},
         method="bounded",
         depth=25,
         cover_depth=25,
         reduce=True,
         quick=False,
+    ),
+    *(
+        Proof(
+            name=f"trigger.reloaded{name}-as-naive",
+            invariants=(1, 3),
+            says=f"{_DIFFERENT}: a context is armed with two chunks of {what} and has one slot, so that this is loaded "
+            "for the second chunk when the first one is over; any descriptors, tiles, chunks, commands and credits, no "
+            "other write.",
+            harness=partial(_equal, once=2),
+            sizes={size: config},
+            method="bounded",
+            depth=depth,
+            cover_depth=depth,
+            reduce=True,
+            quick=False,
+            limit_s=1200,
+        )
+        for name, what, size, config, depth in (
+            ("", "a block", "1 block", _ONE, 36),
+            ("-blocks", "two blocks", "2 blocks", replace(_ONE, blocks=2), 32),
+        )
     ),
     Proof(
         name="trigger.watchdog-as-naive",

@@ -179,6 +179,7 @@ PROOFS = (
         sizes={
             "1 context, 2 words of marks": replace(_SMALL, contexts=1, tile_marks=16, wavefronts=16),
             "2 contexts": _SMALL,
+            "1 context, 2 blocks": replace(_SMALL, contexts=1, blocks=2),
         },
         method="bounded",
         depth=29,

@@ -73,7 +73,9 @@ def library_file(
     """What :func:`library` is called in the cache folder. Raises BuildError if a tool is missing."""
     # The word map stands for the wrapper's text, which also holds names that only Verilator's run reveals.
     flags = (*_verilator_flags(traced), *_build_texts(find_toolchain()), *_LINKER_FLAGS, f"-O{optimise}")
-    return f"{name}-{digest(verilog, wrapper(words, (), gating, select, traced), *flags)}.so"
+    return (
+        f"{name}-{digest(simulated_copy(verilog, name, gating), wrapper(words, (), gating, select, traced), *flags)}.so"
+    )
 
 
 def _runtime(tools: Toolchain, traced: bool) -> Path:

@@ -18,13 +18,13 @@ from t3hdl.config import T3Config
 class Gate:
     """An instance with a clock of its own.
 
-    ``path`` : names of instances, from within the part's module down to it. ``busy`` : output of it that is 1 while
-    something is in it; empty if it keeps nothing that moves by itself. ``wakes`` : ports of the part, of one bit; while
-    one of them is 1, something in the instance may change.
+    ``path`` : names of instances, from within the part's module down to it. ``busy`` : outputs of it of which one is
+    not 0 while something is in it; none if it keeps nothing that moves by itself. ``wakes`` : ports of the part, of one
+    bit; while one of them is 1, something in the instance may change.
     """
 
     path: tuple[str, ...]
-    busy: str = ""
+    busy: tuple[str, ...] = ()
     wakes: tuple[str, ...] = ()
 
 
@@ -42,9 +42,10 @@ def _tracker(config: T3Config) -> Gating:
     banks = [(("core", f"bank_{bank}"), (f"token.{bank}.valid",)) for bank in range(config.tracker_banks)]
     return Gating(
         gates=(
-            *(Gate(path=path, busy="busy", wakes=wakes) for path, wakes in banks),
+            # Lines that are pending in a bank move when they are collected, or their slot ends.
+            *(Gate(path=path, busy=("busy", "pending"), wakes=wakes) for path, wakes in banks),
             # The tile at the head of the queue is compared with every live chunk.
-            *(Gate(path=(*path, "queue"), busy="o__valid", wakes=wakes) for path, wakes in banks),
+            *(Gate(path=(*path, "queue"), busy=("o__valid",), wakes=wakes) for path, wakes in banks),
             Gate(path=("core", "slots"), wakes=("load_valid", "chunk_done_valid")),
             Gate(path=("core", "maintenance")),
             Gate(path=("quotas",)),
@@ -59,7 +60,7 @@ def _slice(config: T3Config) -> Gating:
     return Gating(
         gates=(
             *(
-                Gate(path=(queue,), busy="o__valid", wakes=(f"{queue}.valid",))
+                Gate(path=(queue,), busy=("o__valid",), wakes=(f"{queue}.valid",))
                 for queue in ("compute_read", "compute_write", "comm_read", "comm_write")
             ),
             Gate(path=("ranges",)),
@@ -109,7 +110,8 @@ def with_gated_clocks(verilog: str, top: str, gates: Iterable[Gate]) -> str:
                 if below:
                     modules.connect(module, name, busy_of(below), busy_of(here))
                 else:
-                    modules.assign(module, busy_of(here), modules.net_of(module, name, gate.busy))
+                    nets = ", ".join(modules.net_of(module, name, output) for output in gate.busy)
+                    modules.assign(module, busy_of(here), f"|{{{nets}}}")
             module = inner
     modules.check_clocks()
     return modules.text()
