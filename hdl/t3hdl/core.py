@@ -115,7 +115,7 @@ class T3Core(wiring.Component):
         registers = self._registers
         levels = Cat(
             self._monitor.threshold, self._monitor.measure, self._monitor.behind, self._monitor.comm_seen,
-            trigger.backlog, tracker.abort_busy,
+            trigger.backlog, tracker.abort_busy, registers.pending,
             registers.stuck.valid, registers.corrected, registers.uncorrectable,
             registers.unmatched, registers.over_count, registers.over_total, registers.too_large,
             registers.tile_twice.valid,
