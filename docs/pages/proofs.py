@@ -11,8 +11,10 @@ from t3formal.models.assumptions import ASSUMPTIONS, Obligation
 from t3formal.models.invariants import GAPS, INVARIANTS
 from t3formal.prover.catalogue import all_proofs
 from t3formal.prover.reach import Reach, reaches
+from t3hdl.export.identity import hardware_identity
 
 from docs.pages import RESULTS
+from docs.pages.hardware import measured_on
 from docs.pages.markdown import paragraph, table
 from docs.pages.texts.proofs import CHAINS, HEAD, LEVELS, READING
 
@@ -108,9 +110,23 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
 """Sections by title."""
 
 
+OF_TODAY = ("The invariants", "Assumptions")
+"""Sections that connect today's proofs with their results, so that these must be of today's hardware."""
+
+
+def are_of_this_hardware() -> bool:
+    """Whether the kept results are of the hardware of this tree, as a record says since it names its hardware."""
+    return kept("proofs.json").get("hardware") == hardware_identity()
+
+
 def page() -> str:
     """The whole page."""
-    return HEAD + "".join(f"\n## {title}\n\n{make().rstrip()}\n" for title, make in SECTIONS.items())
+    sections = dict(SECTIONS)
+    if not are_of_this_hardware():
+        later = "How far the invariants are proven is written here with results of this tree's hardware."
+        sections |= dict.fromkeys(OF_TODAY, lambda: later)
+    note = measured_on(kept("proofs.json").get("hardware"))
+    return f"{HEAD}\n{note}" + "".join(f"\n## {title}\n\n{make().rstrip()}\n" for title, make in sections.items())
 
 
 def _obligations(owed: Obligation) -> str:

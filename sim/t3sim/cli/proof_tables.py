@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.text import Text
 from t3formal.prover.proof import Task, Verdict
+from t3hdl.export.identity import hardware_identity
 
 from t3sim.common.fitted_table import FittedTable
 
@@ -57,9 +58,10 @@ def covers_text(covers: Mapping[str, int | None]) -> str:
 
 
 def record(verdicts: Mapping[Task, Verdict]) -> dict[str, Any]:
-    """Everything but times, which differ from machine to machine."""
+    """The hardware, and everything but times, which differ from machine to machine."""
     return {
         "schema": SCHEMA,
+        "hardware": hardware_identity(),
         "proofs": [
             {
                 "name": task.proof.name,
