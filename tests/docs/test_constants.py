@@ -18,8 +18,8 @@ from t3sim.run.request import RunRequest
 
 SIM = Path(t3sim.__file__).parent
 SOURCE = re.compile(r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+|(GPGPU|Accel)-Sim: .{5,}")
-COMMANDS = {"cli/simulation/", "cli/model.py", "cli/reproduce.py", "cli/sweep.py"}
-"""Files of the command line, or folders with all of theirs, where people name a model."""
+COMMANDS = {"cli/simulation/", "cli/model.py", "cli/reproduce.py", "cli/sweep.py", "validation/memory_rate/regimes.py"}
+"""Files where a model is named: those of the command line, or folders with all of theirs, and measured regimes."""
 NAMERS = COMMANDS | {
     "cli/tables.py",
     "inputs/transformer/",

@@ -10,7 +10,7 @@ from t3hdl import core
 from t3hdl.common import linked, secded
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.slice import arbiter
+from t3hdl.slice import arbiter, monitor
 from t3hdl.slice.slice import MemorySlice
 from t3hdl.tracker.tile_profile import TileProfile
 from t3hdl.tracker.tracker import Tracker
@@ -47,19 +47,19 @@ _BEHIND = ("monitor.chooses", "communication is behind when as many blocks waite
 _MISTAKES = {
     # When communication is behind, and what then holds.
     "behind by more than the limit": Mistake(
-        arbiter.OccupancyMonitor.elaborate, ">= thresholds.backlog", "> thresholds.backlog",
+        monitor.OccupancyMonitor._watch, ">= thresholds.backlog", "> thresholds.backlog",
         f"{_MONITOR}:test_behind_from_as_many_blocks_as_the_limit_a_cycle_later", proof=_BEHIND,
     ),
     "behind without a limit": Mistake(
-        arbiter.OccupancyMonitor.elaborate, "(thresholds.backlog != 0) & ", "",
+        monitor.OccupancyMonitor._watch, "(thresholds.backlog != 0) & ", "",
         f"{_MONITOR}:test_never_behind_without_a_limit", proof=_BEHIND,
     ),
     "behind for ever": Mistake(
-        arbiter.OccupancyMonitor.elaborate, "self.behind.eq(behind)", "self.behind.eq(self.behind | behind)",
+        monitor.OccupancyMonitor._watch, "many.eq((thresholds", "many.eq(many | (thresholds",
         f"{_MONITOR}:test_behind_from_as_many_blocks_as_the_limit_a_cycle_later", proof=_BEHIND,
     ),
     "behind by the low bits of the backlog": Mistake(
-        arbiter.OccupancyMonitor.elaborate, "(self.backlog >= ", "(self.backlog[:16] >= ",
+        monitor.OccupancyMonitor._watch, "(self.backlog >= ", "(self.backlog[:16] >= ",
         f"{_MONITOR}:test_behind_from_as_many_blocks_as_the_limit_a_cycle_later", proof=_BEHIND,
     ),
     "compute first while communication is behind": Mistake(
@@ -99,7 +99,7 @@ _MISTAKES = {
         f"{_CONTEXTS}:test_commands_of_two_contexts_leave_in_turns_each_oldest_first",
     ),
     "idle although the backlog changes": Mistake(
-        CommandCounters.elaborate, "grows | (backlog != self.backlog)", "grows",
+        Trigger._show, "self.idle.eq(rests & settled)", "self.idle.eq(rests)",
         f"{_CONTEXTS}:test_what_is_under_way_ends_before_quiet",
     ),
     "quiet although commands are under way": Mistake(

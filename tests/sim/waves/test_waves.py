@@ -72,7 +72,7 @@ def test_a_payload_means_something_only_with_its_valid():
 
 def test_the_rtl_has_the_waves_of_the_golden_model():
     rtl, golden = waves("rtl"), waves("golden")
-    assert len(rtl.parts) == 11 and sum(len(part.changes) for part in rtl.parts) > 100_000
+    assert len(rtl.parts) == 12 and sum(len(part.changes) for part in rtl.parts) > 100_000
     assert first_difference(rtl, golden) is None and first_difference(golden, rtl) is None
 
 
