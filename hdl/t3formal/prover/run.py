@@ -4,6 +4,7 @@ import multiprocessing
 import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from .check import check
@@ -40,11 +41,20 @@ def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterat
             for future in as_completed(running):
                 yield running[future], future.result()
         except BaseException:
-            for worker in set(multiprocessing.active_children()) - others:
-                worker.terminate()
+            _end(set(multiprocessing.active_children()) - others)
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end(workers: Iterable[BaseProcess]) -> None:
+    """Ends workers and their programs. One that is interrupted goes on with a task that the pool has handed out
+    already, so it is ended again, once it has had the time to end its program."""
+    while alive := [worker for worker in workers if worker.is_alive()]:
+        for worker in alive:
+            worker.terminate()
+        for worker in alive:
+            worker.join(2)
 
 
 def _check(name: str, size: str, keep: Path | None) -> Verdict:
