@@ -74,10 +74,10 @@ def test_lines_that_are_not_counted_stop_the_measurement(wrong):
 
 
 @pytest.mark.parametrize("regime", TOY, ids=lambda regime: regime.name)
-def test_what_waits_on_the_toy_machine_is_said(regime):
-    """Its arbiter holds communication back and lets it go at once: more tokens than its one leaf passes on."""
+def test_hardly_an_access_waits_on_the_toy_machine(regime):
+    """Below one cycle in fifty lines, of communication alone."""
     row = simulated(regime, "golden")
-    assert (row.blocked > 0) == (row.cause == "token queues of slices are full")
+    assert row.blocked < row.lines / 50
     assert row.overflowed_chunks > 0 and row.lines > 1000
 
 

@@ -7,6 +7,7 @@ look. Nothing in the GPU depends on it: a run that is not to be observed leaves 
 from t3hdl.config import NO_LIMIT
 
 from t3sim.common.compiled import compiled_inner
+from t3sim.dram.hbm import occupancy
 from t3sim.hardware.words import REQUEST, take
 
 from ..front import COMMUNICATION, QUEUES_OF_STREAM, SLICE_IN, SLICE_OUT, finds_room
@@ -82,6 +83,10 @@ def _cause_of_wait(g, c, front, stream, waiting, taken, now):
         return NOTHING
     limit = words[base + SLICE_IN.threshold]
     compute_first = g.unit.mca and not g.unit.behind
-    if stream == COMMUNICATION and compute_first and limit != NO_LIMIT and front.occupancy_lines >= limit:
+    # What the slice has last seen, or what it sees next: its own burst may have gone to the queue in this cycle.
+    lines = max(front.occupancy_lines, occupancy(g, c))
+    if stream == COMMUNICATION and compute_first and limit != NO_LIMIT and lines >= limit:
         return BY_THRESHOLD
+    if not words[out + SLICE_OUT.token_valid]:
+        return BY_STREAM  # the arbiter decides in the next cycle: a full token queue would offer a token
     return BY_TRACKER  # with an empty output only a full token queue refuses a burst
