@@ -12,7 +12,7 @@ from t3sim.hardware.words import REQUEST, take
 
 from ..front import COMMUNICATION, QUEUES_OF_STREAM, SLICE_IN, SLICE_OUT, finds_room
 from ..state import INT64, QUEUES, STREAMS, integers
-from ..t3unit.words import SLICE, part_in, part_out
+from ..t3unit.words import LEAF, SLICE, part_in, part_out
 
 BY_STREAM, BY_THRESHOLD, BY_QUEUE, BY_TRACKER = CAUSES_OF_WAIT = range(4)
 NOTHING = -1
@@ -87,6 +87,14 @@ def _cause_of_wait(g, c, front, stream, waiting, taken, now):
     lines = max(front.occupancy_lines, occupancy(g, c))
     if stream == COMMUNICATION and compute_first and limit != NO_LIMIT and lines >= limit:
         return BY_THRESHOLD
-    if not words[out + SLICE_OUT.token_valid]:
-        return BY_STREAM  # the arbiter decides in the next cycle: a full token queue would offer a token
-    return BY_TRACKER  # with an empty output only a full token queue refuses a burst
+    # With an empty output only a full token queue refuses a burst, and it is full only while its token has to wait.
+    # Else the arbiter decides in the next cycle.
+    return BY_TRACKER if _token_waits(g, c, out) else BY_STREAM
+
+
+@compiled_inner
+def _token_waits(g, c, out):
+    """Whether the slice offers a token that its leaf does not take."""
+    unit, words = g.unit, g.words
+    taken = part_out(g, LEAF, c >> unit.leaf_bits) + g.at.leaf_token_in_ready + (c & (unit.leaf_inputs - 1))
+    return words[out + SLICE_OUT.token_valid] != 0 and words[taken] == 0

@@ -81,5 +81,5 @@ def simulated(regime: Regime, hardware: Backend) -> Waits:
         lines=tracker.updates,
         overflowed_chunks=tracker.overflowed_chunks,
         blocked=blocked,
-        cause="a burst waits at a slice that has a token on offer" if blocked else "",
+        cause="a burst waits at a slice whose token waits" if blocked else "",
     )
