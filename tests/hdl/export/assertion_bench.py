@@ -10,6 +10,7 @@ from t3hdl.config import T3Config
 from t3hdl.export.assertions import assertions
 from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.words import WordMap, word_map
+from t3sim.hardware.rtl.build import NOT_GATED
 from t3sim.hardware.rtl.toolchain import find_toolchain
 from t3sim.hardware.rtl.wrapper import wrapper
 
@@ -31,18 +32,19 @@ _COMPILER_FLAGS = (
 )  # fmt: skip
 # A whole clock cycle: the inputs settle, then both edges.
 _CLOCK = """\
-inline void clock(V& model) {
-    model.eval();
-    model.rootp->clk = 1;
-    model.eval();
-    model.rootp->clk = 0;
-    model.eval();
+inline void clock(Part& part, bool) {
+    part.model.eval();
+    part.model.rootp->clk = 1;
+    part.model.eval();
+    part.model.rootp->clk = 0;
+    part.model.eval();
 }
 """
 _CONTROL = """
-PART void part_faults(intptr_t state, uint32_t on) {{ reinterpret_cast<V*>(state)->rootp->{top}__DOT__faults = on; }}
-PART int part_failures(intptr_t state) {{ return reinterpret_cast<V*>(state)->contextp()->errorCount(); }}
-PART void part_go_on(intptr_t state) {{ reinterpret_cast<V*>(state)->contextp()->errorLimit(1 << 30); }}
+static V& model_of(intptr_t state) {{ return reinterpret_cast<Part*>(state)->model; }}
+PART void part_faults(intptr_t state, uint32_t on) {{ model_of(state).rootp->{top}__DOT__faults = on; }}
+PART int part_failures(intptr_t state) {{ return model_of(state).contextp()->errorCount(); }}
+PART void part_go_on(intptr_t state) {{ model_of(state).contextp()->errorLimit(1 << 30); }}
 """
 
 
@@ -85,8 +87,8 @@ def checked_library(config: T3Config, part: str, folder: Path, faults: Sequence[
     (folder / "assertions.sv").write_text(assertions(config, {name: component}))
     tools.verilate([*_VERILATOR_FLAGS, "--top-module", name, f"{name}.v", "assertions.sv"], folder)
     sources = ["verilated.cpp", "verilated_threads.cpp", *sorted(path.name for path in folder.glob("V*.cpp"))]
-    text = wrapper(words, sources)
-    head, clock, tail = text.partition("inline void clock(V& model) {")
+    text = wrapper(words, sources, NOT_GATED)
+    head, clock, tail = text.partition("inline void clock(Part& part, bool rouse) {")
     assert clock, "the wrapper's clock has another name"
     text = head + _CLOCK + tail.partition("}\n")[2] + _CONTROL.format(top=name)
     (folder / "part.cpp").write_text(text)
