@@ -51,7 +51,8 @@ class CompiledCache(UserProvidedCacheLocator):
 
 def is_kept(function: Any, types: tuple[Any, ...]) -> bool:
     """Whether the cache folder holds the kernel ``function`` for arguments of these Numba types."""
-    return function._cache.load_overload(types, function.targetctx) is not None  # Numba has no public way to ask
+    kept = function._cache  # Numba has no public way to ask, and its own loads the code
+    return kept._cache_file.load(kept._index_key(types, function.targetctx.codegen())) is not None
 
 
 def compile_types(function: Any, types: tuple[Any, ...]) -> None:

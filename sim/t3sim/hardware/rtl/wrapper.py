@@ -6,6 +6,7 @@ One unit, so that the compiler inlines the model into ``step``. The clock counts
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from t3hdl.interface.words import WordMap
 
@@ -148,6 +149,7 @@ PART void part_trace_end(intptr_t trace) {{ delete reinterpret_cast<Trace*>(trac
 """
 
 
+@lru_cache(maxsize=64)  # asked for the name of the part's library, and for the library
 def simulated_copy(verilog: str, top: str, gating: Gating) -> str:
     """``verilog``, of module ``top``, with clocks that act at both edges, so that a cycle costs one evaluation and not
     two, and with those of ``gating``.
