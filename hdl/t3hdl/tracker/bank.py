@@ -136,6 +136,13 @@ class TrackerBank(wiring.Component):
             *(getattr(self, name).eq(getattr(overflow, name)) for name in ("pending", "total", "excess")),
             self.total_damaged.eq(overflow.damaged),
         ]
+        self._move(m, queue, matched, row, advance, accepts_token)
+        self._report_damage(m, matched, table, events, overflow)
+        self._update(m, row, row.valid & advance, table, event_stage)
+        return m
+
+    def _move(self, m: Module, queue: Any, matched: Any, row: Any, advance: Signal, accepts_token: Signal) -> None:
+        """The stages before the count: the token with what the matcher says of it, then with the slot's detail."""
         dropped = self.dropping & (queue.o.payload.context == self.dropped)
         with m.If(advance):
             m.d.sync += [matched.valid.eq(accepts_token), row.valid.eq(matched.valid)]
@@ -153,6 +160,9 @@ class TrackerBank(wiring.Component):
                     row.threshold.eq(self.lines.lines * self.detail.addends),
                     row.damaged.eq(self.detail.uncorrectable | self.lines.uncorrectable),
                 ]
+
+    def _report_damage(self, m: Module, matched: Any, table: Any, events: Any, overflow: Any) -> None:
+        """Wrong bits in what is read: of the slot, and of the bank's own memories."""
         slot_read = matched.valid & matched.hit
         m.d.comb += [
             self.corrected.eq(
@@ -169,8 +179,6 @@ class TrackerBank(wiring.Component):
                 | overflow.uncorrectable
             ),
         ]
-        self._update(m, row, row.valid & advance, table, event_stage)
-        return m
 
     def _update(self, m: Module, row: Any, update: Value, table: Any, event_stage: Any) -> None:
         """Counts the token in R: against its entry, else in a new one, else (no way left, or marked) for its chunk.
