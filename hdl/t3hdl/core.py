@@ -111,7 +111,7 @@ class T3Core(wiring.Component):
         parts: list[Any] = [*self._slices, *self._matchers, self._network, tracker, trigger, self._monitor]
         parts.append(self._registers)
         transfers = moving([link for link in self._links if link.inside], self._parts)
-        deadlines = [*(part.wake_at for part in self._slices), tracker.wake_at, trigger.wake_at]
+        deadlines = [part.wake_at for part in (*self._slices, tracker, trigger, self._monitor)]
         registers = self._registers
         levels = Cat(
             self._monitor.threshold, self._monitor.measure, self._monitor.behind, self._monitor.comm_seen,

@@ -130,6 +130,10 @@ _MISTAKES = {
         core._earliest, "Mux(a < b, a, b)", "Mux(a[:32] < b[:32], a, b)",
         "hdl.test_core_deadlines:test_the_earliest_of_some_times", {"count": 3},
     ),
+    "a unit that sleeps through the monitor's deadline": Mistake(
+        core.T3Core._connect_idle, "tracker, trigger, self._monitor)]", "tracker, trigger)]",
+        "contract.core.test_core_wakes:test_it_wakes_when_a_command_has_waited_for_as_long_as_it_may",
+    ),
     "a network that keeps its tokens over a disarm": Mistake(
         core.T3Core.elaborate, "ResetInserter(disarm)(self._network)", "self._network",
         "contract.core.test_core:test_latency_and_second_run", {"simulator": "amaranth"},
