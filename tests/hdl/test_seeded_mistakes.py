@@ -132,7 +132,7 @@ _MISTAKES = {
     ),
     "a unit that sleeps through the monitor's deadline": Mistake(
         core.T3Core._connect_idle, "tracker, trigger, self._monitor)]", "tracker, trigger)]",
-        "contract.core.test_core_wakes:test_it_wakes_when_a_command_has_waited_for_as_long_as_it_may",
+        "contract.core.test_core_wakes:test_it_wakes_when_a_command_has_waited_for_as_long_as_it_may", {},
     ),
     "a network that keeps its tokens over a disarm": Mistake(
         core.T3Core.elaborate, "ResetInserter(disarm)(self._network)", "self._network",
