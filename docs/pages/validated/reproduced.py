@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from t3sim.study.published import published
+
 from docs.pages.markdown import paragraph, table
 
 _HOW = """\
@@ -101,7 +103,9 @@ def _misses(figures: Sequence[Mapping[str, Any]]) -> str:
     noted = [figure for figure in figures if figure["verdict"] in ("outside", "unreconciled")]
     if not noted:
         return "All are inside their bands.\n"
-    lines = [f"- {figure['title']}: {figure['note'] or 'cause not known'}" for figure in noted]
+    notes = {name: figure.note for name, figure in published().items()}  # a cause may be found after the runs
+    causes = [notes.get(figure["name"]) or figure["note"] or "cause not known" for figure in noted]
+    lines = [f"- {figure['title']}: {cause}" for figure, cause in zip(noted, causes, strict=True)]
     return "Outside, or not to be counted:\n\n" + "\n".join(lines) + "\n"
 
 
