@@ -6,7 +6,7 @@ _COMMANDS = """\
 ```
 t3 prove --list                # what is proven
 t3 prove --quick               # the proofs that take seconds, each at one size; part of make test
-t3 prove                       # all, at all sizes: minutes
+t3 prove                       # all, at all sizes: an hour on two slow cores
 t3 prove tracker-bank          # those of one component, or one by its name
 t3 prove -o docs/results/proofs        # and keep the results from which this page is made
 ```
