@@ -121,7 +121,7 @@ def power_up(request, monkeypatch) -> Iterator[str]:
     if request.param == "random":
         monkeypatch.setattr(rtl_build, "_VERILATOR_FLAGS", _replaced(rtl_build._VERILATOR_FLAGS, "fast", "unique"))
         monkeypatch.setattr(rtl_build, "_VERILATOR_FLAGS", _replaced(rtl_build._VERILATOR_FLAGS, "0", "unique"))
-        original, new = rtl_build.wrapper, "V* model = new V(context);"
+        original, new = rtl_build.wrapper, "Part* part = new Part(context);"
         seeded = f"context->randReset(2); context->randSeed(5); {new}"
         assert original(WordMap({}, {}, 0, 0), (), rtl_build.NOT_GATED).count(new) == 1
         monkeypatch.setattr(rtl_build, "wrapper", lambda *args: original(*args).replace(new, seeded))
