@@ -33,8 +33,7 @@ define install
 endef
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
 
-# Tests start hundreds of processes: where the user has Python keep no byte code, half of their time would go into
-# compiling it anew.
+# Tests start hundreds of processes: where the user has Python keep no byte code, each would compile some 800 modules anew.
 test test-long test-slow test-all: export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: demo run test test-long test-slow test-all tb fuzz mutants area fpga map pages site lint types clean prerequisites
