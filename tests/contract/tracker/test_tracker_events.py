@@ -222,6 +222,33 @@ def test_lines_of_a_chunk_that_is_gone_are_dropped(backend, command, after):
     assert scene.done_chunks == [(0, 1)] and scene.errors == [], "nothing of the old chunk was counted for the new one"
 
 
+@pytest.mark.parametrize(
+    ("after", "ended", "error"),
+    [
+        (2, 5, False),  # in E at 6, where the chunk is gone and not yet complete: dropped
+        (3, 5, True),  # in E at 7, where it is complete
+        (2, 6, False),  # in E at 6, where it ends: dropped
+        (2, 7, True),  # in E at 6, where it is live: pending when the chunk is told to be done
+    ],
+)
+@pytest.mark.parametrize("command", ["abort", "arm"])
+def test_a_chunk_that_is_gone_is_complete_a_cycle_after_its_last_lines_are_counted(
+    backend, command, after, ended, error
+):
+    """The tile that completes the chunk transfers at 0 and is counted at 6; a line too many transfers ``after`` it, and
+    its context is aborted or armed anew at ``ended``, after both were matched."""
+    scene = crowded(backend, 1, expected=1 + LINES)
+    scene.deliver(col=41, n=LINES)
+    scene.step(after - 1)
+    scene.deliver(col=4)
+    scene.step(ended - after - 1)
+    scene.control(**{command: 1, "descriptors": 1})
+    scene.until("maintenance")
+    scene.ends("maintenance")
+    scene.settle()
+    assert scene.done_chunks == [(0, 1)] and scene.errors == (["over_total"] if error else [])
+
+
 @pytest.mark.parametrize("cycle", [4, 5, 6, 7])
 def test_a_load_drops_what_is_pending_for_its_slot(backend, cycle):
     """A line transfers at 0: in E at 4, pending from 5 on, collected at 6, counted at 7. What is collected in the cycle

@@ -103,7 +103,10 @@ def _state_at(address):
 
 @njit(cache=True)
 def _account(state, event):
-    """Count an event's lines for its chunk, and prepare the pulses of the next cycle."""
+    """Count an event's lines for its chunk, and prepare the pulses of the next cycle.
+
+    Returns the slot whose chunk is complete from then on, or -1.
+    """
     slot = take(event, TILE_DONE.slot)
     if (event >> KIND_SHIFT) & 1 == EVENT_TILE:
         state[S.tile_valid], state[S.tile] = 1, event & TILE_MASK
@@ -116,9 +119,10 @@ def _account(state, event):
     if state[S.complete + slot] or lines > left:
         state[S.over_total] = 1
     elif lines == left:
-        state[S.complete + slot] = 1
         state[S.chunk_valid] = 1
         state[S.chunk] = place(CHUNK_DONE.slot, slot) | place(CHUNK_DONE.overflowed, state[S.flagged + slot])
+        return slot
+    return -1
 
 
 @njit(cache=True)
@@ -253,9 +257,10 @@ def step(state_at, in_at, out_at):
         if swept >= 0 and take(value, CONTROL.abort):
             refused = swept
     _walk(state)
+    completed = -1
     if state[S.drained]:
         state[S.drained] = 0
-        _account(state, state[S.drained_event])
+        completed = _account(state, state[S.drained_event])
     loads = words[rest + _REST_IN.load_valid] & 1 and get(words, rest + _REST_IN.load, LOAD.context) != swept
     ended = _ended(state, words, rest, finished, swept, loads)
     if finished >= 0:
@@ -272,6 +277,8 @@ def step(state_at, in_at, out_at):
         end_slot(state, finished)
     if ended:
         drop_pending(state, ended)
+    if completed >= 0:
+        state[S.complete + completed] = 1
     if loads:
         _load(state, words, rest + _REST_IN.load)
     if configured:
