@@ -137,7 +137,7 @@ class TrackerOverflows(Stimulus):
 
     def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
         super().__init__(bench, config, rng)
-        self._slots = min(config.event_queue + 1, config.chunk_window)
+        self._slots = min(2 * config.event_queue, config.chunk_window)
         self._wavefronts = min(2, config.wavefronts)
         self._columns = max(2, 8 // config.tracker_banks)
         self._period = 100 * config.tracker_banks + 100
@@ -183,7 +183,7 @@ class TrackerOverflows(Stimulus):
         ]
         return pack(
             SlotLoad,
-            row0=row, row1=row + 1, col1=4095, addends=1, slot=slot, valid=1, expected=self._expected,
+            row0=row, row1=row + len(banks), col1=4095, addends=1, slot=slot, valid=1, expected=self._expected,
             epoch=self._epoch, descriptor=self._loads % self.config.descriptors,
         )  # fmt: skip
 
@@ -196,6 +196,6 @@ class TrackerOverflows(Stimulus):
         tile[2] -= n
         if not tile[2]:
             tiles.remove(tile)
-        low = tile[1] & self.config.tracker_banks - 1 ^ bank
-        row, col = slot << self.config.row_index_bits, tile[0] << self.config.column_index_bits | low
-        return pack(Token, epoch=self._epoch, row=row, col=col, wf=tile[1], n=n)
+        # Of a tile's row the low bits choose the bank, with its wavefront, and not the row of the bank's table.
+        row = slot << self.config.row_index_bits | tile[1] & self.config.tracker_banks - 1 ^ bank
+        return pack(Token, epoch=self._epoch, row=row, col=tile[0] << self.config.column_index_bits, wf=tile[1], n=n)
