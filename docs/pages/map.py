@@ -73,7 +73,7 @@ def page() -> str:
     said = "\n".join(f"- {sentence}" for sentence in sentences(maps.values()))
     parts = [
         HEAD,
-        f"## In three sentences\n\n{said}\n",
+        f"## What to take home\n\n{said}\n",
         *_section("Does arbitration ever cost time?", GAINS, KEPT_GAINS, _gains),
         *_section("Which rule", CANDIDATES, KEPT_RULES, _candidates),
         *_section("What else costs", COSTS, KEPT_COSTS, _costs),
@@ -168,10 +168,12 @@ def _pictures(name: str) -> Iterator[str]:
 
 def _provenance(name: str, record: ArbitrationMap) -> str:
     settings = "".join(f", `{key}={value}`" for key, value in record.settings.items())
+    pairs = sum(map(is_pair, record.machines))
+    settings += f", of which {pairs} have two changes and are not in the table" if pairs else ""
+    command = " ".join(shell(map_command(record, f"docs/results/map/{name}")).replace("\\\n", "").split())
     return paragraph(
-        f"`{shell(map_command(record, f'docs/results/map/{name}')).replace(chr(10), ' ').replace(' ' + chr(92), '')}`: "
-        f"{len(record.machines)} machines{settings}; {record.hardware} hardware, one GPU mirrored, sources "
-        f"{record.sources}, {len(record.failures)} accounting identities broken."
+        f"`{command}`: {len(record.machines)} machines{settings}; {record.hardware} hardware, one GPU mirrored, "
+        f"sources {record.sources}, {len(record.failures)} accounting identities broken."
     )
 
 

@@ -18,7 +18,8 @@ from t3sim.run.records import Comparison, read_record
 from t3sim.study.reproduction import FigureRecord, Reproduction
 
 from docs.pages import DOCS, RESULTS
-from docs.pages.markdown import table
+from docs.pages.markdown import paragraph, table
+from docs.pages.validated.reproduced import made_by
 
 PAGE = DOCS.parent / "README.md"
 KEPT = RESULTS / "first-run"
@@ -26,7 +27,10 @@ KEPT = RESULTS / "first-run"
 REPRODUCTION = RESULTS / "reproduction" / "reproduce.json"
 ARGUMENTS = ("compare", "--model", "t-nlg", "--sublayer", "fc2", "--tp", "8")
 """Of ``make run``, without its folders."""
-CLAIMS = ("t3-geomean", "t3-mca-geomean", "t3-mca-over-t3-geomean", "traffic-geomean", "training-t3-mca-geomean")
+CLAIMS = (
+    "t3-geomean", "t3-mca-geomean", "t3-mca-over-t3-geomean", "traffic-geomean", "training-t3-geomean",
+    "training-t3-mca-geomean",
+)  # fmt: skip
 """Published figures that the README names."""
 _BEGIN, _END = "<!-- {name}: written by python -m docs.pages readme -->\n", "<!-- end of {name} -->\n"
 
@@ -36,7 +40,7 @@ def page() -> str:
     text = PAGE.read_text(encoding="utf-8")
     blocks = {
         "first run": run_table(read_record(KEPT / "compare.json", Comparison)),
-        "claims": claims_table(read_record(REPRODUCTION, Reproduction)),
+        "claims": claims(read_record(REPRODUCTION, Reproduction)),
     }
     for name, block in blocks.items():
         begin, end = _BEGIN.format(name=name), _END.format(name=name)
@@ -60,13 +64,20 @@ def run_table(record: Comparison) -> str:
         (moved.title("DRAM traffic per GPU"),
          *(moved.text(result.traffic_bytes_per_gpu.total) for result in results.values())),
     ]  # fmt: skip
+    clears = {policy: result.time_ns.init_write for policy, result in results.items()}
+    if any(clears.values()):
+        rows.append((time.title("not in the time: clearing the output first"),
+                     *("" if not clear else time.text(clear) for clear in clears.values())))  # fmt: skip
     return table(("", *(f"`{policy}`:" for policy in results)), rows)
 
 
-def claims_table(record: Reproduction) -> str:
-    """Published, ours, and whether that is inside the band."""
+def claims(record: Reproduction) -> str:
+    """Published, ours, and whether that is inside the band; and whether that is of today's simulator."""
     figures = {figure.name: figure for figure in record.figures}
-    return table(("result", "published:", "ours:", "inside its band"), (_claim(figures[name]) for name in CLAIMS))
+    made = made_by(record.sources)
+    return table(("result", "published:", "ours:", "inside its band"), (_claim(figures[name]) for name in CLAIMS)) + (
+        "\n" + paragraph(" ".join(made)) if made else ""
+    )
 
 
 def _claim(figure: FigureRecord) -> tuple[str, ...]:

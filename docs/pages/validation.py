@@ -207,7 +207,8 @@ def savings_section() -> str:
         for tp in sorted({tp for *_, tp in found}, reverse=True)
     )
     text = paragraph(
-        "The paper's largest saving of DRAM traffic, -36 %, is none of its sublayers' here. The closed forms of the "
+        "The paper's largest saving of DRAM traffic, -36 %, is reached by no sublayer of the paper here. The closed "
+        "forms of the "
         "ring save the same for every shape, by the degree of tensor parallelism. The GEMM's reads save the rest, if "
         "the inputs fit the cache beside an output that passes it by, and not beside one that does not. Measured, "
         f"with one GPU mirrored: at most {', and '.join(texts)}."

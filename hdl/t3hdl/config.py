@@ -124,9 +124,9 @@ class T3Config:
             )
         if self.stale_cycles > self.blocks + 12:
             raise ValueError(
-                f"blocks must be at least {self.stale_cycles - 12}, so that the slot of a finished chunk is not in use "
-                "again before its last events are counted, (event_queue + 2) x (tracker_banks + 1) + 1 cycles; "
-                f"not {self.blocks}"
+                f"blocks must be at least {1 << (self.stale_cycles - 13).bit_length()}, so that the slot of a finished "
+                "chunk is not in use again before its last events are counted: blocks + 12 cycles must be at least "
+                f"(event_queue + 2) x (tracker_banks + 1) + 1 = {self.stale_cycles}; not {self.blocks}"
             )
         if self.chunk_window > self.descriptors:
             raise ValueError(f"chunk_window must be at most descriptors ({self.descriptors}), not {self.chunk_window}")
@@ -148,7 +148,7 @@ class T3Config:
             elif field.name not in ("count_on", "dtypes") and (not isinstance(value, int) or isinstance(value, bool)):
                 raise TypeError(f"{field.name} must be an int, not {value!r}")
         if not isinstance(self.dtypes, tuple):
-            raise TypeError(f"dtypes must be a list of names, not {self.dtypes!r}")
+            raise TypeError(f'dtypes must be a list of names, such as ["fp16","int32"], not {self.dtypes!r}')
 
     @property
     def set_bits(self) -> int:

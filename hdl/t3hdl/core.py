@@ -44,7 +44,7 @@ class T3Core(wiring.Component):
     interrupt : Out(1) : an enabled bit of IRQ_STATUS is set.
     init_done, armed, live, chunks_done, done_mask, quiet : Out : as in STATUS and DONE_MASK, for logic beside the unit.
     context : Out(ContextStatus).array(contexts) : as in CONTEXT, without ``pending`` and ``aborting``.
-    entries : Out(16) : tile entries in use now.
+    entries : Out(16) : tile entries in use a cycle ago.
     threshold, chosen : Out : the monitor's limit for communication, 127 before it has chosen.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md, for the unit as a whole.
 

@@ -43,9 +43,10 @@ def test_what_is_kept_is_what_make_run_does():
 def test_the_claims_are_those_of_the_page_of_validation():
     record = read_record(readme.REPRODUCTION, Reproduction)
     page = (readme.RESULTS / "validation.md").read_text(encoding="utf-8")
-    text = readme.claims_table(record)
-    assert text in README and len(rows(text)) == 2 + len(readme.CLAIMS)
-    for line in text.splitlines()[2:]:
+    text = readme.claims(record)
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert text in README and len(lines) == 2 + len(readme.CLAIMS)
+    for line in lines[2:]:
         published_and_ours = re.match(r"\| .+? \| .+? \| .+? \| ", line)
         assert published_and_ours is not None and published_and_ours[0] in page, line
 

@@ -25,7 +25,10 @@ COMMAND_SECONDS = 900
 """Most time for a command; the first simulation compiles for a minute or two."""
 PICTURES = {
     "architect": {"out/compare/comparison.png": "comparison.png", "out/links/sweep.png": "sweep.png"},
-    "reader": {"out/fc2/t3-mca/timeline.png": "timeline.png"},
+    "reader": {
+        "out/fc2/t3-mca/timeline.png": "timeline.png",
+        "out/figure-17/dram-traffic-over-time.png": "figure-17.png",
+    },
 }
 """Of a tutorial, which files that its commands write are kept in ``FOLDER``, and under what name."""
 _FENCE = re.compile(r'^```(?P<kind>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<body>.*?)^```$', re.MULTILINE | re.DOTALL)

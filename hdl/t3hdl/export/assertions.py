@@ -44,9 +44,9 @@ _HEADER = """\
 //   idle means that nothing changes                   idle_changes_nothing
 //   threshold and starvation limit                    slice_threshold, slice_starvation_limit
 //   AXI4-Lite, streams, locked configuration          axi_*, stream_*, configuration_*
-// What is assumed of the surroundings: stream_input_held, time_counts_every_cycle,
-// memory_reports_its_updates,
-// dma_reports_its_commands. Not seen at these ports: how soon a command comes, the memory's contents and order.
+// What is assumed of the surroundings: stream_input_held, time_counts_every_cycle, reads_in_a_block,
+// memory_reports_its_updates, dma_reports_its_commands. Not seen at these ports: how soon a command comes, the
+// memory's contents and order.
 """
 
 _BUS = (

@@ -28,7 +28,7 @@ class Field:
     name: str
     low: int
     width: int
-    reset: int
+    reset: int | None
     text: str
     values: dict[str, int]
 
@@ -89,7 +89,7 @@ def _field(node: FieldNode) -> Field:
         name=node.inst_name,
         low=node.low,
         width=node.width,
-        reset=node.get_property("reset") or 0,
+        reset=node.get_property("reset"),
         text=node.get_property("desc"),
         values={value.name: value.value for value in values or ()},
     )
@@ -191,7 +191,7 @@ def _resets() -> list[str]:
     """The registers that are not 0 after reset, and the constants among them."""
     lines = ["RESET = {"]
     for register in registers():
-        values = {field.name: field.reset for field in register.fields}
+        values = {field.name: field.reset or 0 for field in register.fields}
         if any(values.values()) and not register.block:
             inner = ", ".join(f'"{name}": {value}' for name, value in values.items())
             lines.append(f"    {register.name}: {{{inner}}},")
@@ -258,6 +258,7 @@ def manual_page() -> str:
         link = f"[{title}](#{re.sub(r'[^a-z0-9_-]', '', title.lower())})"
         lines.append(_row(f"`{_place(register)}`", link, register.access, register.text))
     lines += ["", "Access: w1c, written ones clear; w1s, written ones set until reset.", ""]
+    lines += ["Reset is empty where the unit's state or its configuration decides what is read.", ""]
     for register in registers():
         lines += [
             f"## {_title(register)}",
@@ -281,7 +282,7 @@ def _field_row(field: Field) -> str:
     bits = f"{field.low + field.width - 1}:{field.low}" if field.width > 1 else str(field.low)
     values = "; ".join(f"{value} {name}" for name, value in field.values.items())
     meaning = f"{field.text} ({values})" if values else field.text
-    return _row(bits, field.name, f"{field.reset:#x}", meaning)
+    return _row(bits, field.name, "" if field.reset is None else f"{field.reset:#x}", meaning)
 
 
 def _place(register: Register) -> str:

@@ -142,7 +142,7 @@ ACCESS = {
 """How software uses each register that is not in an array: r, w, rw; w1c, w1s are rw with ones."""
 
 Status = data.StructLayout({
-    "init_done": 1,  # every table is written; the unit takes traffic and arm
+    "init_done": 1,  # every table is written: tokens are counted, and arm is taken
     "armed": 1,  # some context is armed
     "live": 7,  # descriptors made live or skipped since disarm, modulo 128
     "chunks_done": 7,  # chunks done since disarm, modulo 128

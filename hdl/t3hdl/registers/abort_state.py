@@ -1,6 +1,6 @@
 """Which contexts are being aborted: from the request until nothing of their job is in flight."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -35,7 +35,7 @@ class AbortState(wiring.Component):
         m = Module()
         requested, begun = Signal(len(self.aborting), name="requested"), Signal(name="begun")
         kept = self.in_flight | (self.tables_busy | begun).replicate(len(self.aborting))
-        m.d.comb += requested.eq((self.abort << self.context)[: len(requested)])
+        m.d.comb += requested.eq(Mux(self.abort, 1 << self.context, 0)[: len(requested)])
         m.d.sync += [
             begun.eq(self.abort),
             self.aborting.eq(((self.aborting & kept) | requested) & ~self.disarm.replicate(len(requested))),

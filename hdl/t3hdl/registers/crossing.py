@@ -30,7 +30,8 @@ class AxiLiteCrossing(wiring.Component):
     Both domains must be held in reset together for at least two cycles of the slower clock, and no host request may be
     given before both are released. Gray-coded pointers cross through two flip-flops; constrain each crossing path to
     less than one cycle of the faster clock (the SDC template names them). The flip-flops of the synchronisers have the
-    attributes :data:`~t3hdl.common.synthesis_attributes.SYNCHRONISER`.
+    attributes ``ASYNC_REG`` (Vivado), ``altera_attribute`` with SYNCHRONIZER_IDENTIFICATION (Quartus), ``keep``,
+    ``preserve`` and ``syn_preserve``.
 
     Members
     -------

@@ -50,7 +50,9 @@ class ControlRegisters(wiring.Component):
     config_valid, config : Out : pulse; a configuration write that every part decodes for itself.
     interrupt : Out(1) : an enabled bit of IRQ_STATUS is set.
     violations, violation, stale_updates, stale_update, nmc_flags : In : events of this cycle.
-    pending : In : a bit per context; some slice has tracked accesses of it. The other inputs: what other parts show.
+    pending : In : a bit per context; some slice has tracked accesses of it.
+    corrected, uncorrectable : In(1) : some part had an error that was corrected, or was not. Inputs without a word
+        here: what the part of that name shows.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: a request taken at t has its response, and its ``config`` pulse, at t+1. Throughput: one request

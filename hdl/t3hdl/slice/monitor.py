@@ -47,7 +47,8 @@ class OccupancyMonitor(wiring.Component):
     config_valid, config : In : configuration writes (CONTROL, THRESHOLDS).
     tile_done_valid : In : pulse of the tracker.
     comm_seen : In : a slice has granted communication.
-    select, served : Out, In : number of a slice, and its count of lines in the same cycle.
+    select : Out : number of a slice.
+    served : In : the count of lines of slice ``select``, in the same cycle.
     backlog : In : DMA blocks that are ready, or whose command is not done.
     now : In : timestamp.
     measure : Out : slices count the lines that they grant.

@@ -52,7 +52,8 @@ class MemorySlice(wiring.Component):
     pending : Out : a bit per context; tracked accesses of it are held here or in the memory, and not yet counted.
     occupancy, threshold : In : lines in the DRAM queue, and the monitor's limit for communication.
     behind : In : communication is behind: round-robin also in T3-MCA mode.
-    measure, served : In, Out : lines granted while ``measure`` is 1, saturating.
+    measure : In : lines that are granted are counted, else the count is kept.
+    served : Out : lines granted while ``measure`` was 1 since the last arm, saturating.
     comm_seen : Out : communication was granted since arm.
     now : In : timestamp.
     config_valid, config : In : configuration writes (ranges, ARBITER, CONTROL).

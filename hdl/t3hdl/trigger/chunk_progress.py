@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -51,7 +51,10 @@ class ChunkProgress(wiring.Component):
             unaffected.eq(~(window & self.arm.replicate(64))),
         ]
         reported, counts = self._reported(m)
-        cancelled = [(pulse << number)[:64] for pulse, number in zip(self.cancel, self.cancelled, strict=True)]
+        # A choice, not a shifted pulse: without a pulse the number may be unknown, and in Verilog the sum then is, too.
+        cancelled = [
+            Mux(pulse, (1 << number)[:64], 0) for pulse, number in zip(self.cancel, self.cancelled, strict=True)
+        ]
         with m.If((self.newly_done & ~self.aborted).any()):  # arrives late: the sum is computed before it
             m.d.sync += self.chunks_done.eq(self.chunks_done + 1)
         m.d.sync += [

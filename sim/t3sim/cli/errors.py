@@ -30,7 +30,8 @@ class _OutFolder(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value):
-            self.fail("must be the name of a folder, not empty: give one, or leave --out away", param, ctx)
+            remedy = "give one" if param is not None and param.required else "give one, or leave --out away"
+            self.fail(f"must be the name of a folder, not empty: {remedy}", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -92,28 +92,23 @@ def gemm_bound(case: Case) -> Finding | None:
 
 
 def gemm_stretch(case: Case) -> Finding | None:
-    """How much longer the GEMM is than alone, and what its CUs and its lines waited more or less for."""
+    """How much longer the GEMM is than alone, and what its CUs waited more or less for.
+
+    What its lines wait is not compared: alone they include write-backs of the LLC, for which nobody waits.
+    """
     if case.alone is None or case.alone.contention is None or not case.overlapped:
         return None
     gemm, alone = case.record.time_ns.gemm, case.alone.time_ns.gemm
     here, before = case.contention, case.alone.contention
     waited = {name: here.cu_stall_ns[name] - before.cu_stall_ns[name] for name in ("loads", "stores")}
-    line, line_alone = here.compute.mean_wait_ns, before.compute.mean_wait_ns
-    lines = f"its lines waited {ns(line)} for DRAM's queue on average, alone {ns(line_alone)}"
-    if line > line_alone:
-        lines += " (contention with communication)"
     longer = _more(gemm - alone, "longer", "shorter")
     text = (
         f"The GEMM is {ns(abs(gemm - alone))} ({part(abs(gemm / alone - 1))}) {longer} than alone ({ns(alone)}): the "
         f"mean CU waited {ns(abs(waited['loads']))} {_more(waited['loads'])} for inputs and "
-        f"{ns(abs(waited['stores']))} {_more(waited['stores'])} for its stores; {lines}."
+        f"{ns(abs(waited['stores']))} {_more(waited['stores'])} for its stores."
     )
-    figures = {"longer": gemm / alone - 1, "alone_ns": alone, "mean_wait_ns": line, "mean_wait_alone_ns": line_alone}
-    return Finding(
-        rule="gemm_stretch",
-        text=text,
-        figures=figures | {f"{name}_more_ns": value for name, value in waited.items()},
-    )
+    more = {f"{name}_more_ns": value for name, value in waited.items()}
+    return Finding(rule="gemm_stretch", text=text, figures={"longer": gemm / alone - 1, "alone_ns": alone, **more})
 
 
 def _more(difference: float, more: str = "longer", less: str = "less") -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from t3sim.common.units import TIMES, unit_of, with_unit
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.result import Result
-from t3sim.study.published import Verdict
+from t3sim.study.published import Verdict, note_of
 from t3sim.study.reproduction import FigureRecord, Reproduction, RunRecord
 
 from .checks import Labelled, check_cards, checks_block, hardware_block
@@ -198,7 +198,8 @@ def _figure_table(figures: Sequence[FigureRecord], caption: str) -> Table:
         rows=[
             (item.title, *(_value(value, item.unit) for value in (item.published, item.measured, item.own_rule)),
              _band(item),
-             Mark(item.verdict, TONES.get(item.verdict, "")), item.table, item.note or DASH, item.source)
+             Mark(item.verdict, TONES.get(item.verdict, "")), item.table, note_of(item.name, item.note) or DASH,
+             item.source)
             for item in figures
         ],
         prose=(4, 5, 6, 7, 8),

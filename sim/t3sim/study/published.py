@@ -68,3 +68,9 @@ def published() -> dict[str, Figure]:
     """All published figures by their names, in the order of the file."""
     text = (resources.files(__package__) / "published.toml").read_text(encoding="utf-8")
     return {name: Figure.model_validate(entry) for name, entry in tomllib.loads(text)["figures"].items()}
+
+
+def note_of(name: str, recorded: str) -> str:
+    """What is known of a figure today, for a record that says ``recorded``: a cause may be found after the runs."""
+    figure = published().get(name)
+    return recorded if figure is None else figure.note or recorded

@@ -149,14 +149,12 @@ def test_an_arbiter_that_lets_the_streams_take_turns_is_named(policy, compute_fi
 
 def test_a_gemm_that_is_longer_than_alone():
     alone = crafted("sequential", time_ns__gemm=960.0)
-    stream = alone.contention.compute.model_dump() | {"mean_wait_ns": 9.0}
-    record = crafted(contention__compute=stream, contention__cu_stall_ns={"loads": 30.0, "stores": 0.0})
+    record = crafted(contention__cu_stall_ns={"loads": 30.0, "stores": 0.0})
     text = found(record, alone)["gemm_stretch"].text
     assert text.startswith("The GEMM is 40.00 ns (4 %) longer than alone (960.0 ns)")
     assert "waited 30.00 ns longer for inputs" in text
-    assert "9.000 ns for DRAM's queue on average, alone 5.000 ns (contention with communication)" in text
     shorter = found(crafted(time_ns__gemm=900.0), alone)["gemm_stretch"].text
-    assert "shorter than alone" in shorter and "contention" not in shorter
+    assert "shorter than alone" in shorter
     assert "gemm_stretch" not in found(crafted()), "without a run alone"
 
 
