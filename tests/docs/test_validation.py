@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from t3sim.inputs.machine.files import load_machine
+from t3sim.study.sources import source_digest
 
 from docs.pages import validation
 from docs.pages.__main__ import main as pages
@@ -111,6 +112,7 @@ def run(mirror: bool, total: float, policy: str = "t3", sublayer: str = "fc2") -
 def folder(tmp_path: Path) -> Path:
     record = {
         "opent3": "0.1.0",
+        "sources": source_digest(),
         "machine": "paper",
         "settings": {"link.gb_s": 75},
         "hardware": "golden",
@@ -145,6 +147,27 @@ def test_results_are_put_beside_the_published_ones_with_causes_and_charts(folder
     assert "`link.gb_s=75`" in text
     assert "| t-nlg fc2 TP 8 | t3 | 200.0 | 190.0 | -5.00% |" in text
     assert f"[speedups]({folder.name}/speedups.png)" in text
+
+
+def test_a_record_of_another_simulator_and_without_the_own_rule_says_so(folder):
+    assert "earlier simulator" not in reproduced_section("paper", folder, folder.parent)
+    path = folder / "reproduce.json"
+    record = json.loads(path.read_text()) | {"sources": "0123456789abcdef"}
+    for item in record["figures"]:
+        item["own_rule"] = None
+    path.write_text(json.dumps(record))
+    text = reproduced_section("paper", folder, folder.parent)
+    assert "**Made by an earlier simulator than this tree's.**" in " ".join(text.split())
+    assert "| A | 1.30x | 1.31x | 1.27x to 1.33x | yes |" in text and "own rule" not in text
+
+
+def test_a_figure_inside_its_band_keeps_its_note(folder):
+    path = folder / "reproduce.json"
+    record = json.loads(path.read_text())
+    record["figures"][0]["note"] = "the machine was derived from it"
+    path.write_text(json.dumps(record))
+    text = reproduced_section("paper", folder, folder.parent)
+    assert "Inside, and to be known:\n\n- A: the machine was derived from it\n" in text
 
 
 def test_assumptions_are_listed_with_what_they_move(folder):

@@ -45,7 +45,7 @@ def reproduced_section(machine: str, folder: Path, page_folder: Path) -> str:
     """What ``t3 reproduce`` found on ``machine``; if there is no ``folder``, how to get it. Raises ValueError."""
     if not folder.exists():
         return _HOW.format(command=f"t3 reproduce --machine {machine} -o docs/results/{folder.name}")
-    record = _load(folder / "reproduce.json", ("figures", "runs", "failures"))
+    record = _load(folder / "reproduce.json", ("figures", "runs", "failures", "sources"))
     figures = [figure for figure in record["figures"] if figure["measured"] is not None]
     parts = [
         paragraph(_provenance(record)).removesuffix("\n"),

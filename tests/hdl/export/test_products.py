@@ -55,7 +55,9 @@ def test_registers_in_the_description(folder):
     used = [entry["address"] + entry["stride"] * number for entry in registers for number in range(entry["count"])]
     assert len(used) == len(set(used)) and all(address % 8 == 0 for address in used)
     control = next(entry for entry in registers if entry["name"] == "CONTROL")
-    assert control["fields"]["arm"] == {"offset": 0, "bits": 1, "reset": 0}
+    assert control["fields"]["arm"] == {"offset": 0, "bits": 1, "reset": None}
+    arbiter = next(entry for entry in registers if entry["name"] == "ARBITER")
+    assert arbiter["fields"]["threshold"] == {"offset": 2, "bits": 7, "reset": 127}
 
 
 TCL = """
