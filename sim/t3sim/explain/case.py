@@ -58,12 +58,12 @@ class Case:
 
     @property
     def exposed_reduce_scatter(self) -> float:
-        """Reduce-scatter that is not hidden [ns]: all of it without overlap; with it, exposed time before the
-        all-gather, which is always exposed."""
+        """Reduce-scatter that is not hidden [ns]: all of it without overlap; with it, what comes between the GEMM and
+        the all-gather. Exposed time is no measure of it: while packets are on their way nothing is."""
         time = self.record.time_ns
         if not self.overlapped:
             return time.reduce_scatter
-        return min(time.reduce_scatter, max(0.0, time.exposed_communication - time.all_gather))
+        return min(time.reduce_scatter, max(0.0, time.total - time.gemm - time.all_gather))
 
     def link_time(self) -> tuple[float, float]:
         """Time of the busiest link in reduce-scatter and in all-gather [ns].

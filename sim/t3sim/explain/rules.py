@@ -225,7 +225,7 @@ def tracker(case: Case) -> Finding | None:
     if not found:
         return None
     text = "; ".join(found)
-    return Finding(rule="tracker", text=f"The T3 hardware held this run up: {text}.", figures=figures)
+    return Finding(rule="tracker", text=f"In the T3 hardware {text}.", figures=figures)
 
 
 def threshold(case: Case) -> Finding | None:
@@ -257,8 +257,10 @@ def arbitration(case: Case) -> Finding | None:
 
 
 def limit(case: Case) -> Finding | None:
-    """The largest of compute, waiting for memory, the link where nothing hides it, and the rest; what twice the rate of
-    each could save at most. A reduce-scatter that comes behind the GEMM counts as the link's if the link is its bound.
+    """The largest of compute, waiting for memory, the link where nothing hides it, and the rest; what twice the rate
+    of each could save, as if nothing else took its place.
+
+    A reduce-scatter that comes behind the GEMM counts as the link's if the link is its bound.
     """
     scatter, gather = case.link_time()
     time = case.record.time_ns
@@ -271,8 +273,11 @@ def limit(case: Case) -> Finding | None:
     amounts = {"compute": time.gemm - case.stall, "memory": case.stall, "link": on_link}
     amounts["rest"] = max(0.0, case.total - sum(amounts.values()))
     gains = {name: amounts[name] / 2 for name in ("compute", "memory", "link")}
-    if case.overlapped:  # the GEMM cannot hide more than it lasts
-        room = max(0.0, time.gemm - scatter)
+    if case.overlapped:
+        # All of the reduce-scatter is sooner over with a faster link, as far as it is exposed; and whatever the GEMM
+        # takes, both collectives remain.
+        gains["link"] = min(exposed, scatter / 2) + min(gather, time.all_gather) / 2
+        room = max(0.0, case.total - scatter - time.all_gather)
         gains |= {name: min(gains[name], room) for name in ("compute", "memory")}
     most = max(amounts, key=lambda name: amounts[name])
     titles = {"compute": "compute", "memory": "memory", "link": "the link", "rest": "none of the three alone"}
@@ -280,7 +285,7 @@ def limit(case: Case) -> Finding | None:
     text = (
         f"In sum compute takes {part(shares['compute'])}, waiting for memory {part(shares['memory'])}, the link "
         f"{part(shares['link'])}, all else (launches, latencies) {part(shares['rest'])}: the limit is {titles[most]}. "
-        f"Twice as fast, compute would save at most {_saved(case, gains['compute'])}, memory "
+        f"Twice as fast, compute would save about {_saved(case, gains['compute'])}, memory "
         f"{_saved(case, gains['memory'])}, the link {_saved(case, gains['link'])}."
     )
     figures = {f"{name}_ns": amount for name, amount in amounts.items()}

@@ -34,7 +34,7 @@ def contention_items(results: Labelled) -> list[Item]:
     """Charts and tables of all runs that were simulated, a row for each; tables of many runs are folded."""
     simulated = [(name, result.contention) for name, result in results if result.contention]
     if not simulated:
-        return [Text(text="Computed policies have no contention.")]
+        return [Text(text="None was observed: the policies are computed, or were simulated with --no-contention.")]
     tables: list[Item] = [_streams(simulated), _memory(simulated), *_conflicts(simulated)]
     if len(simulated) > MANY:
         return [_waits(simulated), Folded(title="Streams into memory, and DRAM, of every run", items=tables)]

@@ -50,6 +50,18 @@ def test_a_gain_of_compute_ends_where_the_reduce_scatter_does():
     assert figures["compute_gain_ns"] == pytest.approx(1000 - 600)
 
 
+def test_what_is_exposed_is_what_comes_behind_the_gemm_whatever_gaps_there_are():
+    """1000 ns of GEMM, 400 ns of all-gather: 300 ns come between them, though the link rests in some of them."""
+    record = crafted(time_ns__total=1700.0, time_ns__reduce_scatter=800.0, time_ns__exposed_communication=450.0)
+    assert Case(record=record).exposed_reduce_scatter == 300.0
+
+
+def test_a_faster_link_shortens_all_of_the_reduce_scatter_as_far_as_it_is_exposed():
+    """As much of the link's time lies in both collectives: 480 ns of 600, 320 ns of 400."""
+    record = crafted(contention__link_busy_ns=800.0, time_ns__total=1500.0, time_ns__exposed_communication=500.0)
+    assert found(record)["limit"].figures["link_gain_ns"] == pytest.approx(min(100, 480 / 2) + 320 / 2)
+
+
 @pytest.mark.parametrize(("bus", "reason"), [(0.9, "by its bandwidth"), (0.2, "by its latency more than")])
 def test_memory_bound(bus, reason):
     record = crafted(contention__cu_stall_ns={"loads": 500.0, "stores": 200.0}, contention__dram__bus_use=bus)

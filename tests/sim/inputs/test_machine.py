@@ -155,7 +155,7 @@ def test_a_user_file_replaces_only_what_it_names(tmp_path: Path):
         ("llc.replacement", "plru", r"llc\.replacement: .*'lru' or 'random'"),
         ("gpu.wavefronts", 16, r"gpu\.wavefronts must be at most the hardware's wavefronts \(8\), not 16"),
         ("llc.capacity_kib", 1023, r"llc\.capacity_kib must be whole sets"),
-        ("kernel.cus", 81, r"kernel\.cus must be at most gpu\.cus \(80\), not 81; set kernel\.cus too"),
+        ("kernel.cus", 81, r"kernel\.cus must be at most gpu\.cus \(80\), not 81; lower kernel\.cus or raise gpu\.cus"),
         ("kernel.outstanding_lines_per_cu", 7, r"kernel\.outstanding_lines_per_cu: .*equal to 8 \(given: 7\)"),
         ("hbm.channels", 48, r"hbm\.channels must be a power of two, not 48"),
         ("hbm.channels", 32, r"64 slices and hbm\.channels is 32; set hbm\.channels = 64"),

@@ -303,7 +303,8 @@ class Machine(Section):
     def _kernel_fits(self) -> Self:
         if self.kernel.cus > self.gpu.cus:
             raise ValueError(
-                f"kernel.cus must be at most gpu.cus ({self.gpu.cus}), not {self.kernel.cus}; set kernel.cus too"
+                f"kernel.cus must be at most gpu.cus ({self.gpu.cus}), not {self.kernel.cus}; lower kernel.cus or "
+                "raise gpu.cus"
             )
         return self
 

@@ -38,6 +38,7 @@ def _experts(model: SizedModel, experts: Experts, layers: int) -> str:
     shared = f" and a shared one of {experts.shared_width}" if experts.shared_width else ""
     return (
         f"experts in {layers} of {model.transformer.depth} layers: each of {experts.count} is split over the GPUs; "
-        f"balanced routing, {active} experts with {rows:.4g} row{'s' * (rows > 1)} each; {experts.per_token} of "
-        f"{experts.width} columns{shared} for each token, whose sum is one GEMM with one all-reduce of tokens x hidden"
+        f"balanced routing, {active} experts with {rows:.4g} row{'s' * (rows > 1)} each; for each token "
+        f"{experts.per_token} experts of {experts.width} columns{shared}, whose sum is one GEMM with one all-reduce of "
+        "tokens x hidden"
     )
