@@ -285,7 +285,7 @@ def limit(case: Case) -> Finding | None:
     text = (
         f"In sum compute takes {part(shares['compute'])}, waiting for memory {part(shares['memory'])}, the link "
         f"{part(shares['link'])}, all else (launches, latencies) {part(shares['rest'])}: the limit is {titles[most]}. "
-        f"Twice as fast, compute would save about {_saved(case, gains['compute'])}, memory "
+        f"Twice as fast, compute would save at most about {_saved(case, gains['compute'])}, memory "
         f"{_saved(case, gains['memory'])}, the link {_saved(case, gains['link'])}."
     )
     figures = {f"{name}_ns": amount for name, amount in amounts.items()}
