@@ -100,7 +100,7 @@ def test_assumptions_are_said_where_there_are_some(tmp_path: Path):
     assert of("llama-3-8b") == []
     (text,) = of("mixtral-8x7b")
     assert text.startswith("experts in 32 of 32 layers: each of 8 is split over the GPUs; balanced routing, 8 experts")
-    assert "8 experts with 2048 rows each; 2 of 14336 columns for each token, whose sum is one GEMM" in text
+    assert "8 experts with 2048 rows each; for each token 2 experts of 14336 columns, whose sum is one GEMM" in text
     assert "balanced routing, 248 experts with 1 row each" in of("deepseek-v3", "decode", 31, 100)[1]
     assert of("qwen3-30b-a3b")[1] == "keys and values: 4 heads on 8 GPUs, each on 2"
     assert of("gpt-neox-20b")[0].startswith("parallel layers: attention's output and FC-2 share one GEMM")
