@@ -4,7 +4,7 @@ from typing import Any
 
 from t3sim.inputs.machine.describe import settings
 from t3sim.inputs.machine.files import load_machine, preset_names
-from t3sim.inputs.machine.sections import Machine, unit_of
+from t3sim.inputs.machine.machine import Machine, unit_of
 
 from docs.pages import REFERENCE
 from docs.pages.markdown import table

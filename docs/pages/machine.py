@@ -3,7 +3,7 @@
 import inspect
 
 from t3sim.inputs.machine.describe import range_text
-from t3sim.inputs.machine.sections import SECTIONS, unit_of
+from t3sim.inputs.machine.machine import SECTIONS, unit_of
 
 from docs.pages import REFERENCE
 from docs.pages.markdown import table

@@ -17,7 +17,7 @@ from typing import Any
 from amaranth.hdl import Fragment, Shape, UnusedElaboratable
 from amaranth.lib import data
 from amaranth.lib.wiring import Component, In, Member
-from t3hdl.config import PARAMETERS, PRESETS, T3Config
+from t3hdl.config import PARAMETERS, PRESET_USES, PRESETS, T3Config
 from t3hdl.core import T3Core
 from t3hdl.egress.matcher import RangeMatcher
 from t3hdl.export.verilog import PARTS
@@ -126,6 +126,9 @@ def _parameters() -> Iterator[str]:
     yield _rule(5)
     for name, parameter in PARAMETERS.items():
         yield _row(f"`{name}`", parameter.unit, parameter.legal, parameter.meaning, ", ".join(_dependents(name)))
+    yield from ("", _row("preset", "for"), _rule(2))
+    for name, use in PRESET_USES.items():
+        yield _row(f"`{name}`", use)
     yield from ("", _row("value in the preset", *(f"`{preset}`" for preset in PRESETS)), _rule(1 + len(PRESETS)))
     for name in PARAMETERS:
         yield _row(f"`{name}`", *(_value(getattr(config, name)) for config in PRESETS.values()))

@@ -291,9 +291,17 @@ PRESETS: dict[str, T3Config] = {
         event_queue=3, egress_ports=1, dtypes=("fp16",),
     ),
 }  # fmt: skip
-"""``paper`` (256 x 8 [P]), ``paper-fit`` (no overflow), ``small`` (tests, proofs). For boards: ``fpga``, ``fpga-all``
-(every data type, one slice), ``fpga-hx8k`` (on iCE40HX8K tracker and trigger alone), ``fpga-up5k`` (on iCE40UP5K the
-tracker alone)."""
+"""Parameters by name, for the uses in :data:`PRESET_USES`."""
+PRESET_USES: Mapping[str, str] = {
+    "paper": "the paper's machine, with a tracker of 256 sets of 8 entries [P]: the default of every command",
+    "paper-fit": "the same with a larger tracker that does not overflow, to see what overflow costs",
+    "small": "few channels and entries: simulates, and is proven, in seconds; the machine `toy` has it",
+    "fpga": "FPGA boards, four channels, FP16 alone",
+    "fpga-all": "FPGA boards, one channel, every data type",
+    "fpga-hx8k": "the iCE40HX8K board: tracker and trigger, which are all that fits",
+    "fpga-up5k": "the iCE40UP5K board: the tracker, which is all that fits",
+}
+"""What each preset is for."""
 
 
 def preset(name: str, **overrides: Any) -> T3Config:

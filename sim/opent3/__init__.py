@@ -14,7 +14,8 @@ from t3sim import __version__
 from t3sim.common.cache import BuildError
 from t3sim.faults.classes import CLASSES as FAULT_CLASSES
 from t3sim.faults.classes import KINDS as FAULT_KINDS
-from t3sim.inputs.machine.files import Machine, hardware_with, load_machine, parse_settings, preset_names
+from t3sim.inputs.machine.files import Machine, hardware_with, load_machine, preset_names
+from t3sim.inputs.machine.settings import parse_settings
 from t3sim.inputs.machine.standing import caution
 from t3sim.inputs.transformer.config_file import FAMILIES, own_model
 from t3sim.inputs.transformer.notes import notes, size_text
@@ -41,7 +42,7 @@ from t3sim.study.arbitration.random_gemms import MOST as MAX_RANDOM
 from t3sim.study.layer.operators import PHASES as MODEL_PHASES
 from t3sim.study.layer.work import ATTENTIONS, AttentionKernels
 from t3sim.study.runner import RunsFailedError, Status
-from t3sim.study.suite import QUICK_TABLES, TABLES, Point, custom_point, own_points
+from t3sim.study.suite import QUICK_TABLES, TABLES, Point, custom_point, custom_points, own_points
 from t3sim.study.suite import sweep_points as model_points
 from t3sim.study.sweep import chosen_assumptions as assumptions
 
@@ -135,6 +136,7 @@ __all__ = [
     "caution",
     "compare",
     "custom_point",
+    "custom_points",
     "custom_workload",
     "explain",
     "fault",

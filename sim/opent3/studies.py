@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Unpack
 from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs import arguments
+from t3sim.inputs.machine.files import CONFIG, Machine
 from t3sim.study.arbitration.axes import known_axes, plan_of
 from t3sim.study.arbitration.random_gemms import random_points
 from t3sim.study.arbitration.record import MAPPED, ArbitrationMap, map_record
@@ -90,6 +91,7 @@ class ReproductionResult:
 
         write_atomically(folder / "reproduce.json", json_text(self.record.model_dump(by_alias=True)))
         write_atomically(folder / TRAFFIC, self.traffic.text())
+        write_atomically(folder / CONFIG, self.evaluation.suite.machine_of("base").to_toml())
         draw_charts(self.evaluation, self.record.tables, folder)
 
 
@@ -135,9 +137,11 @@ def _by_the_published_rule(settings: Mapping[str, object] | None) -> dict[str, o
 
 @dataclass(frozen=True, kw_only=True)
 class MapResult:
-    """What arbitration is worth on every machine; ``record`` is all of ``map.json``."""
+    """What arbitration is worth on every machine; ``record`` is all of ``map.json``, ``machine`` the one without a
+    change, of ``config.toml``."""
 
     record: ArbitrationMap
+    machine: Machine
 
     @property
     def failures(self) -> list[str]:
@@ -169,6 +173,7 @@ class MapResult:
         from t3sim.study.arbitration.pictures import draw_map
 
         write_atomically(folder / "map.json", json_text(self.record.model_dump(by_alias=True)))
+        write_atomically(folder / CONFIG, self.machine.to_toml())
         (draw_map if self._has_changes else draw_gains)(self.record, folder)
 
     @property
@@ -219,7 +224,8 @@ def arbitration_map(
         policies=MAPPED,
     )
     with output_folder(arguments.path_of("out", out)) as folder:
-        result = MapResult(record=map_record(work, plan, chosen, run_all(work.experiments(), options), quick=quick))
+        record = map_record(work, plan, chosen, run_all(work.experiments(), options), quick=quick)
+        result = MapResult(record=record, machine=suite.machine_of("base"))
         if folder is not None:
             result._write(folder)
     return result

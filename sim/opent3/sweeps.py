@@ -13,7 +13,7 @@ import numpy as np
 from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs import arguments
-from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.files import CONFIG, Machine, load_machine
 from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.request import Policy
 from t3sim.study.suite import Point
@@ -71,10 +71,11 @@ def _name(value: object) -> str:
 @dataclass(frozen=True, kw_only=True)
 class SweepResult:
     """The runs on all machines; ``record`` is all of ``sweep.json`` or ``sensitivity.json``, ``traffic`` of
-    ``traffic.json``."""
+    ``traffic.json``, ``machine`` the first machine, of ``config.toml``."""
 
     record: SweepRecord
     traffic: TrafficRecord
+    machine: Machine
 
     @property
     def failures(self) -> list[str]:
@@ -118,6 +119,7 @@ class SweepResult:
         name, draw = ("sensitivity", draw_sensitivity) if changes_one_at_a_time else ("sweep", draw_sweep)
         write_atomically(folder / f"{name}.json", json_text(self.record.model_dump(by_alias=True)))
         write_atomically(folder / TRAFFIC, self.traffic.text())
+        write_atomically(folder / CONFIG, self.machine.to_toml())
         draw(self.record, folder / name)
 
 
@@ -149,7 +151,10 @@ def sweep(
     )
     with output_folder(arguments.path_of("out", out)) as folder:
         store = run_all(work.experiments(), options)
-        result = SweepResult(record=sweep_record(work, store), traffic=sweep_traffic(work, store))
+        _, first = next(work.suites())
+        result = SweepResult(
+            record=sweep_record(work, store), traffic=sweep_traffic(work, store), machine=first.machine_of("base")
+        )
         if folder is not None:
             result._write(folder)
     return result

@@ -28,7 +28,7 @@ def tiling_text(gemm: GemmRecord) -> str:
     """The GEMM's workgroup tile and what follows from it, in one line."""
     return (
         f"GEMM: {gemm.workgroups} workgroups of {gemm.tile_rows} x {gemm.tile_cols} in {gemm.waves} "
-        f"wave{'s' * (gemm.waves > 1)}, predicted {with_unit(TIMES, gemm.predicted_ns)}"
+        f"stage{'s' * (gemm.waves > 1)}, predicted {with_unit(TIMES, gemm.predicted_ns)}"
     )
 
 

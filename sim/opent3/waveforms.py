@@ -104,11 +104,12 @@ def waves(
 def _recordings(request: RunRequest, golden: bool | None, internals: bool | None) -> list[tuple[Backend, bool]]:
     """What is recorded, and whether with internal signals, which only the RTL has."""
     if request.hardware == "golden":
-        given = [name for name, value in (("internals", internals), ("golden", golden)) if value is not None]
-        if given:
+        given = {"internals": internals, "golden": golden}
+        options = [f"--{'' if value else 'no-'}{name}" for name, value in given.items() if value is not None]
+        if options:
             raise ValueError(
-                "the golden model alone has nothing beside it, and no internal signals: leave out "
-                + ", ".join(f"--{name}" for name in given)
+                "--hardware golden records the golden model alone, which has no internal signals: leave out "
+                + ", ".join(options)
             )
         return [("golden", False)]
     rtl: tuple[Backend, bool] = ("rtl", internals is not False)

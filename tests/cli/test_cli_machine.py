@@ -10,7 +10,7 @@ from opent3 import machines
 from t3sim.cli import main as cli
 from t3sim.inputs.machine.describe import machine_template, settings
 from t3sim.inputs.machine.files import load_machine, preset_names
-from t3sim.inputs.machine.sections import SECTIONS, unit_of
+from t3sim.inputs.machine.machine import SECTIONS, unit_of
 
 
 def t3(*arguments: str):

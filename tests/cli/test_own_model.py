@@ -59,6 +59,7 @@ def test_a_sweep_takes_all_sublayers_or_those_named(tiny: Path, tmp_path: Path):
         result = t3("sweep", "--hf", tiny, *TOKENS, *vary, *chosen, "--out", tmp_path / f"out{len(expected)}")
         assert result.exit_code == 0, result.output
         record = json.loads((tmp_path / f"out{len(expected)}" / "sweep.json").read_text())
+        assert record["own"] == {"phase": "training", "batch": 2, "sequence": 64}
         runs = record["variants"][0]["runs"]
         assert sorted({run["result"]["workload"]["sublayer"] for run in runs}) == expected
 
@@ -88,6 +89,10 @@ def test_a_sweep_takes_all_sublayers_or_those_named(tiny: Path, tmp_path: Path):
         (("sweep", "--hf", "{}", "--models", "t-nlg", "--vary", "link.gb_s=1,2"), "leave out --models"),
         (("sweep", "--hf", "{}", "--tp", "x", "--vary", "link.gb_s=1,2"), "numbers of GPUs separated by commas"),
         (("sweep", "--hf", "{}", "--tp", "", "--vary", "link.gb_s=1,2"), "at least one sublayer and one degree"),
+        (
+            ("sweep", "--hf", "{}", "--m", "8", "--n", "8", "--k", "8", "--vary", "link.gb_s=1,2"),
+            "give one of --hf, --mod",
+        ),
         (("sweep", "--phase", "decode", "--vary", "link.gb_s=1,2"), "leave out --phase"),
     ],
 )

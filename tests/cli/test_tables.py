@@ -122,7 +122,9 @@ def test_rows_that_no_run_has_are_left_out_but_for_the_data_check():
 
 
 def test_the_tiling_has_a_unit():
-    assert tiling_text(sample_result("t3").gemm).endswith("2176 workgroups of 128 x 128 in 28 waves, predicted 1390 us")
+    assert tiling_text(sample_result("t3").gemm).endswith(
+        "2176 workgroups of 128 x 128 in 28 stages, predicted 1390 us"
+    )
 
 
 def test_doctor_has_remedies_only_if_something_is_wrong():

@@ -10,7 +10,7 @@ import t3sim
 from t3hdl.config import PARAMETERS
 from t3sim.inputs.machine.describe import settings
 from t3sim.inputs.machine.files import load_machine, preset_names
-from t3sim.inputs.machine.sections import SECTIONS
+from t3sim.inputs.machine.machine import SECTIONS
 from t3sim.inputs.workload import INNER_MULTIPLE, Workload, custom_workload, model_workload
 from t3sim.run import plan
 from t3sim.run.plan import RunPlan

@@ -9,7 +9,7 @@ import opent3
 import pytest
 from pydantic import BaseModel
 from t3sim.inputs.machine.files import load_machine
-from t3sim.inputs.machine.sections import SECTIONS, unit_of
+from t3sim.inputs.machine.machine import SECTIONS, unit_of
 from t3sim.inputs.workload import MODELS
 from t3sim.run.result import Result
 from t3sim.study.arbitration.axes import known_axes

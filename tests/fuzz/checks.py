@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from t3sim.inputs.machine.files import load_machine, parse_setting
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.settings import parse_setting
 
 from tests.fuzz.case import Case
 from tests.fuzz.outputs import EARLIER

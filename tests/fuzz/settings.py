@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, Literal, get_args, get_origin
 
 from t3sim.inputs.machine.files import load_machine
-from t3sim.inputs.machine.sections import SECTIONS
+from t3sim.inputs.machine.machine import SECTIONS
 
 from tests.fuzz.case import Case, run_of
 

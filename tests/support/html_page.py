@@ -65,3 +65,10 @@ class Page(HTMLParser):
     def by_id(self, name: str) -> Element:
         """The element of that id."""
         return next(element for element in self.elements if element.attributes.get("id") == name)
+
+
+def block_of(page: Page, title: str) -> Element:
+    """The block of a report under that title."""
+    found = next(heading for heading in page.all("h3") if heading.text == title).within("section")
+    assert found is not None
+    return found

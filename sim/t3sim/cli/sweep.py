@@ -1,11 +1,12 @@
 """``t3 sweep``: the same sublayers on many machines."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import opent3
-from opent3 import MODELS, POLICIES, Backend, load_machine, parse_settings
+from opent3 import MODELS, POLICIES, Backend, Point, SizedModel, load_machine, parse_settings
 
 from .console import plain_console, say_where
 from .errors import Mismatch, is_given, out_option, refuse_given
@@ -13,6 +14,7 @@ from .many import kept_runs, where_options
 from .simulation.machine_options import machine_options
 from .simulation.options import names
 from .simulation.own_model import model_of, own_model_options, phase_option, print_assumptions
+from .simulation.sizes import refuse_sizes, size_options, sizes_of
 
 
 @click.command()
@@ -28,6 +30,7 @@ from .simulation.own_model import model_of, own_model_options, phase_option, pri
     callback=names,
     help="Sublayers, separated by commas; with --hf by default all that it has.",
 )
+@size_options
 @click.option("--tp", "degrees", default="8,16", callback=names, help="Tensor-parallel degrees.")
 @click.option("--policies", default="ideal-overlap,t3,t3-mca", callback=names, help=f"Some of {', '.join(POLICIES)}.")
 @machine_options("golden")
@@ -36,24 +39,21 @@ from .simulation.own_model import model_of, own_model_options, phase_option, pri
 def sweep(
     vary: tuple[str, ...], assumptions: bool, variants: tuple[str, ...], models: tuple[str, ...],
     sublayers: tuple[str, ...], degrees: tuple[str, ...], policies: tuple[Any, ...], hardware: Backend, machine: str,
-    settings: tuple[str, ...], jobs: int, scheduler: str | None, out: Path | None, **tokens: Any,
+    settings: tuple[str, ...], jobs: int, scheduler: str | None, out: Path | None, **others: Any,
 ) -> None:  # fmt: skip
     """Compare the speedups of the same sublayers on many machines.
 
-    One GPU of every ring is simulated. Give either --vary, for every combination of values, or --assumptions, for the
-    named changes of the machine's assumptions. Finished runs are kept, as with reproduce.
+    The sublayers are those of --models or of --hf, or any GEMM (--m, --n, --k) at every degree of --tp. One GPU of
+    every ring is simulated. Give either --vary, for every combination of values, or --assumptions, for the named
+    changes of the machine's assumptions. Finished runs are kept, as with reproduce.
 
     \b
     t3 sweep --models t-nlg --tp 8 --vary link.gb_s=75,150,300 --out out/links
     """
     if bool(vary) == (assumptions or bool(variants)):
         raise ValueError("give either --vary KEY=V1,V2 (repeatable) or --assumptions, which --variants narrows down")
-    own = model_of(tokens)
-    if own is None:
-        points = opent3.model_points(models, degrees, sublayers)
-    else:
-        refuse_given(("models",), "--hf names the model itself")
-        points = opent3.own_points(own, degrees, sublayers if is_given("sublayers") else None)
+    own = model_of(others)
+    points = _points(own, models, degrees, sublayers, others)
     changes = parse_settings(settings)
     with kept_runs("sweep") as show:
         result = opent3.sweep(
@@ -77,3 +77,18 @@ def sweep(
     say_where(out)
     if result.failures:
         raise Mismatch("; ".join(result.failures))
+
+
+def _points(
+    own: SizedModel | None, models: Sequence[str], degrees: Sequence[str], sublayers: Sequence[str],
+    options: Mapping[str, Any],
+) -> tuple[Point, ...]:  # fmt: skip
+    """What is simulated on every machine. Raises ValueError for what may not be given together, or is unknown."""
+    if own is not None:
+        refuse_sizes(options, "give one of --hf, --models, or --m, --n and --k")
+        refuse_given(("models",), "--hf names the model itself")
+        return opent3.own_points(own, degrees, sublayers if is_given("sublayers") else None)
+    if sizes := sizes_of(options):
+        refuse_given(("models", "sublayers"), "--m, --n and --k are one GEMM of your own")
+        return opent3.custom_points(degrees=degrees, **sizes)
+    return opent3.model_points(models, degrees, sublayers)

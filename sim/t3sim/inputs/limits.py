@@ -11,7 +11,7 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import BURST_LINES, LINE_BITS, LINE_BYTES
 
 from .geometry import ELEMENT_BYTES, Chunk, Grid, Partition
-from .machine.sections import Machine
+from .machine.machine import Machine
 from .tiling import Tiling
 from .workload import Workload
 

@@ -14,7 +14,7 @@ from math import ceil
 
 from .geometry import ELEMENT_BYTES, ceil_div
 from .machine.gpu import GpuSection, Tile
-from .machine.sections import Machine
+from .machine.machine import Machine
 from .workload import Workload
 
 Shape = tuple[int, int, int]

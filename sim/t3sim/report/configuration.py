@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from t3sim.inputs.machine.files import load_machine, preset_names
-from t3sim.inputs.machine.sections import SECTIONS, Machine, unit_of
+from t3sim.inputs.machine.files import CONFIG, load_machine, preset_names
+from t3sim.inputs.machine.machine import SECTIONS, Machine, unit_of
 from t3sim.inputs.machine.standing import caution
 from t3sim.run.provenance import Provenance
 from t3sim.run.result import Result
 
+from .folders import Config
 from .parts import DASH, Block, Folded, Item, Table, Text, plural
 
+TITLE = "Configuration with sources"
 NARROW_TIMES = "\u00a0x\u00a0"
 """Between the sides of a tile, which stay in one line."""
 
@@ -23,28 +25,32 @@ def configuration_block(machine: Machine, note: str = "") -> Block:
         for section in SECTIONS
         if (rows := list(_rows(machine, section)))
     ]
-    return Block(title="Configuration with sources", items=items)
+    return Block(title=TITLE, items=items)
 
 
-def preset_block(name: str, settings: dict[str, Any], results: list[Result]) -> Block:
-    """The machine of a record that has but its name: shown if it is a preset that still has the values of the runs.
+def record_machine_block(config: Config | None, name: str, settings: dict[str, Any], results: list[Result]) -> Block:
+    """The machine of a record: that of the folder, or else, if ``name`` is a preset, that with ``settings``.
 
-    ``results`` are the runs on it, without a change besides ``settings``.
+    It is shown if it has the values of ``results``, the runs on it.
     """
-    title = "Configuration with sources"
-    if name not in preset_names():
+    if config is None and name not in preset_names():
         text = (
             f"The folder names its machine, `{name}`, a file of its own that is not kept here; `t3 machine show` says "
             "whether it is unvalidated."
         )
-        return Block(title=title, items=[Text(text=text)])
-    machine = load_machine(name, settings)
+        return Block(title=TITLE, items=[Text(text=text)])
+    machine = config.machine if config else load_machine(name, settings)
     wanted, digests = Provenance.of(machine), {(r.provenance.machine, r.provenance.hardware) for r in results
                                                if r.provenance}  # fmt: skip
     if digests != {(wanted.machine, wanted.hardware)}:
-        text = f"The preset `{name}` of this version has other values than the runs had: use the version of the runs."
-        return Block(title=title, items=[Text(text=text)])
-    note = f"The preset `{name}`{' with settings' if settings else ''}, whose values have the digest of the runs."
+        text = (
+            f"The folder's `{CONFIG}` has other values than the runs had: it was written by other runs, or changed."
+            if config
+            else f"The preset `{name}` of this version has other values than the runs had: use the version of the runs."
+        )
+        return Block(title=TITLE, items=[Text(text=text)])
+    source = f"The folder's `{CONFIG}`" if config else f"The preset `{name}`{' with settings' if settings else ''}"
+    note = f"{source}, whose values have the digest of the runs."
     return configuration_block(machine, " ".join([note, *cautions(machine, name)]))
 
 

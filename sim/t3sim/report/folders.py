@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from t3sim.common.user_input import readable
-from t3sim.inputs.machine.files import Machine, load_machine
+from t3sim.inputs.machine.files import CONFIG, Machine, load_machine
 from t3sim.run.records import Comparison, read_ours, read_record
 from t3sim.run.request import POLICIES
 from t3sim.run.result import Result, WallSeconds
@@ -28,14 +28,20 @@ class Timing(BaseModel):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Config:
+    """A machine with all of its values, and the text of the file that it was read from."""
+
+    machine: Machine
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Run:
-    """One policy. ``config``: the text of ``config.toml``, which ``machine`` was read from. ``timeline``: None for a
-    computed policy, and for a folder of a version that did not write it."""
+    """One policy. ``timeline``: None for a computed policy, and for a folder of a version that did not write it."""
 
     result: Result
     timeline: TimelineRecord | None
-    machine: Machine
-    config: str
+    config: Config
     wall: WallSeconds
 
 
@@ -57,11 +63,12 @@ class Runs:
 @dataclass(frozen=True, kw_only=True)
 class Swept:
     """What ``t3 sweep`` wrote; ``assumptions``: changes of assumptions rather than combinations of values.
-    ``traffic``: None in a folder of a version that did not write it; so below."""
+    ``traffic``, ``config`` (the first machine): None in a folder of a version that did not write it; so below."""
 
     name: str
     record: SweepRecord
     traffic: TrafficRecord | None
+    config: Config | None
     assumptions: bool
 
 
@@ -71,6 +78,7 @@ class Mapped:
 
     name: str
     record: ArbitrationMap
+    config: Config | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +88,7 @@ class Reproduced:
     name: str
     record: Reproduction
     traffic: TrafficRecord | None
+    config: Config | None
 
 
 Folder = Runs | Swept | Mapped | Reproduced
@@ -118,18 +127,22 @@ def read_folder(path: Path) -> Folder:
             return Runs(name=name, command="run", runs=(_run(path, result),), speedups=(None,))
         case "reproduce.json":
             reproduced = read_record(path / "reproduce.json", Reproduction)
-            return Reproduced(name=name, record=reproduced, traffic=_traffic(path, reproduced.sources))
+            traffic = _traffic(path, reproduced.sources)
+            return Reproduced(name=name, record=reproduced, traffic=traffic, config=_kept_config(path))
         case "map.json":
             found_map = read_record(path / "map.json", ArbitrationMap)
             if not found_map.gemms or not found_map.machines:
                 raise ValueError(f"{readable(path / 'map.json')} has no machine or no GEMM: map again")
-            return Mapped(name=name, record=found_map)
+            return Mapped(name=name, record=found_map, config=_kept_config(path))
         case record:
             swept = read_record(path / record, SweepRecord)
             if not swept.variants or not all(variant.runs for variant in swept.variants):
                 raise ValueError(f"{readable(path / record)} has no machine, or one without a run: sweep again")
             traffic = _traffic(path, swept.sources)
-            return Swept(name=name, record=swept, traffic=traffic, assumptions=record == "sensitivity.json")
+            return Swept(
+                name=name, record=swept, traffic=traffic, config=_kept_config(path),
+                assumptions=record == "sensitivity.json",
+            )  # fmt: skip
 
 
 def _traffic(path: Path, sources: str) -> TrafficRecord | None:
@@ -157,18 +170,25 @@ def _run(folder: Path, result: Result) -> Run:
     """The run whose files are in ``folder``."""
     if result.policy not in POLICIES:
         raise ValueError(f"{readable(folder)}: policy must be one of {', '.join(POLICIES)}, not {result.policy!r}")
-    config, timeline = folder / "config.toml", folder / "timeline.json"
+    timeline = folder / "timeline.json"
     record = read_record(timeline, TimelineRecord) if os.path.lexists(timeline) else None
     if record and len(record.gpus) != result.gpus_simulated:
         raise ValueError(
             f"{readable(timeline)} has {len(record.gpus)} GPUs, and the run beside it {result.gpus_simulated}: they "
             "are of different runs"
         )
-    text = read_ours(config).decode("utf-8", "replace")
     return Run(
         result=result,
         timeline=record,
-        machine=load_machine(config),
-        config=text,
+        config=_config(folder),
         wall=read_record(folder / "timing.json", Timing, versioned=False).wall_seconds,
     )
+
+
+def _kept_config(folder: Path) -> Config | None:
+    return _config(folder) if os.path.lexists(folder / CONFIG) else None
+
+
+def _config(folder: Path) -> Config:
+    text = read_ours(folder / CONFIG).decode("utf-8", "replace")
+    return Config(machine=load_machine(folder / CONFIG), text=text)

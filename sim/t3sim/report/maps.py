@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 
 from t3sim.common.units import digits
+from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.request import Policy
 from t3sim.study.arbitration.gains import CAUSE, COLUMNS, rows, verdict
 from t3sim.study.arbitration.record import PUBLISHED_PAIR, ArbitrationMap, Cell, MappedMachine, Place, StreamWaits
@@ -12,10 +13,11 @@ from t3sim.study.arbitration.sentences import nearest, sentences
 from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_names
 from t3sim.study.suite import OVERLAPPED
 
+from .configuration import configuration_block
 from .figures import HEAD, SMALL_ROW, finished, plain
 from .folders import Mapped
 from .parts import DASH, Block, Card, Cards, Chart, Section, Table, Tabs, Text, plural
-from .provenance import map_command, record_blocks, settings_text
+from .provenance import map_command, record_blocks
 
 SCALE = ((0, "#5E3C99"), (0.5, "#F7F7F7"), (1, "#E66101"))
 """Purple below 1, orange above it."""
@@ -31,7 +33,11 @@ def map_section(folder: Mapped) -> Section:
     return Section(
         title=f"Map of arbitration: {plural(len(record.machines), 'machine')}, {plural(len(record.gemms), 'GEMM')}",
         name=folder.name,
-        facts=[f"machine {record.machine}", "one GPU of every ring, its traffic mirrored", _titles(record)],
+        facts=[
+            f"machine {machine_title(record.machine, record.settings)}",
+            "one GPU of every ring, its traffic mirrored",
+            _titles(record),
+        ],
         blocks=[
             Block(title="Summary", items=[
                 Cards(cards=_cards(record)),
@@ -41,6 +47,7 @@ def map_section(folder: Mapped) -> Section:
                 *(Text(text=f"Does not add up: {text}.") for text in record.failures),
             ]),
             *(_blocks_of_changes(record) if record.singles else [Block(title="Every GEMM", items=[_gains(record)])]),
+            *([configuration_block(folder.config.machine)] if folder.config else []),
             *record_blocks(
                 map_command(record, folder.name),
                 {
@@ -48,6 +55,7 @@ def map_section(folder: Mapped) -> Section:
                     "machine": record.machine, "T3 hardware": record.hardware, "seed": str(record.seed),
                     "settings of all runs": settings_text(record.settings),
                 },
+                folder.config,
             ),
         ],
     )  # fmt: skip

@@ -1,22 +1,23 @@
 """Where results come from, and the commands that give them again."""
 
-import json
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from t3sim.inputs.machine.files import CONFIG
+from t3sim.inputs.machine.settings import literal, settings_text
 from t3sim.inputs.workload import CUSTOM, MODELS
-from t3sim.run.result import Result, WorkloadRecord
+from t3sim.run.result import WorkloadRecord
 from t3sim.study.arbitration.axes import NONE, known_axes
 from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.suite import QUICK_TABLES, TABLES
-from t3sim.study.sweep import SweepRecord
+from t3sim.study.sweep import OwnModel, SweepRecord
 
-from .folders import Run, Runs
+from .folders import Config, Run, Runs
 from .parts import DASH, Block, Cell, Code, Item, Table, Text
 
-CONFIG = "config.toml"
+CONFIG_TITLE = f"{CONFIG}: the machine with all sources"
 OWN_FILE = "CONFIG.JSON"
 """For the file of a model of the user's own, which no record holds."""
 OWN_NOTE = (
@@ -39,7 +40,7 @@ def runs_blocks(folder: Runs) -> list[Block]:
             + (f" {work.model} {OWN_NOTE}" if work.model not in (*MODELS, CUSTOM) else "")
         ),
         Code(title="Command", text=shell(runs_command(folder))),
-        Code(title="config.toml: the machine with all sources", text=first.config, file=CONFIG),
+        Code(title=CONFIG_TITLE, text=first.config.text, file=CONFIG),
     ]
     return [
         Block(title="Provenance", items=_provenance(folder.runs)),
@@ -53,7 +54,7 @@ def _provenance(runs: Sequence[Run]) -> list[Table]:
         "version of OpenT3": lambda run: run.result.opent3,
         "T3 hardware": lambda run: run.result.hardware,
         "machine": lambda run: run.result.machine,
-        "settings": lambda run: _settings(run.result),
+        "settings": lambda run: settings_text(run.result.settings),
         "GPUs simulated": lambda run: (
             f"{run.result.gpus_simulated} of {run.result.workload.tp}{', mirrored' if run.result.mirror else ''}"
         ),
@@ -73,33 +74,21 @@ def _provenance(runs: Sequence[Run]) -> list[Table]:
     return tables
 
 
-def _settings(result: Result) -> str:
-    return settings_text(result.provenance.settings if result.provenance else {})
-
-
-def settings_text(settings: Mapping[str, Any]) -> str:
-    """Machine values in one line."""
-    return ", ".join(f"{key}={literal(value)}" for key, value in settings.items()) or "none"
-
-
-def record_blocks(command: Command, facts: Mapping[str, str]) -> list[Block]:
-    """Provenance and command of a record of many runs."""
+def record_blocks(command: Command, facts: Mapping[str, str], config: Config | None) -> list[Block]:
+    """Provenance and command of a record of many runs, whose machine is ``config`` if the folder has it."""
     table = Table(
         caption="What produced the results", head=("", "value"), rows=[*map(tuple, facts.items())], prose=(1,)
     )  # fmt: skip
     note = Text(
         text="Finished runs are kept in the cache, so that the command repeats only what is not there. A machine that "
         "is a file must lie where the command names it."
-        + (
-            f" {OWN_FILE} stands for the file of your model, which a record does not hold; nor does it hold `--phase`, "
-            "`--batch` and `--sequence`."
-            if ("--hf", OWN_FILE) in command
-            else ""
-        )
-    )
+        + (f" {OWN_FILE} stands for the file of your model, which a record does not hold."
+           if ("--hf", OWN_FILE) in command else "")
+    )  # fmt: skip
+    file = [] if config is None else [Code(title=CONFIG_TITLE, text=config.text, file=CONFIG)]
     return [
         Block(title="Provenance", items=[table]),
-        Block(title="How to reproduce", items=[note, Code(title="Command", text=shell(command))]),
+        Block(title="How to reproduce", items=[note, Code(title="Command", text=shell(command)), *file]),
     ]
 
 
@@ -108,13 +97,6 @@ def shell(command: Command) -> str:
     words = [shlex.join(words) for words in command]
     whole = " ".join(words)
     return whole if len(whole) < 100 else " \\\n    ".join(words)
-
-
-def literal(value: Any) -> str:
-    """A machine's value as ``--set`` and ``--vary`` read it, which is TOML: as JSON, but for words that need no
-    quotes."""
-    bare = isinstance(value, str) and value.replace("-", "").replace("_", "").isalnum() and value[0].isalpha()
-    return value if bare and value not in ("true", "false", "inf", "nan") else json.dumps(value)
 
 
 def runs_command(folder: Runs) -> Command:
@@ -132,8 +114,12 @@ def runs_command(folder: Runs) -> Command:
 def _workload(work: WorkloadRecord) -> list[tuple[str, ...]]:
     tp = ("--tp", str(work.tp))
     if work.model not in MODELS:  # a model of the user's own is in a file of his; the GEMM is the same
-        return [("--m", str(work.m)), ("--n", str(work.n)), ("--k", str(work.k_total)), tp]
+        return [*_sizes(work), tp]
     return [("--model", work.model), ("--sublayer", work.sublayer), tp]
+
+
+def _sizes(work: WorkloadRecord) -> list[tuple[str, ...]]:
+    return [("--m", str(work.m)), ("--n", str(work.n)), ("--k", str(work.k_total))]
 
 
 def reproduce_command(record: Reproduction, name: str) -> Command:
@@ -149,15 +135,23 @@ def reproduce_command(record: Reproduction, name: str) -> Command:
 def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Command:
     """``t3 sweep`` with the options of the record."""
     results = [run.result for run in record.variants[0].runs]
-    own = any(result.workload.model not in MODELS for result in results)
-    chosen = _points(result.workload for result in results)
     return [
         ("t3", "sweep"), *(_variants(record) if assumptions else _vary(record)),
-        *([("--hf", OWN_FILE)] if own else []),
-        *((option, ",".join(values)) for option, values in chosen.items() if not (own and option == "--models")),
+        *_swept(results[0].workload, record.own, _points(result.workload for result in results)),
         ("--policies", ",".join(record.variants[0].geomeans.speedups)), ("--machine", record.machine),
         *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip
+
+
+def _swept(work: WorkloadRecord, own: OwnModel | None, chosen: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
+    """The options that choose what is swept: a model's sublayers, or one GEMM, whose sizes ``work`` has."""
+    models, *others = ((option, ",".join(values)) for option, values in chosen.items())
+    if work.model == CUSTOM:
+        return [*_sizes(work), others[-1]]
+    if work.model in MODELS:
+        return [models, *others]
+    tokens = own.model_dump() if own else {}
+    return [("--hf", OWN_FILE), *((f"--{name}", str(value)) for name, value in tokens.items()), *others]
 
 
 def map_command(record: ArbitrationMap, name: str) -> Command:

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 
 from t3sim.common.units import TIMES, unit_of, with_unit
+from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.result import Result
 from t3sim.study.published import Verdict, note_of
 from t3sim.study.reproduction import FigureRecord, Reproduction, RunRecord
 
 from .checks import Labelled, check_cards, checks_block, hardware_block
-from .configuration import preset_block
+from .configuration import record_machine_block
 from .contention import contention_items
 from .figures import beside, grouped
 from .folders import Reproduced
@@ -33,7 +34,7 @@ from .parts import (
     count,
     plural,
 )
-from .provenance import literal, record_blocks, reproduce_command
+from .provenance import record_blocks, reproduce_command
 from .quantities import BOUNDS, time_chart, traffic_chart
 from .runs import workload_title
 
@@ -76,22 +77,27 @@ def reproduce_section(folder: Reproduced) -> Section:
         Block(title="Contention", items=compared),
         checks_block(results),
         hardware_block(results),
-        preset_block(record.machine, record.settings, base),
+        record_machine_block(folder.config, record.machine, record.settings, base),
         *record_blocks(
             reproduce_command(record, folder.name),
             {
                 "version of OpenT3": record.opent3, "digest of the simulator": record.sources,
                 "machine": record.machine, "T3 hardware": record.hardware, "seed": str(record.seed),
-                "settings": ", ".join(f"{key}={literal(value)}" for key, value in record.settings.items()) or "none",
+                "settings": settings_text(record.settings),
                 "tables": ", ".join(record.tables), "quick": "yes" if record.quick else "no",
             },
+            folder.config,
         ),
     ]  # fmt: skip
     return Section(
         title="The paper's results, compared with ours",
         name=folder.name,
-        facts=[plural(len(record.runs), "run"), f"machine {record.machine}", f"{record.hardware} hardware",
-               f"tables {', '.join(record.tables)}"],
+        facts=[
+            plural(len(record.runs), "run"),
+            f"machine {machine_title(record.machine, record.settings)}",
+            f"{record.hardware} hardware",
+            f"tables {', '.join(record.tables)}",
+        ],
         blocks=[block for block in blocks if block.items],
     )  # fmt: skip
 

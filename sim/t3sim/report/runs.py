@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from t3sim.common.units import BYTES, TIMES, with_unit
+from t3sim.inputs.machine.settings import machine_title
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.policies import failures
 from t3sim.run.result import Result, WorkloadRecord
@@ -39,7 +40,7 @@ def runs_section(folder: Runs) -> Section:
         name=folder.name,
         facts=[
             f"{work.m} x {work.n} output, inner dimension {work.k_total} split over {plural(work.tp, 'GPU')}",
-            f"machine {first.result.machine}",
+            f"machine {machine_title(first.result.machine, first.result.settings)}",
             (f"{plural(gemm.workgroups, 'workgroup')} of {gemm.tile_rows} x {gemm.tile_cols}, "
             f"{plural(gemm.waves, 'stage')}"),
             "one GPU simulated, its traffic mirrored" if first.result.mirror else "all GPUs simulated",
@@ -48,7 +49,7 @@ def runs_section(folder: Runs) -> Section:
             Block(title="Summary", items=[
                 Cards(cards=_cards(folder)),
                 *_failures(results),
-                *(Text(text=text) for text in cautions(first.machine, first.result.machine)),
+                *(Text(text=text) for text in cautions(first.config.machine, first.result.machine)),
             ]),
             _speedups(folder),
             Block(title="Time split", items=[time_chart(named)]),
@@ -58,7 +59,7 @@ def runs_section(folder: Runs) -> Section:
             contention_block(named),
             checks_block(named),
             hardware_block(named),
-            configuration_block(first.machine),
+            configuration_block(first.config.machine),
             *runs_blocks(folder),
         ],
     )  # fmt: skip

@@ -3,17 +3,18 @@
 from collections.abc import Iterator, Sequence, Sized
 
 from t3sim.common.units import TIMES, unit_of
+from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.result import Result
 from t3sim.study.sweep import SweepRecord, SweptRun, SweptVariant
 
 from .checks import check_cards, checks_block, hardware_block
-from .configuration import preset_block
+from .configuration import record_machine_block
 from .contention import contention_items
 from .figures import grouped
 from .folders import Swept
 from .over_time import over_time_block
 from .parts import DASH, Block, Card, Cards, Cell, Chart, Folded, Item, Section, Table, Text, chosen, plural
-from .provenance import record_blocks, settings_text, sweep_command
+from .provenance import record_blocks, sweep_command
 from .quantities import ideal_times, time_chart, traffic_chart
 from .runs import workload_title
 
@@ -34,7 +35,12 @@ def sweep_section(folder: Swept) -> Section:
     return Section(
         title=f"Sweep: {plural(len(record.variants), 'machine')}, {plural(len(points), 'sublayer')}",
         name=folder.name,
-        facts=[what, f"machine {record.machine}", "one GPU of every ring, its traffic mirrored", "; ".join(points)],
+        facts=[
+            what,
+            f"machine {machine_title(record.machine, record.settings)}",
+            "one GPU of every ring, its traffic mirrored",
+            "; ".join(points),
+        ],
         blocks=[
             Block(title="Summary", items=[Cards(cards=_cards(record, [result for _, result in results]))]
                   + [Text(text=f"Does not add up: {text}.") for text in record.failures]),
@@ -55,7 +61,9 @@ def sweep_section(folder: Swept) -> Section:
             })),
             checks_block(results),
             hardware_block(results),
-            preset_block(first.machine, record.settings | first.settings, [run.result for run in first.runs]),
+            record_machine_block(
+                folder.config, first.machine, record.settings | first.settings, [run.result for run in first.runs]
+            ),
             *record_blocks(
                 sweep_command(record, folder.name, assumptions=folder.assumptions),
                 {
@@ -63,6 +71,7 @@ def sweep_section(folder: Swept) -> Section:
                     "machine": record.machine, "T3 hardware": record.hardware, "seed": str(record.seed),
                     "settings of all runs": settings_text(record.settings),
                 },
+                folder.config,
             ),
         ],
     )  # fmt: skip

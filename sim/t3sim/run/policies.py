@@ -7,6 +7,7 @@ from pathlib import Path
 
 from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
+from t3sim.inputs.machine.files import CONFIG
 
 from .ideal import COMPUTED, ideal_overlap
 from .records import Comparison
@@ -70,7 +71,7 @@ def write_run(request: RunRequest, result: RunResult, folder: Path) -> None:
         f"# {request.workload.title}, policy {record.policy}, hardware {record.hardware}, seed {record.seed}"
         f"{', mirror' if record.mirror else ''}\n"
     )
-    write_atomically(folder / "config.toml", header + request.machine.to_toml())
+    write_atomically(folder / CONFIG, header + request.machine.to_toml())
     write_atomically(folder / "timing.json", json_text({"wall_seconds": result.wall.model_dump()}))
     if result.timeline is not None:
         write_atomically(folder / "timeline.json", TimelineRecord.of(result.timeline).text())

@@ -10,7 +10,7 @@ import t3hdl
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from t3sim.common.cache import digest
-from t3sim.inputs.machine.sections import Machine
+from t3sim.inputs.machine.machine import Machine
 
 SOURCES = ("*.py", "*.rdl")
 """Files of the packages that decide a result, or may."""

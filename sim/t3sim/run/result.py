@@ -5,7 +5,7 @@ meaning for a policy are null. Real time is not part of the record; it goes to `
 """
 
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
 
@@ -226,6 +226,11 @@ class Result(_Record):
     data_check: DataCheck | None
     contention: Contention | None
     identities: dict[str, bool | None]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The machine's values that were changed for this run; empty in records from before these were kept."""
+        return self.provenance.settings if self.provenance else {}
 
     def to_json(self) -> str:
         """The text of ``result.json``: fields in the order of this class, deterministic."""

@@ -60,6 +60,16 @@ def custom_point(m: int, n: int, k: int, tp: int) -> Point:
     return Point(model=CUSTOM, sublayer=f"{m}x{n}x{k}", tp=tp)
 
 
+def custom_points(m: int, n: int, k: int, degrees: Iterable[str | int]) -> tuple[Point, ...]:
+    """The same GEMM at several degrees. Raises ValueError for sizes or degrees that cannot be, or for no degree."""
+    found = tuple(custom_point(m, n, k, _degree(text)) for text in degrees)
+    for point in found:
+        custom_workload(m, n, k, point.tp)
+    if not found:
+        raise ValueError("choose at least one degree")
+    return found
+
+
 def points(models: Iterable[str], degrees: Iterable[int]) -> tuple[Point, ...]:
     """All four sublayers of every model at every degree, in the order of the paper's figures."""
     return tuple(

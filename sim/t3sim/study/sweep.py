@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
 from t3sim.common.user_input import shortened
-from t3sim.inputs.machine.files import parse_setting
+from t3sim.inputs.machine.settings import parse_setting
+from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.policies import failures
 from t3sim.run.request import POLICIES, Policy
@@ -114,8 +115,17 @@ class SweptVariant(_Record):
     runs: list[SweptRun]
 
 
+class OwnModel(_Record):
+    """A model of the user's own (``--hf``), as far as the file does not say it; options of the same names."""
+
+    phase: str
+    batch: int
+    sequence: int
+
+
 class SweepRecord(_Record):
-    """All of ``sweep.json`` and ``sensitivity.json``; ``failures``: what does not add up."""
+    """All of ``sweep.json`` and ``sensitivity.json``; ``failures``: what does not add up. ``own``: None for a model of
+    the paper's or a GEMM by its sizes, and in records from before it was kept."""
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
@@ -124,6 +134,7 @@ class SweepRecord(_Record):
     settings: dict[str, Any]
     hardware: str
     seed: int
+    own: OwnModel | None = None
     variants: list[SweptVariant]
     failures: list[str]
 
@@ -149,9 +160,15 @@ def sweep_record(sweep: Sweep, store: Store) -> SweepRecord:
         settings=dict(suite.settings),
         hardware=suite.hardware,
         seed=suite.seed,
+        own=_own_model(suite.own),
         variants=found,
         failures=[f"{item.name}: {text}" for item in found for run in item.runs for text in failures(run.result)],
     )
+
+
+def _own_model(own: SizedModel | None) -> OwnModel | None:
+    """Its tokens: a sequence has as many as its context, which in the decode phase is what the cache holds."""
+    return None if own is None else OwnModel(phase=own.phase, batch=own.batch, sequence=own.context)
 
 
 def _geomeans(sweep: Sweep, evaluation: Evaluation) -> Geomeans:

@@ -89,7 +89,7 @@ class _Layout:
         for name, span in gpu.spans.items():
             yield from lanes(SPANS[name], [self._slice(SPANS[name], *span, {})])
         yield from lanes("exposed communication", [self._slice("exposed", *span, {}) for span in gpu.exposed])
-        stages = [self._slice(f"stage {number}", *span, {}) for number, span in enumerate(gpu.stages)]
+        stages = [self._slice(f"stage {number}", *span, {}) for number, span in enumerate(gpu.stages, 1)]
         yield from lanes("GEMM stages", stages)
         yield Track(name="triggers", slices=self._triggers(gpu), instants=True)
         steps = [self._step(step) for step in gpu.steps]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from t3sim import __version__
-from t3sim.inputs.machine.sections import Machine
+from t3sim.inputs.machine.machine import Machine
 from t3sim.run.policies import Watch, run_policies
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import Policy, RunRequest

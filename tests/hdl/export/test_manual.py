@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from amaranth.lib.wiring import Component, Out
-from t3hdl.config import PARAMETERS, PRESETS, T3Config, preset
+from t3hdl.config import PARAMETERS, PRESET_USES, PRESETS, T3Config, preset
 from t3hdl.export.module_ports import module_ports
 from t3hdl.export.verilog import PARTS
 
@@ -47,10 +47,12 @@ def test_parameters_are_those_that_change_a_part():
 
 
 def test_every_parameter_is_in_the_table():
-    """With meaning, legal values and what depends on it, and its value in every preset."""
+    """With meaning, legal values and what depends on it, and its value in every preset, whose use is said."""
     section = manual.PAGE.read_text(encoding="utf-8").split("\n## Parameters\n", 1)[1].split("\n## ", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
-    named = [row for row in rows if row[0].startswith("`")]
+    uses = {row[0].strip("`"): row[1] for row in rows if row[0].startswith("`") and len(row) == 2}
+    assert list(uses) == list(PRESETS) and uses == PRESET_USES
+    named = [row for row in rows if row[0].startswith("`") and len(row) > 2]
     about, values = named[: len(named) // 2], named[len(named) // 2 :]
     assert [row[0] for row in about] == [row[0] for row in values] == [f"`{each.name}`" for each in fields(T3Config)]
     for name, _, legal, meaning, parts in about:

@@ -136,6 +136,7 @@ def test_sidecar(small):
                     word += -(-what["bits"] // 64)
             assert module[f"{direction}put_words"] == word
     modules = sidecar["modules"]
+    assert sidecar["bounds"] == {"drain_cycles": SMALL.drain_cycles}
     assert modules["t3_nmc"]["latency"] == {"latency": 2 + SMALL.nmc_latency}
     assert modules["t3_slice"]["latency"] == {"latency": 2, "token_latency": 1}
     row = modules["t3_slice"]["ports"]["token__payload"]["fields"]["row"]

@@ -7,7 +7,7 @@ import annotated_types
 import pytest
 from t3sim.inputs.limits import check_memory
 from t3sim.inputs.machine.files import load_machine
-from t3sim.inputs.machine.sections import SECTIONS
+from t3sim.inputs.machine.machine import SECTIONS
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.plan import RunPlan
 from t3sim.run.request import RunRequest

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import PARAMETERS, PRESETS, T3Config
-from t3sim.inputs.machine.files import Machine, load_machine, parse_setting, parse_settings, preset_names
+from t3sim.inputs.machine.files import Machine, load_machine, preset_names
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
-from t3sim.inputs.machine.sections import SECTIONS, unit_of
+from t3sim.inputs.machine.machine import SECTIONS, unit_of
+from t3sim.inputs.machine.settings import parse_setting, parse_settings
 
 NUMBER_SOURCE = re.compile(
     r"\[[PDAS]\] .{5,}|HBM2_\w+ of Ramulator 2\.1.*|HBM2 of PIMSimulator: .+|(GPGPU|Accel)-Sim: .{5,}"
@@ -192,7 +193,8 @@ def test_illegal_settings_are_refused_by_name_rule_and_value(setting, value, mes
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[gpu]\ncus = 4\n", r"gpu\.clock_mhz: field required"),
+        ("[gpu]\ncus = 4\n", r'lacks gpu\.clock_mhz, .*, variation; .* begin the file with a line as base = "paper"'),
+        ("[gpu]\ncus = 0\n", r"gpu\.cus: input should be greater than or equal to 1 \(given: 0\)"),
         ("[gpu\n", "is not TOML"),
         ("base = 3\n", "base must be the name of a preset or file, not 3"),
         ("base = 'mine.toml'\n", "is its own base"),

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from t3sim.inputs.machine.files import MAX_BASES, MAX_BYTES, load_machine, parse_setting
+from t3sim.inputs.machine.files import MAX_BASES, MAX_BYTES, load_machine
+from t3sim.inputs.machine.settings import parse_setting
 
 TEXTS = [
     "plain", 'quotes " and \\ backslash', "\N{PILE OF POO} \N{ZERO WIDTH JOINER}", "tab\tline\nfeed\rreturn",

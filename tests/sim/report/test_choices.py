@@ -11,16 +11,10 @@ from t3sim.report.parts import Choice, Text
 from t3sim.report.sweeps import MOST_RUNS, sweep_section
 from t3sim.run.request import CAUSES
 
-from tests.support.html_page import Element, Page
+from tests.support.html_page import Element, Page, block_of
 from tests.support.report_folders import folder_of, sweep_record, traffic_of
 
 CHOSEN = ("Time split", "DRAM traffic", "DRAM traffic over time", "Contention")
-
-
-def block_of(page: Page, title: str) -> Element:
-    found = next(heading for heading in page.all("h3") if heading.text == title).within("section")
-    assert found is not None
-    return found
 
 
 def options(page: Page, block: Element, label: str) -> list[list[str]]:
@@ -103,7 +97,7 @@ def test_traffic_that_does_not_belong_to_the_record(tmp_path: Path, change, mess
 def test_of_very_many_machines_the_first_and_the_extremes_can_be_chosen():
     names = [f"link.gb_s={rate}" for rate in range(10, 410)]
     record = sweep_record([{"link.gb_s": rate} for rate in range(10, 410)], names)
-    section = sweep_section(Swept(name="many", record=record, traffic=None, assumptions=False))
+    section = sweep_section(Swept(name="many", record=record, traffic=None, assumptions=False, config=None))
     (text, choice) = next(block for block in section.blocks if block.title == "Time split").items
     assert isinstance(choice, Choice) and isinstance(text, Text)
     assert len(choice.contents) == MOST_RUNS // len(record.variants[0].runs) < len(names)

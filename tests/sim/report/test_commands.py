@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 from t3sim.cli import main as cli
-from t3sim.inputs.machine.files import parse_setting
+from t3sim.inputs.machine.settings import parse_setting
 from t3sim.report.folders import Mapped, Reproduced, Runs, Swept, read_folder
 from t3sim.report.maps import map_section
 from t3sim.report.provenance import literal, map_command, reproduce_command, runs_command, shell, sweep_command
-from t3sim.study.sweep import axes_of, product_of
+from t3sim.study.sweep import OwnModel, SweepRecord, axes_of, product_of
 
 from tests.support.report_folders import REPRODUCTION, compare_folder, map_folder, run_folder, sweep_folder
 from tests.support.sample_map import sample_gains, sample_map
+from tests.support.sample_result import T_NLG
 
 
 def parsed(text: str) -> tuple[str, dict[str, Any]]:
@@ -56,6 +57,39 @@ def test_a_sweep(tmp_path: Path, assumptions):
         assert [item.settings for item in variants.values()] == [item.settings for item in folder.record.variants]
 
 
+def test_a_sweep_of_a_model_of_the_users_own(tmp_path: Path):
+    record = read_swept(tmp_path, {"model": "mine", "sublayer": "fc2"})
+    for own, expected in (
+        (None, ("training", 8, 1024)),
+        (OwnModel(phase="decode", batch=2, sequence=64), ("decode", 2, 64)),
+    ):
+        of_own = record.model_copy(update={"own": own})
+        name, options = parsed(shell(sweep_command(of_own, "out", assumptions=False)))
+        assert name == "sweep" and options["hf"] == Path("CONFIG.JSON") and options["sublayers"] == ("fc2",)
+        assert (options["phase"], options["batch"], options["sequence"]) == expected, "without a record the defaults"
+
+
+def test_a_sweep_of_one_gemm(tmp_path: Path):
+    record = read_swept(tmp_path, {"model": "custom", "sublayer": "custom"})
+    _, options = parsed(shell(sweep_command(record, "out", assumptions=False)))
+    assert (options["m"], options["n"], options["k"]) == (T_NLG.m, T_NLG.n, T_NLG.k) and options["hf"] is None
+    assert options["degrees"] == ("8",)
+
+
+def read_swept(tmp_path: Path, work: dict[str, str]) -> SweepRecord:
+    """The record of a sweep of nothing but ``work``."""
+    folder = read_folder(sweep_folder(tmp_path / "out"))
+    assert isinstance(folder, Swept)
+    runs = [run for run in folder.record.variants[0].runs if run.result.workload.sublayer == "fc2"]
+    changed = [
+        run.model_copy(update={"result": run.result.model_copy(
+            update={"workload": run.result.workload.model_copy(update=work)}
+        )}) for run in runs
+    ]  # fmt: skip
+    first = folder.record.variants[0].model_copy(update={"runs": changed})
+    return folder.record.model_copy(update={"variants": [first, *folder.record.variants[1:]]})
+
+
 def test_a_map(tmp_path: Path):
     folder = read_folder(map_folder(tmp_path / "out"))
     assert isinstance(folder, Mapped)
@@ -79,7 +113,7 @@ def test_a_map_without_changes_and_with_a_random_gemm():
     name, options = parsed(shell(map_command(record, "out")))
     assert name == "map" and options["quick"] is False and options["axes"] == ("none",) and options["count"] == 1
     assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2",), ("8",))
-    section = map_section(Mapped(name="out", record=record))
+    section = map_section(Mapped(name="out", record=record, config=None))
     titles = [block.title for block in section.blocks]
     assert "Every GEMM" in titles and "Changes" not in titles
     assert "; ".join(record.titles) in section.facts
@@ -89,7 +123,7 @@ def test_a_map_of_many_gemms_names_the_first():
     record = sample_gains()
     machine = record.machines[0].model_copy(update={"cells": record.machines[0].cells * 10})
     many = record.model_copy(update={"gemms": record.gemms * 10, "machines": [machine]})
-    section = map_section(Mapped(name="out", record=many))
+    section = map_section(Mapped(name="out", record=many, config=None))
     assert section.facts[-1] == "; ".join([*many.titles[:12], "and 8 more"])
 
 

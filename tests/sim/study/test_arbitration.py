@@ -161,7 +161,7 @@ def test_a_map_of_no_axes_has_every_gemm_and_random_ones(toys, tmp_path, monkeyp
     out = tmp_path / "out"
     result = t3(*TOY, "--axes", "none", "--random", "1", "--jobs", "1", "--out", str(out))
     assert result.exit_code == 0, result.output
-    assert {path.name for path in out.iterdir()} == {"map.json", "gains.png", "gains.svg", MANIFEST}
+    assert {path.name for path in out.iterdir()} == {"config.toml", "map.json", "gains.png", "gains.svg", MANIFEST}
     record = ArbitrationMap.model_validate_json((out / "map.json").read_bytes())
     assert record.titles == ["t-nlg op TP 4", "128 x 128 x 256 TP 4"] and record.failures == []
     assert verdict(record) in result.stdout.replace("\n", " ") and "128 x 128 x 256 TP 4" in result.stdout
@@ -179,7 +179,7 @@ def test_a_map_says_what_its_runs_say(toys, tmp_path):
     result = t3(*TOY, "--axes", "dispatch,release,starvation", "--jobs", "1", "--out", str(out))
     assert result.exit_code == 0, result.output
     charts = ("gain", "pairs", "worth-t-nlg-op-tp-4")
-    names = {"map.json", *(f"{chart}.{kind}" for chart in charts for kind in ("png", "svg"))}
+    names = {"config.toml", "map.json", *(f"{chart}.{kind}" for chart in charts for kind in ("png", "svg"))}
     assert {path.name for path in out.iterdir()} == {*names, MANIFEST}
     record = ArbitrationMap.model_validate_json((out / "map.json").read_bytes())
     assert [item.name for item in record.machines][:1] == [BASE] and record.failures == []

@@ -99,6 +99,7 @@ def test_every_chart_is_written_twice(written):
                       "tp32-speedups", "twice-the-cus"}  # fmt: skip
     assert names == {
         MANIFEST,
+        "config.toml",
         "reproduce.json",
         "traffic.json",
         *(f"{name}.{kind}" for name in charts for kind in ("png", "svg")),

@@ -6,6 +6,7 @@ from opent3 import many
 from t3sim.cli import main as cli
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
+from t3sim.run.provenance import Provenance
 from t3sim.study.suite import Suite, sweep_points
 from t3sim.study.sweep import BASE, Sweep, SweepRecord, Variant, assumptions, axes_of, chosen_assumptions, product_of
 from t3sim.study.traffic_record import TrafficRecord
@@ -29,7 +30,11 @@ def test_a_sweep_writes_every_combination(toys, tmp_path):
     out = tmp_path / "out"
     result = t3(*TOY, "--vary", "link.gb_s=10,20", "--vary", "hbm.refresh=true,false", "--out", str(out))
     assert result.exit_code == 0, result.output
-    assert {path.name for path in out.iterdir()} == {"sweep.json", "sweep.png", "sweep.svg", "traffic.json", MANIFEST}
+    assert {path.name for path in out.iterdir()} == {
+        "config.toml", "sweep.json", "sweep.png", "sweep.svg", "traffic.json", MANIFEST,
+    }  # fmt: skip
+    first = load_machine("toy", {"link.gb_s": 10, "hbm.refresh": True})
+    assert Provenance.of(load_machine(out / "config.toml")).machine == Provenance.of(first).machine
     record = SweepRecord.model_validate_json((out / "sweep.json").read_bytes())
     assert [item.settings for item in record.variants] == [
         {"link.gb_s": gb_s, "hbm.refresh": refresh} for gb_s in (10, 20) for refresh in (True, False)
@@ -65,7 +70,13 @@ def test_assumptions_are_held_against_the_base(toys, tmp_path):
     result = t3(*TOY, "--assumptions", "--variants", "link-75,block-tile", "--out", str(out))
     assert result.exit_code == 0, result.output
     pictures = {f"sensitivity.{kind}" for kind in ("png", "svg")}
-    assert {path.name for path in out.iterdir()} == {"sensitivity.json", "traffic.json", *pictures, MANIFEST}
+    assert {path.name for path in out.iterdir()} == {
+        "config.toml",
+        "sensitivity.json",
+        "traffic.json",
+        *pictures,
+        MANIFEST,
+    }
     record = SweepRecord.model_validate_json((out / "sensitivity.json").read_bytes())
     assert [item.name for item in record.variants] == [BASE, "link-75", "block-tile"]
     assert set(record.variants[1].changes) == {"ideal-overlap", "t3", "t3-mca", "gemm_reads", "data_movement"}

@@ -11,6 +11,7 @@ from opent3 import INNER_MULTIPLE, MAX_TP, MODELS, Machine, Options, SizedModel,
 from ..start.completion import values
 from .machine_options import machine_options
 from .own_model import model_of, own_model_options, phase_option
+from .sizes import refuse_sizes, size_options, sizes_of
 
 
 def names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
@@ -31,9 +32,7 @@ def simulation_options(command: Callable) -> Callable:
         phase_option,
         click.option("--tp", type=int, default=8,
                      help=f"Tensor-parallel GPUs, 2 to {MAX_TP}; machine toy has T3 hardware for 8."),
-        click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
-        click.option("--n", type=int, help="Columns of its output."),
-        click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
+        size_options,
         machine_options("rtl"),
         click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
         click.option("--mirror/--no-mirror", default=None,
@@ -76,16 +75,15 @@ def _machine(options: dict[str, Any]) -> Machine:
 
 
 def _workload(options: dict[str, Any], own: SizedModel | None) -> Workload:
-    sizes = {name: options[name] for name in ("m", "n", "k")}
     if own is not None:
-        if options["model"] or any(size is not None for size in sizes.values()):
-            raise ValueError("give one of --hf, --model, or --m, --n and --k")
+        why = "give one of --hf, --model, or --m, --n and --k"
+        refuse_sizes(options, why)
+        if options["model"]:
+            raise ValueError(why)
         return opent3.sublayer_workload(own, options["sublayer"], options["tp"])
-    if all(size is None for size in sizes.values()):
+    sizes = sizes_of(options)
+    if sizes is None:
         return opent3.model_workload(options["model"] or "t-nlg", options["sublayer"] or "fc2", options["tp"])
-    missing = [f"--{name}" for name, size in sizes.items() if size is None]
-    if missing:
-        raise ValueError(f"a GEMM of your own needs --m, --n and --k; missing: {', '.join(missing)}")
     if options["model"] or options["sublayer"]:
         raise ValueError("give either --model and --sublayer, or --m, --n and --k, not both")
     return opent3.custom_workload(tp=options["tp"], **sizes)

@@ -23,7 +23,7 @@ def show(found: Comparison, out: Path | None, trace: Path | None = None, own: Si
     console = plain_console()
     request = next(iter(found.runs.values())).request
     machine, config = request.machine, request.machine.hardware.preset
-    console.print(f"{request.workload.title} on machine {machine.name}, {request.hardware} hardware ({config})")
+    console.print(f"{request.workload.title} on machine {machine.title}, {request.hardware} hardware ({config})")
     print_assumptions(console, own, request.workload.tp, machine)
     console.print(found.table())
     for text in found.warnings:

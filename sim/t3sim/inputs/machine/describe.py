@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from .files import load_machine, preset_names
-from .sections import SECTIONS, Machine, unit_of
+from .machine import SECTIONS, Machine, unit_of
 
 WIDTH = 118
 """Columns of a comment."""

@@ -5,7 +5,6 @@ A file with ``base = "paper"`` (a preset, or a path relative to the file) replac
 """
 
 import difflib
-import sys
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -18,16 +17,17 @@ from t3hdl.config import T3Config
 from t3sim.common.user_input import read_file, readable, shortened
 
 from .hardware import hardware_config
-from .sections import SECTIONS, Machine, unit_of
+from .machine import SECTIONS, Machine, unit_of
+from .settings import MAX_DIGITS, parse_settings
 
-__all__ = ["Machine", "hardware_with", "load_machine", "parse_setting", "parse_settings", "preset_names"]
+__all__ = ["CONFIG", "Machine", "hardware_with", "load_machine", "preset_names"]
 
+CONFIG = "config.toml"
+"""The resolved machine in an output folder."""
 MAX_BASES = 32
 """Files that a machine may be put together from."""
 MAX_BYTES = 1 << 20
 """Size of a machine file."""
-MAX_DIGITS = sys.get_int_max_str_digits()
-"""Digits of an integer that Python reads."""
 Values = dict[str, dict[str, Any]]
 """section -> key -> plain value."""
 
@@ -56,38 +56,8 @@ def load_machine(name_or_path: str | Path = "paper", overrides: Mapping[str, Any
     try:
         return Machine.model_validate(named | values)
     except ValidationError as error:
-        raise ValueError(_one_line(f"machine {str(name_or_path)!r}", error)) from error
-
-
-def parse_setting(text: str) -> tuple[str, Any]:
-    """``section.key=value`` as typed on a command line -> ("section.key", value).
-
-    The value is read as TOML; a bare word is a string. Raises ValueError if the text has no such form.
-    """
-    name, equals, value = text.partition("=")
-    if not equals or "." not in name:
-        raise ValueError(f"a setting must have the form section.key=value, not {shortened(text)}")
-    if not text.isprintable():  # also bytes that are no UTF-8
-        raise ValueError(f"a setting must be one line of printable text, not {shortened(text)}")
-    try:
-        return name.strip(), tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return name.strip(), value.strip()
-    except RecursionError as error:
-        raise ValueError(f"a setting must not nest lists so deeply: {shortened(text)}") from error
-    except ValueError as error:  # an integer of thousands of digits
-        raise ValueError(f"a setting must have numbers of at most {MAX_DIGITS} digits: {shortened(text)}") from error
-
-
-def parse_settings(texts: Iterable[str]) -> dict[str, Any]:
-    """Settings as :func:`parse_setting` reads each. Raises ValueError if a key comes twice."""
-    settings: dict[str, Any] = {}
-    for text in texts:
-        name, value = parse_setting(text)
-        if name in settings:
-            raise ValueError(f"--set must give each key once, and {name} comes twice: leave one out")
-        settings[name] = value
-    return settings
+        where = f"machine {str(name_or_path)!r}"
+        raise ValueError(_incomplete(where, error) or _one_line(where, error)) from error
 
 
 def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
@@ -207,6 +177,18 @@ def _suggest(word: str, known: Mapping[str, Any]) -> str:
 def _message(text: str) -> str:
     """A message of pydantic's, in TOML's words."""
     return f"{text[0].lower()}{text[1:]}".replace("a valid tuple", "a list")
+
+
+def _incomplete(where: str, error: ValidationError) -> str | None:
+    """The message about a machine that lacks values and is wrong in nothing else."""
+    problems = error.errors()
+    if any(problem["type"] != "missing" for problem in problems):
+        return None
+    names = ", ".join(".".join(str(part) for part in problem["loc"]) for problem in problems)
+    return (
+        f"{where} must have every value, itself or from its base, and lacks {names}; to change a preset, begin the "
+        'file with a line as base = "paper"'
+    )
 
 
 def _one_line(where: str, error: ValidationError) -> str:

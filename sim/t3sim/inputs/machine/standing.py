@@ -6,7 +6,7 @@ machine, so a simulation of it is a forecast that nothing confirms, also in a us
 
 from t3hdl.interface.layouts import LINE_BYTES
 
-from .sections import Machine
+from .machine import Machine
 
 SPECIFICATION = "[S]"
 """Begins the source of a value from a product's specification."""

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from t3sim.inputs.machine.files import load_machine, parse_settings
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.settings import parse_settings
 from t3sim.inputs.workload import Workload, custom_workload, model_workload
 from t3sim.run.request import Backend, RunRequest
 

@@ -1,0 +1,57 @@
+"""The machine of a sweep, a map or a reproduction in its report: that of the folder, if its values are the runs'."""
+
+import json
+from pathlib import Path
+
+import pytest
+from t3sim.inputs.machine.files import load_machine
+from t3sim.report.folders import read_folder
+from t3sim.report.page import report_html
+
+from tests.support.html_page import Page, block_of
+from tests.support.report_folders import folder_of
+
+TITLE = "Configuration with sources"
+FIRST = {"link.gb_s": 10, "dma.block": "tile"}
+"""Of the sweep's first machine."""
+
+
+def page_of(folder: Path) -> Page:
+    return Page(report_html([read_folder(folder)]))
+
+
+def test_the_machine_of_the_folder_is_shown_whatever_its_name(tmp_path: Path):
+    folder = folder_of("sweep", tmp_path / "sweep")
+    for record in folder.glob("sweep.json"):
+        content = json.loads(record.read_text())
+        for variant in content["variants"]:
+            variant["machine"] = "mine.toml"
+        record.write_text(json.dumps(content))
+    assert "a file of its own that is not kept here" in block_of(page_of(folder), TITLE).text
+    (folder / "config.toml").write_text(load_machine("toy", FIRST).to_toml())
+    page = page_of(folder)
+    text = block_of(page, TITLE).text
+    assert "The folder's config.toml, whose values have the digest of the runs." in text and "gb_s" in text
+    assert "config.toml: the machine with all sources" in block_of(page, "How to reproduce").text
+
+
+def test_a_machine_with_other_values_than_the_runs_is_not_shown(tmp_path: Path):
+    folder = folder_of("sweep", tmp_path / "sweep")
+    (folder / "config.toml").write_text(load_machine("toy").to_toml())
+    text = block_of(page_of(folder), TITLE).text
+    assert "config.toml has other values than the runs had" in text and "gb_s" not in text
+
+
+@pytest.mark.parametrize("kind", ["map", "reproduce", "sweep"])
+def test_a_machine_that_is_none_is_refused(tmp_path: Path, kind):
+    folder = folder_of(kind, tmp_path / kind)
+    (folder / "config.toml").write_text("[gpu\n")
+    with pytest.raises(ValueError, match=r"config\.toml is not TOML"):
+        read_folder(folder)
+
+
+def test_a_map_shows_the_machine_without_a_change(tmp_path: Path):
+    folder = folder_of("map", tmp_path / "map")
+    assert TITLE not in [heading.text for heading in page_of(folder).all("h3")]
+    (folder / "config.toml").write_text(load_machine("paper").to_toml())
+    assert "starvation_cycles" in block_of(page_of(folder), TITLE).text
