@@ -83,15 +83,30 @@ def _since(view: _View) -> Value:
     return (view.harness.inside["arbiter.deadline"] - view.wait_limit)[:TIME_BITS]
 
 
-def _limits(config: T3Config) -> Harness:
-    """The model is a stopwatch, an allowance of lines that may follow when it has run out, and a count of the lines
-    that communication sent since compute last did."""
-    view = _observe(config)
-    harness, settings, part = view.harness, view.settings, view.harness.dut
-    m, inside, mca = harness.m, harness.inside, view.mca
-    compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
-    running, waited_enough, last, allowance = Signal(), Signal(), Signal(TIME_BITS), Signal(8)
-    lines, left = view.lines("comm"), Signal(8)
+@dataclass(frozen=True)
+class _Rule:
+    """The rule by which communication goes, told anew: a stopwatch (``running``, ``waited_enough``, ``last``), an
+    allowance of lines that may follow when it has run out, and a count of the lines that communication sent since
+    compute last did (``alone``). ``lines``: of its head that goes; ``due``: it goes before compute; ``level``: lines in
+    the DRAM queue, of which there may be ``limit``."""
+
+    lines: Signal
+    running: Signal
+    waited_enough: Signal
+    last: Signal
+    allowance: Signal
+    alone: Signal
+    absent: Value
+    limit: Value
+    level: Value
+    below: Value
+    due: Value
+
+
+def _rule(view: _View) -> _Rule:
+    settings, part, m, mca = view.settings, view.harness.dut, view.harness.m, view.mca
+    comm, goes, lines = view.candidate("comm"), view.granted("comm"), view.lines("comm")
+    running, waited_enough, last, allowance, left = Signal(), Signal(), Signal(TIME_BITS), Signal(8), Signal(8)
     m.d.comb += left.eq(Mux(allowance != 0, allowance, Mux(waited_enough, settings.quantum, 0)))
     with m.If(view.restart | ~mca | goes):
         m.d.sync += [running.eq(0), waited_enough.eq(0)]
@@ -104,7 +119,6 @@ def _limits(config: T3Config) -> Harness:
         m.d.sync += allowance.eq(0)
     with m.Elif(goes):
         m.d.sync += allowance.eq(Mux(left > lines, left - lines, 0))
-
     alone = Signal(16)  # more than the slice counts to
     with m.If(~mca | view.granted("compute")):
         m.d.sync += alone.eq(0)
@@ -113,19 +127,27 @@ def _limits(config: T3Config) -> Harness:
     absent = (settings.quiet != 0) & (alone >= settings.quiet)
     limit = Mux(settings.fixed, settings.threshold, part.threshold)
     level = part.occupancy + Mux(part.dram.valid, part.dram.payload.length + 1, 0)
-    below = absent | (limit == NO_LIMIT) | (level < limit)
-    due = waited_enough | (allowance != 0)
+    return _Rule(
+        lines=lines, running=running, waited_enough=waited_enough, last=last, allowance=allowance, alone=alone,
+        absent=absent, limit=limit, level=level, below=absent | (limit == NO_LIMIT) | (level < limit),
+        due=waited_enough | (allowance != 0),
+    )  # fmt: skip
+
+
+def _limits(config: T3Config) -> Harness:
+    view = _observe(config)
+    rule = _rule(view)
+    harness, mca, below, due = view.harness, view.mca, rule.below, rule.due
+    compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
     harness.claim(
         "communication passes compute or its limit only after the starvation limit, and by the quantum that follows, "
         "and its limit also while compute is absent",
         ~(mca & goes) | due | (below & ~compute),
     )
-    over = mca & goes & ~due & ~absent & (limit != NO_LIMIT)
-    most = limit + BURST_LINES - 1
-    harness.claim(
-        "it goes beyond its threshold by all lines but one of a burst at most", ~over | (level + lines <= most)
-    )
-    harness.cover("it goes beyond its threshold by so many", over & (level + lines == most))
+    over = mca & goes & ~due & ~rule.absent & (rule.limit != NO_LIMIT)
+    most, after = rule.limit + BURST_LINES - 1, rule.level + rule.lines
+    harness.claim("it goes beyond its threshold by all lines but one of a burst at most", ~over | (after <= most))
+    harness.cover("it goes beyond its threshold by so many", over & (after == most))
     harness.claim("it does go then", ~(mca & view.free & comm & due) | goes)
     harness.claim("it goes below its limit when compute has nothing", ~(view.free & comm & ~compute & below) | goes)
     harness.claim("compute goes else", ~(mca & view.free & compute & ~(comm & due)) | view.granted("compute"))
@@ -135,27 +157,39 @@ def _limits(config: T3Config) -> Harness:
         ~view.grant.as_value().any() | (view.free & ((view.grant.as_value() & ~view.offers.as_value()) == 0)),
     )
     harness.claim("one head at a time", (view.grant.as_value() & (view.grant.as_value() - 1)) == 0)
-    # What makes it inductive.
-    harness.claim("the stopwatch is the slice's", running == inside["arbiter.waiting"])
-    harness.claim("the time is the slice's", ~running | (last == inside["arbiter.deadline"]))
-    harness.claim("its end is the slice's", waited_enough == inside["arbiter.overdue"])
-    harness.claim("only a wait ends", ~waited_enough | running)
-    harness.claim("the allowance is the slice's", allowance == inside["arbiter.left"])
-    counted = inside["arbiter.alone"]
-    harness.claim("the count is the slice's", counted == Mux(alone > _MOST_ALONE, _MOST_ALONE, alone))
+    _claim_state(harness, rule)
+    _cover_limits(view, rule)
+    return harness
+
+
+def _claim_state(harness: Harness, rule: _Rule) -> None:
+    """That the slice's registers are the rule's state, which makes the claims inductive."""
+    inside = harness.inside
+    harness.claim("the stopwatch is the slice's", rule.running == inside["arbiter.waiting"])
+    harness.claim("the time is the slice's", ~rule.running | (rule.last == inside["arbiter.deadline"]))
+    harness.claim("its end is the slice's", rule.waited_enough == inside["arbiter.overdue"])
+    harness.claim("only a wait ends", ~rule.waited_enough | rule.running)
+    harness.claim("the allowance is the slice's", rule.allowance == inside["arbiter.left"])
+    counted = Mux(rule.alone > _MOST_ALONE, _MOST_ALONE, rule.alone)
+    harness.claim("the count is the slice's", inside["arbiter.alone"] == counted)
+
+
+def _cover_limits(view: _View, rule: _Rule) -> None:
+    harness, settings, part, mca = view.harness, view.settings, view.harness.dut, view.mca
+    compute, comm, goes = view.candidate("compute"), view.candidate("comm"), view.granted("comm")
     passes = mca & goes & compute
     harness.cover("communication passes compute without a wait to speak of", passes & (settings.starvation == 0))
-    harness.cover("it passes compute for the second time in a quantum", passes & harness.past(goes) & (allowance == 1))
-    ends_inside = (allowance != 0) & (allowance < lines)
-    harness.cover("a quantum ends inside of its second burst", passes & harness.past(goes) & ends_inside)
+    again = passes & harness.past(goes)
+    harness.cover("it passes compute for the second time in a quantum", again & (rule.allowance == 1))
+    ends_inside = (rule.allowance != 0) & (rule.allowance < rule.lines)
+    harness.cover("a quantum ends inside of its second burst", again & ends_inside)
     held = mca & view.free & comm & ~compute & ~goes
-    harness.cover("a threshold of 1 holds communication back", held & (limit == 1))
-    harness.cover("the largest threshold holds nothing back", goes & mca & (part.occupancy == 127) & ~due)
-    unlimited = mca & goes & ~due & absent & (limit == 1) & (level > 1)
+    harness.cover("a threshold of 1 holds communication back", held & (rule.limit == 1))
+    harness.cover("the largest threshold holds nothing back", goes & mca & (part.occupancy == 127) & ~rule.due)
+    unlimited = mca & goes & ~rule.due & rule.absent & (rule.limit == 1) & (rule.level > 1)
     harness.cover("it passes its threshold in the absence of compute", unlimited)
-    back = harness.past(absent) & ~absent & held & (settings.quiet == 2)
+    back = harness.past(rule.absent) & ~rule.absent & held & (settings.quiet == 2)
     harness.cover("the threshold holds again when compute comes back", back)
-    return harness
 
 
 def _memory_accepts(view: _View) -> tuple[Value, Signal]:
