@@ -293,7 +293,7 @@ PRESETS: dict[str, T3Config] = {
 }  # fmt: skip
 """Parameters by name, for the uses in :data:`PRESET_USES`."""
 PRESET_USES: Mapping[str, str] = {
-    "paper": "the paper's machine, with a tracker of 256 sets of 8 entries [P]: the default of every command",
+    "paper": "the paper's machine, with a tracker of 256 sets of 8 entries [P]",
     "paper-fit": "the same with a larger tracker that does not overflow, to see what overflow costs",
     "small": "few channels and entries: simulates, and is proven, in seconds; the machine `toy` has it",
     "fpga": "FPGA boards, four channels, FP16 alone",

@@ -10,6 +10,7 @@ from typing import Any
 
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.machine.settings import parse_setting
+from t3sim.study.sweep import axes_of
 
 from tests.fuzz.case import Case
 from tests.fuzz.outputs import EARLIER
@@ -135,11 +136,13 @@ def _result(path: Path, result: dict[str, Any]) -> Iterator[Fault]:
 
 
 def _machine(case: Case, path: Path) -> Iterator[Fault]:
-    """The written machine is the one of the command line."""
+    """The written machine is the one of the command line; of a sweep, the first."""
     pairs = list(zip(case.arguments, case.arguments[1:], strict=False))
-    settings = [value for option, value in pairs if option == "--set"]
+    settings = dict(parse_setting(value) for option, value in pairs if option == "--set")
+    varied = axes_of(value for option, value in pairs if option == "--vary")
+    settings |= {key: values[0][1] for key, values in varied.items()}
     name = [value for option, value in pairs if option == "--machine"][-1]
     drop = {"name", "sources", "settings"}
-    asked = load_machine(name, dict(map(parse_setting, settings))).model_dump(exclude=drop)
+    asked = load_machine(name, settings).model_dump(exclude=drop)
     if load_machine(path).model_dump(exclude=drop) != asked:
         yield "half-written", "config.toml reads back as another machine"

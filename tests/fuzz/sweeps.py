@@ -9,6 +9,7 @@ from tests.fuzz.outputs import GOOD
 from tests.fuzz.settings import KEYS, NO_NUMBERS
 
 TOY = ("sweep", "--machine", "toy", "--models", "t-nlg", "--sublayers", "op", "--tp", "8")
+GEMM = ("sweep", "--machine", "toy", "--m", "64", "--n", "64", "--k", "64", "--tp", "2,4")
 GOOD_VARY = ("link.gb_s=10,20", "dma.block=tile,chunk", "link.gb_s=10, 2e1", "link.gb_s=20", 'dma.block="chunk","tile"')
 BAD_VARY = (
     "", "=", "link.gb_s", "link.gb_s=", "link.gb_s=,", "link.gb_s=20,20", "link.gb_s=20,,40", "link.gb_s=[20, 40]",
@@ -31,7 +32,8 @@ def good(random: Random) -> Case:
     """A few runs, which are kept: the same come again."""
     target, expected, prepare = random.choice(GOOD)
     policies = ("--policies", random.choice(("t3", "t3,t3-mca", "ideal-overlap")))
-    arguments = (*TOY, "--vary", random.choice(GOOD_VARY), *policies, "--jobs", "1", f"--out={target}")
+    work = random.choice((TOY, TOY, GEMM))
+    arguments = (*work, "--vary", random.choice(GOOD_VARY), *policies, "--jobs", "1", f"--out={target}")
     return Case(arguments=arguments, expected=expected, prepare=prepare, out=target)
 
 

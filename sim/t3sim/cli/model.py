@@ -53,11 +53,11 @@ def model(
             own or model or DEFAULT, tp, phase, attention=attention, optimizer=optimizer, machine=machine,
             settings=changes, hardware=hardware, jobs=jobs, scheduler=scheduler, on_status=show,
         )  # fmt: skip
-    console, time = plain_console(), result.time
-    console.print(f"{time.model}, TP {time.tp}, {time.phase}, {attention} attention, on machine {machine}")
+    console, time, used = plain_console(), result.time, load_machine(machine, changes)
+    console.print(f"{time.model}, TP {time.tp}, {time.phase}, {attention} attention, on machine {used.title}")
     if own is not None:
         console.print(opent3.size_text(own))
-    print_assumptions(console, own, time.tp, load_machine(machine, changes))
+    print_assumptions(console, own, time.tp, used)
     console.print()
     console.print(result.table())
     if result.failures:

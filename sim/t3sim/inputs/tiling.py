@@ -1,11 +1,11 @@
 """Which workgroup tile the GEMM kernel uses: chosen from a menu by predicted time, as a BLAS library does.
 
-The rule knows the shape of the GEMM and the machine, nothing else. A tile's time is the sum of its waves: a wave is as
-many workgroups as the GPU holds at once, and takes a prologue (the first slab comes from DRAM), its slabs, and the
+The rule knows the shape of the GEMM and the machine, nothing else. A tile's time is the sum of its stages: a stage is
+as many workgroups as the GPU holds at once, and takes a prologue (the first slab comes from DRAM), its slabs, and the
 stores of a tile. A slab takes what limits it: the CU's matrix unit and its path to the cache, which the workgroups of
 the CU share, or the loads of a workgroup, as far as prefetching does not hide their latency. Among the tiles whose
 time is near the best, the largest is taken, because it reads its inputs least often. Not in the prediction: waiting
-for DRAM, and the overlap of waves.
+for DRAM, and the overlap of stages.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Shape = tuple[int, int, int]
 @dataclass(frozen=True, kw_only=True)
 class Tiling:
     """A workgroup tile of ``rows`` x ``cols``, and what follows for one GEMM: how many workgroups there are, in how
-    many waves they run, and the predicted time of the kernel."""
+    many stages (``waves``) they run, and the predicted time of the kernel."""
 
     rows: int
     cols: int
@@ -66,13 +66,13 @@ def predict(shape: Shape, machine: Machine, tile: Tile, count: int = 1) -> Tilin
     workgroups = count * ceil_div(m, rows) * ceil_div(n, cols)
     waves = ceil_div(workgroups, gpu.cus * gpu.workgroups_per_cu)
     left = workgroups - (waves - 1) * gpu.cus * gpu.workgroups_per_cu
-    clocks = (waves - 1) * _wave_clocks(k, machine, tile, gpu.workgroups_per_cu)
-    clocks += _wave_clocks(k, machine, tile, ceil_div(left, gpu.cus))
+    clocks = (waves - 1) * _stage_clocks(k, machine, tile, gpu.workgroups_per_cu)
+    clocks += _stage_clocks(k, machine, tile, ceil_div(left, gpu.cus))
     return Tiling(rows=rows, cols=cols, workgroups=workgroups, waves=waves, predicted_ns=clocks * 1000 / gpu.clock_mhz)
 
 
-def _wave_clocks(k: int, machine: Machine, tile: Tile, sharing: int) -> int:
-    """CU clocks of a wave in which ``sharing`` workgroups share the busiest CU."""
+def _stage_clocks(k: int, machine: Machine, tile: Tile, sharing: int) -> int:
+    """CU clocks of a stage in which ``sharing`` workgroups share the busiest CU."""
     gpu, (rows, cols) = machine.gpu, tile
     depth = min(gpu.slab_k, k)
     slabs = ceil_div(k, depth)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 
 from t3sim.common.units import digits
+from t3sim.inputs.machine.files import CONFIG
 from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.request import Policy
 from t3sim.study.arbitration.gains import CAUSE, COLUMNS, rows, verdict
@@ -13,7 +14,7 @@ from t3sim.study.arbitration.sentences import nearest, sentences
 from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_names
 from t3sim.study.suite import OVERLAPPED
 
-from .configuration import configuration_block
+from .configuration import cautions, configuration_block
 from .figures import HEAD, SMALL_ROW, finished, plain
 from .folders import Mapped
 from .parts import DASH, Block, Card, Cards, Chart, Section, Table, Tabs, Text, plural
@@ -47,7 +48,7 @@ def map_section(folder: Mapped) -> Section:
                 *(Text(text=f"Does not add up: {text}.") for text in record.failures),
             ]),
             *(_blocks_of_changes(record) if record.singles else [Block(title="Every GEMM", items=[_gains(record)])]),
-            *([configuration_block(folder.config.machine)] if folder.config else []),
+            *_configuration(folder),
             *record_blocks(
                 map_command(record, folder.name),
                 {
@@ -59,6 +60,15 @@ def map_section(folder: Mapped) -> Section:
             ),
         ],
     )  # fmt: skip
+
+
+def _configuration(folder: Mapped) -> list[Block]:
+    """The machine without a change; a map has no digest to check it by."""
+    if folder.config is None:
+        return []
+    machine = folder.config.machine
+    note = " ".join([f"The folder's `{CONFIG}`.", *cautions(machine, folder.record.machine)])
+    return [configuration_block(machine, note)]
 
 
 def _titles(record: ArbitrationMap) -> str:

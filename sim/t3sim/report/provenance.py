@@ -1,5 +1,6 @@
 """Where results come from, and the commands that give them again."""
 
+import math
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -74,22 +75,33 @@ def _provenance(runs: Sequence[Run]) -> list[Table]:
     return tables
 
 
-def record_blocks(command: Command, facts: Mapping[str, str], config: Config | None) -> list[Block]:
-    """Provenance and command of a record of many runs, whose machine is ``config`` if the folder has it."""
+def record_blocks(command: Command | None, facts: Mapping[str, str], config: Config | None) -> list[Block]:
+    """Provenance of a record of many runs, its command if there is one, and its machine, ``config``, if it is kept."""
     table = Table(
         caption="What produced the results", head=("", "value"), rows=[*map(tuple, facts.items())], prose=(1,)
     )  # fmt: skip
-    note = Text(
-        text="Finished runs are kept in the cache, so that the command repeats only what is not there. A machine that "
-        "is a file must lie where the command names it."
-        + (f" {OWN_FILE} stands for the file of your model, which a record does not hold."
-           if ("--hf", OWN_FILE) in command else "")
-    )  # fmt: skip
-    file = [] if config is None else [Code(title=CONFIG_TITLE, text=config.text, file=CONFIG)]
-    return [
-        Block(title="Provenance", items=[table]),
-        Block(title="How to reproduce", items=[note, Code(title="Command", text=shell(command)), *file]),
+    items: list[Item] = [
+        Text(text=_note(command)),
+        *([] if command is None else [Code(title="Command", text=shell(command))]),
+        *([] if config is None else [Code(title=CONFIG_TITLE, text=config.text, file=CONFIG)]),
     ]
+    return [Block(title="Provenance", items=[table]), Block(title="How to reproduce", items=items)]
+
+
+def _note(command: Command | None) -> str:
+    """What a reader must know of the command."""
+    if command is None:
+        return "What is swept was chosen in Python (`opent3.sweep`): no options of `t3 sweep` name it."
+    note = (
+        "Finished runs are kept in the cache, so that the command repeats only what is not there. A machine that is a "
+        "file must lie where the command names it."
+    )
+    if ("--hf", OWN_FILE) not in command:
+        return note
+    note += f" {OWN_FILE} stands for the file of your model, which a record does not hold"
+    if any(words[0] == "--phase" for words in command):
+        return f"{note}."
+    return f"{note}; nor does this one, of an earlier version, hold `--phase`, `--batch` and `--sequence`."
 
 
 def shell(command: Command) -> str:
@@ -132,24 +144,31 @@ def reproduce_command(record: Reproduction, name: str) -> Command:
     ]  # fmt: skip
 
 
-def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Command:
-    """``t3 sweep`` with the options of the record."""
-    results = [run.result for run in record.variants[0].runs]
+def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Command | None:
+    """``t3 sweep`` with the options of the record; None if no options name its sublayers, or its machine files, which
+    Python may choose."""
+    swept = _swept([run.result.workload for run in record.variants[0].runs], record.own)
+    if swept is None or any(variant.machine != record.machine for variant in record.variants):
+        return None
     return [
-        ("t3", "sweep"), *(_variants(record) if assumptions else _vary(record)),
-        *_swept(results[0].workload, record.own, _points(result.workload for result in results)),
+        ("t3", "sweep"), *(_variants(record) if assumptions else _vary(record)), *swept,
         ("--policies", ",".join(record.variants[0].geomeans.speedups)), ("--machine", record.machine),
         *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip
 
 
-def _swept(work: WorkloadRecord, own: OwnModel | None, chosen: Mapping[str, Iterable[str]]) -> list[tuple[str, ...]]:
-    """The options that choose what is swept: a model's sublayers, or one GEMM, whose sizes ``work`` has."""
+def _swept(works: Sequence[WorkloadRecord], own: OwnModel | None) -> list[tuple[str, ...]] | None:
+    """The options that choose what is swept: sublayers of models, or one GEMM by its sizes."""
+    chosen = _points(works)
+    if len({(work.model, work.sublayer, work.tp) for work in works}) != math.prod(map(len, chosen.values())):
+        return None
     models, *others = ((option, ",".join(values)) for option, values in chosen.items())
-    if work.model == CUSTOM:
-        return [*_sizes(work), others[-1]]
-    if work.model in MODELS:
+    if all(work.model == CUSTOM for work in works):
+        return [*_sizes(works[0]), others[-1]] if len({(work.m, work.n, work.k_total) for work in works}) == 1 else None
+    if all(work.model in MODELS for work in works):
         return [models, *others]
+    if len(chosen["--models"]) > 1:
+        return None
     tokens = own.model_dump() if own else {}
     return [("--hf", OWN_FILE), *((f"--{name}", str(value)) for name, value in tokens.items()), *others]
 

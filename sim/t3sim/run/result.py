@@ -46,8 +46,8 @@ class WorkloadRecord(_Record):
 
 
 class GemmRecord(_Record):
-    """The GEMM kernel: its workgroup tile, workgroups, waves of them on the GPU, and the kernel's predicted time, by
-    which the tile was chosen (t3sim.inputs.tiling)."""
+    """The GEMM kernel: its workgroup tile, workgroups, stages (``waves``) of them on the GPU, and the predicted time,
+    by which the tile was chosen (t3sim.inputs.tiling)."""
 
     tile_rows: int
     tile_cols: int

@@ -193,8 +193,8 @@ def test_illegal_settings_are_refused_by_name_rule_and_value(setting, value, mes
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[gpu]\ncus = 4\n", r'lacks gpu\.clock_mhz, .*, variation; .* begin the file with a line as base = "paper"'),
-        ("[gpu]\ncus = 0\n", r"gpu\.cus: input should be greater than or equal to 1 \(given: 0\)"),
+        ("[gpu]\ncus = 4\n", r'these are not: gpu\.clock_mhz, .*, variation; .* begins with a line as base = "paper"'),
+        ("[gpu]\ncus = 0\n", r"gpu\.cus: input should be .* equal to 1 \(given: 0\); every value must be there"),
         ("[gpu\n", "is not TOML"),
         ("base = 3\n", "base must be the name of a preset or file, not 3"),
         ("base = 'mine.toml'\n", "is its own base"),

@@ -6,10 +6,19 @@ from typing import Any
 
 import pytest
 from t3sim.cli import main as cli
-from t3sim.inputs.machine.settings import parse_setting
+from t3sim.inputs.machine.settings import literal, parse_setting
 from t3sim.report.folders import Mapped, Reproduced, Runs, Swept, read_folder
 from t3sim.report.maps import map_section
-from t3sim.report.provenance import literal, map_command, reproduce_command, runs_command, shell, sweep_command
+from t3sim.report.parts import Text
+from t3sim.report.provenance import (
+    Command,
+    map_command,
+    record_blocks,
+    reproduce_command,
+    runs_command,
+    shell,
+    sweep_command,
+)
 from t3sim.study.sweep import OwnModel, SweepRecord, axes_of, product_of
 
 from tests.support.report_folders import REPRODUCTION, compare_folder, map_folder, run_folder, sweep_folder
@@ -45,7 +54,7 @@ def test_a_comparison(tmp_path: Path):
 def test_a_sweep(tmp_path: Path, assumptions):
     folder = read_folder(sweep_folder(tmp_path / "out", assumptions=assumptions))
     assert isinstance(folder, Swept)
-    name, options = parsed(shell(sweep_command(folder.record, folder.name, assumptions=assumptions)))
+    name, options = parsed(shell(command_of(folder.record, assumptions=assumptions)))
     assert name == "sweep" and options["assumptions"] is assumptions
     assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2", "op"), ("8",))
     assert options["policies"] == ("ideal-overlap", "t3", "t3-mca") and options["machine"] == "toy"
@@ -64,16 +73,39 @@ def test_a_sweep_of_a_model_of_the_users_own(tmp_path: Path):
         (OwnModel(phase="decode", batch=2, sequence=64), ("decode", 2, 64)),
     ):
         of_own = record.model_copy(update={"own": own})
-        name, options = parsed(shell(sweep_command(of_own, "out", assumptions=False)))
+        name, options = parsed(shell(command_of(of_own)))
         assert name == "sweep" and options["hf"] == Path("CONFIG.JSON") and options["sublayers"] == ("fc2",)
         assert (options["phase"], options["batch"], options["sequence"]) == expected, "without a record the defaults"
+        note = record_blocks(command_of(of_own), {}, None)[1].items[0]
+        assert isinstance(note, Text) and ("nor does this one" in note.text) == (own is None)
 
 
 def test_a_sweep_of_one_gemm(tmp_path: Path):
     record = read_swept(tmp_path, {"model": "custom", "sublayer": "custom"})
-    _, options = parsed(shell(sweep_command(record, "out", assumptions=False)))
+    _, options = parsed(shell(command_of(record)))
     assert (options["m"], options["n"], options["k"]) == (T_NLG.m, T_NLG.n, T_NLG.k) and options["hf"] is None
     assert options["degrees"] == ("8",)
+
+
+def test_sublayers_that_no_options_name_have_no_command(tmp_path: Path):
+    record = read_swept(tmp_path, {"model": "custom", "sublayer": "custom"})
+    first = record.variants[0]
+    other = first.runs[0].result.workload.model_copy(update={"m": 64})
+    mixed = first.runs[0].result.workload.model_copy(update={"model": "t-nlg", "sublayer": "fc2"})
+    for work in (other, mixed):
+        run = first.runs[0].model_copy(update={"result": first.runs[0].result.model_copy(update={"workload": work})})
+        many = first.model_copy(update={"runs": [*first.runs, run]})
+        assert sweep_command(record.model_copy(update={"variants": [many]}), "out", assumptions=False) is None
+    others = [first, first.model_copy(update={"machine": "mine.toml"})]
+    assert sweep_command(record.model_copy(update={"variants": others}), "out", assumptions=False) is None
+    (note,) = record_blocks(None, {}, None)[1].items
+    assert isinstance(note, Text) and "chosen in Python" in note.text
+
+
+def command_of(record: SweepRecord, *, assumptions: bool = False) -> Command:
+    command = sweep_command(record, "out", assumptions=assumptions)
+    assert command is not None
+    return command
 
 
 def read_swept(tmp_path: Path, work: dict[str, str]) -> SweepRecord:

@@ -8,6 +8,7 @@ from opent3 import many, studies
 from t3sim.cli import main as cli
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
+from t3sim.run.provenance import Provenance
 from t3sim.study.arbitration.axes import Axes, known_axes, plan_of
 from t3sim.study.arbitration.gains import gains, rows, verdict, worst_first
 from t3sim.study.arbitration.pictures import draw_map, gain_map, heat_maps
@@ -162,6 +163,7 @@ def test_a_map_of_no_axes_has_every_gemm_and_random_ones(toys, tmp_path, monkeyp
     result = t3(*TOY, "--axes", "none", "--random", "1", "--jobs", "1", "--out", str(out))
     assert result.exit_code == 0, result.output
     assert {path.name for path in out.iterdir()} == {"config.toml", "map.json", "gains.png", "gains.svg", MANIFEST}
+    assert Provenance.of(load_machine(out / "config.toml")).machine == Provenance.of(load_machine("toy")).machine
     record = ArbitrationMap.model_validate_json((out / "map.json").read_bytes())
     assert record.titles == ["t-nlg op TP 4", "128 x 128 x 256 TP 4"] and record.failures == []
     assert verdict(record) in result.stdout.replace("\n", " ") and "128 x 128 x 256 TP 4" in result.stdout

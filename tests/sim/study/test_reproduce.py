@@ -8,6 +8,8 @@ from click.testing import CliRunner
 from opent3 import many
 from t3sim.cli import main as cli
 from t3sim.common.manifest import MANIFEST
+from t3sim.inputs.machine.files import load_machine
+from t3sim.run.provenance import Provenance
 from t3sim.study.published import published
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.runner import Status
@@ -90,6 +92,11 @@ def test_models_sum_what_their_sublayers_take(record):
     assert pairs == {("mega-gpt-2", 8), ("mega-gpt-2", 16), ("t-nlg", 8), ("t-nlg", 16), ("gpt-3", 32), ("palm", 32),
                      ("mt-nlg", 32), ("1t", 64), ("10t", 64)}  # fmt: skip
     assert all(0 < item.sublayers_ns < item.total_ns for item in record.models)
+
+
+def test_the_machine_is_written_that_the_runs_had(written, record):
+    digest = Provenance.of(load_machine(written[0] / "config.toml")).machine
+    assert {run.result.provenance.machine for run in record.runs if run.variant == "base"} == {digest}
 
 
 def test_every_chart_is_written_twice(written):

@@ -11,7 +11,7 @@ NAMES = ("m", "n", "k")
 def size_options(command: Callable) -> Callable:
     """The options ``--m``, ``--n`` and ``--k``."""
     options = (
-        click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without --model."),
+        click.option("--m", type=int, help="Rows of a GEMM of your own (tokens); with --n and --k, without a model."),
         click.option("--n", type=int, help="Columns of its output."),
         click.option("--k", type=int, help="Its whole inner dimension, which is split over the GPUs."),
     )

@@ -56,8 +56,7 @@ def load_machine(name_or_path: str | Path = "paper", overrides: Mapping[str, Any
     try:
         return Machine.model_validate(named | values)
     except ValidationError as error:
-        where = f"machine {str(name_or_path)!r}"
-        raise ValueError(_incomplete(where, error) or _one_line(where, error)) from error
+        raise ValueError(_one_line(f"machine {str(name_or_path)!r}", error)) from error
 
 
 def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
@@ -179,26 +178,20 @@ def _message(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}".replace("a valid tuple", "a list")
 
 
-def _incomplete(where: str, error: ValidationError) -> str | None:
-    """The message about a machine that lacks values and is wrong in nothing else."""
-    problems = error.errors()
-    if any(problem["type"] != "missing" for problem in problems):
-        return None
-    names = ", ".join(".".join(str(part) for part in problem["loc"]) for problem in problems)
-    return (
-        f"{where} must have every value, itself or from its base, and lacks {names}; to change a preset, begin the "
-        'file with a line as base = "paper"'
-    )
-
-
 def _one_line(where: str, error: ValidationError) -> str:
-    """The problems that pydantic found, as one message: key, rule, value."""
-    problems = []
+    """The problems that pydantic found, as one message: key, rule, value; what is missing with its remedy."""
+    problems, missing = [], []
     for problem in error.errors():
-        if problem["type"] == "value_error":
+        name = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "missing":
+            missing.append(name)
+        elif problem["type"] == "value_error":
             problems.append(str(problem["ctx"]["error"]))
         else:
-            name = ".".join(str(part) for part in problem["loc"])
-            given = "" if problem["type"] == "missing" else f" (given: {shortened(problem['input'])})"
-            problems.append(f"{name}: {_message(problem['msg'])}{given}")
+            problems.append(f"{name}: {_message(problem['msg'])} (given: {shortened(problem['input'])})")
+    if missing:
+        problems.append(
+            f"every value must be there or in the base, and these are not: {', '.join(missing)}; a file that changes a "
+            'preset begins with a line as base = "paper"'
+        )
     return f"{where}: {'; '.join(problems)}"
