@@ -149,7 +149,7 @@ def test_waves_are_the_commands(tmp_path: Path):
     [
         ({"gpu": "1"}, "--gpu must be a whole number, not '1'"),
         ({"parts": 3}, "parts must be names of parts, by commas, not 3"),
-        ({"golden": False, "internals": False}, "leave out --internals, --golden"),
+        ({"golden": False, "internals": False}, "leave out --no-internals, --no-golden"),
         ({"around": 2, "from_ns": 1, "to_ns": 2}, "give either --around, or --from-ns and --to-ns"),
         ({"policy": "ideal-overlap"}, "--policy must be one that is simulated"),
     ],
