@@ -66,8 +66,9 @@ def runs_section(folder: Runs) -> Section:
 
 
 def workload_title(work: WorkloadRecord) -> str:
-    """For people, for example ``t-nlg fc2, TP 8``."""
-    name = "Custom GEMM" if work.model == work.sublayer else f"{work.model} {work.sublayer}"
+    """For people, for example ``t-nlg fc2, TP 8``, or ``GEMM 128 x 64 x 256, TP 2``."""
+    by_sizes = work.model == work.sublayer
+    name = f"GEMM {work.m} x {work.n} x {work.k_total}" if by_sizes else f"{work.model} {work.sublayer}"
     return f"{name}, TP {work.tp}"
 
 

@@ -19,6 +19,7 @@ from t3sim.report.provenance import (
     shell,
     sweep_command,
 )
+from t3sim.report.runs import workload_title
 from t3sim.study.sweep import OwnModel, SweepRecord, axes_of, product_of
 
 from tests.support.report_folders import REPRODUCTION, compare_folder, map_folder, run_folder, sweep_folder
@@ -85,6 +86,8 @@ def test_a_sweep_of_one_gemm(tmp_path: Path):
     _, options = parsed(shell(command_of(record)))
     assert (options["m"], options["n"], options["k"]) == (T_NLG.m, T_NLG.n, T_NLG.k) and options["hf"] is None
     assert options["degrees"] == ("8",)
+    work = record.variants[0].runs[0].result.workload
+    assert workload_title(work) == f"GEMM {T_NLG.m} x {T_NLG.n} x {T_NLG.k}, TP 8", "two GEMMs have two titles"
 
 
 def test_sublayers_that_no_options_name_have_no_command(tmp_path: Path):
