@@ -12,6 +12,7 @@ from t3formal.prover.mutation import Mutant, Netlist
 from t3hdl.config import preset
 
 from tb.mutation.benches import MutatedPart, bench_of, found_by_bench
+from tb.mutation.campaign import SIZE
 from tests.support.system_cases import missing_compiler
 
 CONFIG = preset("small")
@@ -78,6 +79,12 @@ def test_proofs(netlist, mutants):
     assert found == {ADDRESS_READY: "violated", STATE: "violated", RESET_VALUE: None, IDLE: None}
     (queue,) = chosen_proofs(("token-queue.conserves",))
     assert not list(noticed(queue, CONFIG, netlist, mutants, limit_s=4)), "the port has no queue of tokens"
+
+
+def test_proofs_about_wrong_bits_are_not_asked_of_an_unprotected_part():
+    netlist = Netlist("trigger", SIZE)
+    (hit,) = chosen_proofs(("command-issuer.hit-once",))
+    assert not list(noticed(hit, SIZE, netlist, netlist.choose(60, 1), limit_s=4))
 
 
 def test_what_a_reset_sets(netlist, mutants):

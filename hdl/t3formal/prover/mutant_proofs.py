@@ -28,11 +28,13 @@ def noticed(
 
     Runs from reset are as long as those that the proof's covers need, and each question may take ``limit_s`` seconds;
     a proof that is still undecided then has noticed nothing. The part has the size ``config``; nothing comes if it
-    contains none of the mutants, or if there is no such proof for that size. Of a structure, only what a reset sets is
-    asked.
+    contains none of the mutants, or if there is no such proof for that size, as that of a protected part. Of a
+    structure, only what a reset sets is asked.
 
     Raises AssertionError if the proof does not hold without a mutant; ToolError if Yosys or ABC is missing or fails.
     """
+    if not config.protect and all(size.protect for size in proof.sizes.values()):
+        return  # it speaks of wrong bits, which this part does not find
     try:
         harness = proof.harness(config)
     except (ValueError, KeyError, IndexError):  # the proof speaks of what a part of this size has not
