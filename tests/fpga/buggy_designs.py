@@ -88,7 +88,8 @@ TRACKER = {
     "threshold too high": (_threshold(1), {"lost"}),
     # Its chunk is complete by its count, so no block waits, but commands are missing.
     "finished tile lost": (_tile_lost, {"lost", "timeout"}),
-    "finished tile twice": (_tile_twice, {"early"}),
+    # The trigger counts a tile once, and poisons its chunk: nothing of that is fired, early or late.
+    "finished tile twice": (_tile_twice, {"timeout"}),
     # Some tiles come early; those that go past their threshold never do.
     "update counted twice": (_update_twice, {"early", "status", "lost"}),
     "command of another block": (_command("row", lambda row: row ^ 1), {"early", "twice"}),
