@@ -295,7 +295,7 @@ PRESETS: dict[str, T3Config] = {
 PRESET_USES: Mapping[str, str] = {
     "paper": "the paper's machine, with a tracker of 256 sets of 8 entries [P]",
     "paper-fit": "the same with a larger tracker that does not overflow, to see what overflow costs",
-    "small": "few channels and entries: simulates, and is proven, in seconds; the machine `toy` has it",
+    "small": "few channels and entries, for quick simulations and for proofs; the machine `toy` has it",
     "fpga": "FPGA boards, four channels, FP16 alone",
     "fpga-all": "FPGA boards, one channel, every data type",
     "fpga-hx8k": "the iCE40HX8K board: tracker and trigger, which are all that fits",
