@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from t3sim.common.manifest import Manifest
 from t3sim.common.user_input import readable
 from t3sim.inputs.machine.files import CONFIG, Machine, load_machine
 from t3sim.run.records import Comparison, read_ours, read_record
@@ -186,7 +187,12 @@ def _run(folder: Path, result: Result) -> Run:
 
 
 def _kept_config(folder: Path) -> Config | None:
-    return _config(folder) if os.path.lexists(folder / CONFIG) else None
+    """The machine beside a record of many runs; None where there is none, or only a file that t3 did not write there:
+    folders of a version without one may have a ``config.toml`` of their user's."""
+    manifest = Manifest.read(folder)
+    if not os.path.lexists(folder / CONFIG) or (manifest is not None and CONFIG not in manifest.files):
+        return None
+    return _config(folder)
 
 
 def _config(folder: Path) -> Config:

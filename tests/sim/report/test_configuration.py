@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from t3sim.common.manifest import MANIFEST, Manifest
 from t3sim.inputs.machine.files import load_machine
 from t3sim.report.folders import read_folder
 from t3sim.report.page import report_html
@@ -20,6 +21,12 @@ def page_of(folder: Path) -> Page:
     return Page(report_html([read_folder(folder)]))
 
 
+def keep_machine(folder: Path, text: str) -> None:
+    """Puts a machine where t3 writes it, as one of its own files."""
+    (folder / "config.toml").write_text(text)
+    (folder / MANIFEST).write_text(Manifest.of(folder).text())
+
+
 def test_the_machine_of_the_folder_is_shown_whatever_its_name(tmp_path: Path):
     folder = folder_of("sweep", tmp_path / "sweep")
     for record in folder.glob("sweep.json"):
@@ -28,7 +35,7 @@ def test_the_machine_of_the_folder_is_shown_whatever_its_name(tmp_path: Path):
             variant["machine"] = "mine.toml"
         record.write_text(json.dumps(content))
     assert "a file of its own that is not kept here" in block_of(page_of(folder), TITLE).text
-    (folder / "config.toml").write_text(load_machine("toy", FIRST).to_toml())
+    keep_machine(folder, load_machine("toy", FIRST).to_toml())
     page = page_of(folder)
     text = block_of(page, TITLE).text
     assert "The folder's config.toml, whose values have the digest of the runs." in text and "gb_s" in text
@@ -37,7 +44,7 @@ def test_the_machine_of_the_folder_is_shown_whatever_its_name(tmp_path: Path):
 
 def test_a_machine_with_other_values_than_the_runs_is_not_shown(tmp_path: Path):
     folder = folder_of("sweep", tmp_path / "sweep")
-    (folder / "config.toml").write_text(load_machine("toy").to_toml())
+    keep_machine(folder, load_machine("toy").to_toml())
     text = block_of(page_of(folder), TITLE).text
     assert "config.toml has other values than the runs had" in text and "gb_s" not in text
 
@@ -45,13 +52,21 @@ def test_a_machine_with_other_values_than_the_runs_is_not_shown(tmp_path: Path):
 @pytest.mark.parametrize("kind", ["map", "reproduce", "sweep"])
 def test_a_machine_that_is_none_is_refused(tmp_path: Path, kind):
     folder = folder_of(kind, tmp_path / kind)
-    (folder / "config.toml").write_text("[gpu\n")
+    keep_machine(folder, "[gpu\n")
     with pytest.raises(ValueError, match=r"config\.toml is not TOML"):
         read_folder(folder)
+
+
+@pytest.mark.parametrize("text", ["[mine\n", "[gpu]\ncus = 1\n"])
+@pytest.mark.parametrize("kind", ["map", "reproduce", "sweep"])
+def test_a_file_of_the_users_beside_an_older_record_is_no_machine(tmp_path: Path, kind, text):
+    folder = folder_of(kind, tmp_path / kind)
+    (folder / "config.toml").write_text(text)
+    assert read_folder(folder).config is None
 
 
 def test_a_map_shows_the_machine_without_a_change(tmp_path: Path):
     folder = folder_of("map", tmp_path / "map")
     assert TITLE not in [heading.text for heading in page_of(folder).all("h3")]
-    (folder / "config.toml").write_text(load_machine("paper").to_toml())
+    keep_machine(folder, load_machine("paper").to_toml())
     assert "starvation_cycles" in block_of(page_of(folder), TITLE).text
