@@ -19,10 +19,6 @@ from .request import TRACKED, RunRequest
 
 ALIGNMENT = (1 << 20) // LINE_BYTES
 """Lines to which buffers are aligned: 1 MiB."""
-MOST_BACKLOG = MOST_PATIENCE = 65535
-"""DMA blocks, and PATIENCE_CYCLES, that the register holds."""
-PATIENCE_CYCLES = 64
-"""Memory clocks in which the register counts a wait."""
 
 
 def _align(lines: int) -> int:
@@ -142,10 +138,16 @@ class RunPlan:
         ring = self.ring_ns
         return self.cycles(gemm + ring + ring if self.sequential else max(gemm, ring) + ring)
 
+    @cached_property
+    def line_ns(self) -> float:
+        """Time that the link takes for a line of the output, with its share of the packets' headers."""
+        link, grid = self.request.machine.link, self.grid
+        return (LINE_BYTES + link.header_bytes * grid.bursts / grid.lines) / link.gb_s
+
     @property
     def ring_ns(self) -> float:
-        """Time that the link takes for what a GPU sends in one collective, without headers."""
-        return self.grid.output_bytes * (self.gpus - 1) / self.gpus / self.request.machine.link.gb_s
+        """Time that the link takes for what a GPU sends in one collective."""
+        return self.grid.lines * (self.gpus - 1) / self.gpus * self.line_ns
 
     @property
     def compute_first(self) -> bool:
@@ -158,37 +160,6 @@ class RunPlan:
         if request.policy != "t3-mca":
             return False
         return request.machine.arbiter.mca == "paper" or request.tiling.predicted_ns >= self.ring_ns
-
-    @property
-    def backlog_blocks(self) -> int:
-        """DMA blocks, ready or under way, from which communication is behind, by the rule of the backlog: more than a
-        stage makes at once, and than the link can send in the time that it has (:attr:`spare_ns`)."""
-        machine = self.request.machine
-        if machine.arbiter.backlog_blocks:
-            return machine.arbiter.backlog_blocks
-        chunk = self.partition.chunks[0]
-        blocks = self.partition.blocks(chunk, machine.dma.block, machine.hardware.config())
-        count = blocks.row_blocks * blocks.col_blocks
-        of_a_stage = ceil_div(machine.gpu.cus * machine.gpu.workgroups_per_cu * count, chunk.tiles)
-        block_ns = self.grid.chunk_lines(chunk) * LINE_BYTES / count / machine.link.gb_s
-        return min(max(2, of_a_stage, int(self.spare_ns / block_ns)), MOST_BACKLOG)
-
-    @property
-    def backlog_patience(self) -> int:
-        """For how long DMA blocks may wait before communication is behind, in PATIENCE_CYCLES: half of
-        :attr:`spare_ns`, so that the other half is left to catch up, but at least twice what a stage takes the link."""
-        machine, grid = self.request.machine, self.grid
-        given = machine.arbiter.backlog_patience_ns
-        places = machine.gpu.cus * machine.gpu.workgroups_per_cu
-        stage_ns = places * grid.tile_rows * grid.tile_lines * LINE_BYTES / machine.link.gb_s
-        cycles = self.cycles(given or max(2 * stage_ns, self.spare_ns / 2))
-        return min(ceil_div(cycles, PATIENCE_CYCLES), MOST_PATIENCE)
-
-    @property
-    def spare_ns(self) -> float:
-        """By what a chunk may be late: its share of the GEMM, as predicted, takes so much longer than its transfer. If
-        it is later than that, the neighbour has made its own part of the chunk before, and waits."""
-        return max(0.0, self.request.tiling.predicted_ns - self.ring_ns) / self.gpus
 
 
 def constants(plan: RunPlan, gpu: int) -> dict[str, dict[str, int]]:
