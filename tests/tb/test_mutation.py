@@ -81,10 +81,12 @@ def test_proofs(netlist, mutants):
     assert not list(noticed(queue, CONFIG, netlist, mutants, limit_s=4)), "the port has no queue of tokens"
 
 
-def test_proofs_about_wrong_bits_are_not_asked_of_an_unprotected_part():
+@pytest.mark.parametrize("name", ["command-issuer.hit-once", "block-table.distinct"])
+def test_proofs_of_what_this_size_has_not_are_not_asked(name):
+    """Of wrong bits in a part without protection; of two blocks in one with four."""
     netlist = Netlist("trigger", SIZE)
-    (hit,) = chosen_proofs(("command-issuer.hit-once",))
-    assert not list(noticed(hit, SIZE, netlist, netlist.choose(60, 1), limit_s=4))
+    (proof,) = chosen_proofs((name,))
+    assert not list(noticed(proof, SIZE, netlist, netlist.choose(60, 1), limit_s=4))
 
 
 def test_what_a_reset_sets(netlist, mutants):

@@ -39,7 +39,12 @@ def _places(shape: Any, config: T3Config) -> tuple[Any, Value]:
 
 
 def _distinct(config: T3Config) -> Harness:
-    """One tile of one slot is chosen. Chunks of every shape that has marks and block numbers come and go."""
+    """One tile of one slot is chosen. Chunks of every shape that has marks and block numbers come and go.
+
+    Raises ValueError for more than 2 blocks, or for another window than 2: it clears and loads no others.
+    """
+    if config.blocks > 2 or config.chunk_window != 2:
+        raise ValueError(f"blocks and chunk_window must be at most 2 and 2, not {config.blocks}, {config.chunk_window}")
     table = BlockTable(config=config)
     harness = Harness(table)
     m = harness.m
