@@ -58,7 +58,7 @@ def new_machine(path: str | Path, base: str = "paper") -> Path:
     """Writes a machine file with every key of the preset ``base`` as a comment, and returns it.
 
     ``path``: its name, to which ``.toml`` is added. Raises ValueError if there is such a file, which is left as it is,
-    for the name of a preset, and for an unknown base.
+    if it cannot be written, for the name of a preset, and for an unknown base.
     """
     arguments.instance("path", path, (str, os.PathLike), "the name of a new file")
     file, content = _free_path(str(path)), machine_template(base)
@@ -72,6 +72,10 @@ def new_machine(path: str | Path, base: str = "paper") -> Path:
                 raise
     except FileExistsError as error:
         raise ValueError(f"{readable(file)} exists, and is left as it is: choose another name") from error
+    except OSError as error:
+        raise ValueError(
+            f"NAME must be that of a file that can be written, not {readable(file)}: {error.strerror}"
+        ) from error
     return file
 
 

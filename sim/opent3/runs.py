@@ -81,7 +81,7 @@ class Run(RunResult):
 
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 run -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
-        with output_folder(Path(folder)) as inside:
+        with output_folder(arguments.path("folder", folder)) as inside:
             write_run(self.request, self, inside)
 
     def trace(self, path: str | Path) -> None:
@@ -89,7 +89,7 @@ class Run(RunResult):
 
         Raises ValueError if the run did not keep it (``events``), and if ``path`` may not or cannot be written.
         """
-        write_trace({self.request.policy: self}, Path(path))
+        write_trace({self.request.policy: self}, arguments.path("path", path))
 
     def table(self) -> RenderableType:
         """What ``t3 run`` prints, for Rich."""
@@ -133,12 +133,12 @@ class Comparison:
 
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 compare -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
-        with output_folder(Path(folder)) as inside:
+        with output_folder(arguments.path("folder", folder)) as inside:
             self._write(inside)
 
     def trace(self, path: str | Path) -> None:
         """Writes one trace of all runs that were simulated, as :meth:`Run.trace`."""
-        write_trace(self.runs, Path(path))
+        write_trace(self.runs, arguments.path("path", path))
 
     def table(self) -> RenderableType:
         """What ``t3 compare`` prints, for Rich: the tiling, and quantities down, policies across."""

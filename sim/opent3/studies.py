@@ -83,7 +83,7 @@ class ReproductionResult:
 
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 reproduce -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
-        with output_folder(Path(folder)) as inside:
+        with output_folder(arguments.path("folder", folder)) as inside:
             self._write(inside)
 
     def _write(self, folder: Path) -> None:
@@ -165,7 +165,7 @@ class MapResult:
 
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 map -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
-        with output_folder(Path(folder)) as inside:
+        with output_folder(arguments.path("folder", folder)) as inside:
             self._write(inside)
 
     def _write(self, folder: Path) -> None:

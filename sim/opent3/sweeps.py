@@ -103,7 +103,7 @@ class SweepResult:
 
     def save(self, folder: str | Path) -> None:
         """Writes what ``t3 sweep -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
-        with output_folder(Path(folder)) as inside:
+        with output_folder(arguments.path("folder", folder)) as inside:
             self._write(inside)
 
     def table(self) -> RenderableType:

@@ -84,3 +84,27 @@ def test_sizes(name, value):
 def test_numpys_integers_are_whole_numbers():
     sizes: Any = {"m": np.int64(256), "n": np.uint8(64), "k": 64, "tp": np.int16(4)}
     assert opent3.custom_workload(**sizes) == TOY and type(opent3.custom_workload(**sizes).m) is int
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: opent3.own_model(3, "prompt", 1, 64), "path must be a path, not 3"),
+        (lambda: opent3.own_model("a.json", 3, 1, 64), "--phase must be one of "),
+        (lambda: opent3.own_model("a.json", "prompt", 1.5, 64), "--batch must be a whole number, not 1.5"),
+        (lambda: opent3.own_model("a.json", "prompt", 1, "64"), "--sequence must be a whole number, not '64'"),
+        (lambda: opent3.model_workload("t-nlg", 3, tp=8), "--sublayer must be one of op, fc2, fc1, ip, not 3"),
+        (lambda: opent3.model_workload(["t-nlg"], "fc2", tp=8), "--model must be one of "),
+        (lambda: opent3.sublayer_workload(None, "fc2", 8), "model must be a model, as of own_model, not None"),
+        (lambda: opent3.own_points(None, [8]), "model must be a model, as of own_model, not None"),
+        (lambda: opent3.model_points("t-nlg", [8], ["fc2"]), "models must be a list of names of models, not 't-nlg'"),
+        (lambda: opent3.model_points(["t-nlg"], 8, ["fc2"]), "degrees must be a list of numbers of GPUs, not 8"),
+        (lambda: opent3.model_points(["t-nlg"], [8], "fc2"), "sublayers must be a list of names of sublayers, not "),
+        (lambda: opent3.custom_points(256, 64, 64, 8), "degrees must be a list of numbers of GPUs, not 8"),
+        (lambda: opent3.read_result(None), "path must be a path, not None"),
+    ],
+)
+def test_models_points_and_records(call, message):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert str(error.value).startswith(message)

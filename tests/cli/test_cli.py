@@ -243,6 +243,7 @@ def test_an_occupied_out_is_refused_before_the_simulation(engine, tmp_path: Path
         (BuildError("g++ is missing: apt install g++"), "g++ is missing", 2),
         (ValueError("the tracker is too small"), "the tracker is too small", 2),
         (OSError(28, "No space left on device", "/data/x"), "no space left on the disk of /data/x", 2),
+        (OSError(27, "File too large"), "larger than a limit lets it be (File too large): raise it, or choose", 2),
         (PermissionError(13, "Permission denied", "/data/x"), "/data/x: Permission denied", 2),
         (MemoryError(), "out of memory", 2),
         (KeyboardInterrupt(), "interrupted; no output was written", 130),

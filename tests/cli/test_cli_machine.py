@@ -93,7 +93,7 @@ def test_a_new_file_has_unit_range_meaning_and_source_of_every_key():
         (("new", "a\nb"), "NAME must be the name of a new file"),
         (("new", "paper"), "NAME must not be that of a preset, 'paper'"),
         (("new", "sub/toy.toml"), "NAME must not be that of a preset, 'toy'"),
-        (("new", "none/mine"), "none/mine.toml: No such file or directory"),
+        (("new", "none/mine"), "that can be written, not none/mine.toml: No such file or directory"),
         (("new", "x" * 300), "File name too long"),
         (("show", "papr"), "machine must be one of a100-like"),
         (("show", "toy", "--set", "gpu.cu=3"), "unknown key gpu.cu; did you mean 'cus'?"),

@@ -26,13 +26,26 @@ def test_a_terminal_has_its_own_width(monkeypatch):
     assert console.plain_console().width == 60
 
 
+def status(done: int, *, seconds: float = 5, running: tuple[str, ...] = ()) -> Status:
+    """Of two runs ``done`` have finished, the last after five seconds, ``seconds`` after the first began."""
+    return Status(
+        done=done, total=2, cost_done=done, cost_total=3, running=running, failed=0, wall_seconds=seconds,
+        last_seconds=5,
+    )  # fmt: skip
+
+
+def test_the_time_left_of_runs_falls_until_one_finishes():
+    assert status(0).seconds_left is None
+    assert [status(1, seconds=seconds).seconds_left for seconds in (5, 8, 15, 100)] == [10, 7, 0, 0]
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_labels_are_no_markup(terminal, monkeypatch):
     monkeypatch.setattr(console, "RUNS_SECONDS", 0.0)
     output = io.StringIO()
     plain = Console(file=output, force_terminal=terminal, color_system=None, width=100)
     with console.runs_progress(plain, "[/b] t3") as show:
-        show(Status(done=1, total=2, cost_done=1, cost_total=9, running=("[red]run",), failed=0, wall_seconds=5))
+        show(status(done=1, running=("[red]run",)))
     assert "[/b] t3" in output.getvalue() and "[red]run" in output.getvalue()
 
 
@@ -45,7 +58,7 @@ def test_other_processes_compiling_is_announced_only_if_it_comes(kept, said, mon
     output = io.StringIO()
     with console.runs_progress(Console(file=output, width=200), "t3") as show:
         assert output.getvalue() == "", "what is refused is refused before"
-        show(Status(done=0, total=2, cost_done=0, cost_total=9, running=(), failed=0, wall_seconds=0))
+        show(status(done=0))
     assert output.getvalue() == f"{said}\n"
 
 

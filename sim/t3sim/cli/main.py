@@ -67,6 +67,8 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         if error.errno == errno.ENOSPC:
             return f"no space left on the disk of {error.filename or 'the output'}: free some, or choose another --out"
+        if error.errno in (errno.EFBIG, errno.EDQUOT):  # of a write, which knows no name
+            return f"the output is larger than a limit lets it be ({error.strerror}): raise it, or choose another --out"
         return one_line(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
     if isinstance(error, BuildError):  # may hold what a compiler said
         return str(error)

@@ -20,7 +20,9 @@ from .simulation.sizes import refuse_sizes, size_options, sizes_of
 @click.command()
 @click.option("--vary", multiple=True, metavar="KEY=V1,V2", help="Machine value and what it takes; repeatable.")
 @click.option("--assumptions", is_flag=True, help="Change the machine's assumptions one at a time.")
-@click.option("--variants", default="", callback=names, help="Only these assumptions, separated by commas.")
+@click.option(
+    "--variants", default="", show_default=False, callback=names, help="Only these assumptions, separated by commas."
+)
 @click.option("--models", default="mega-gpt-2,t-nlg", callback=names, help=f"Some of {', '.join(MODELS)}.")
 @own_model_options
 @phase_option

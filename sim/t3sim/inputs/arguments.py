@@ -45,9 +45,12 @@ def settings(name: str, values: object) -> dict[str, Any]:
     return found
 
 
-def path_of(name: str, value: object) -> Path | None:
-    """``value`` as a path; None if there is none. Raises ValueError."""
-    if value is None:
-        return None
+def path(name: str, value: object) -> Path:
+    """``value`` as a path. Raises ValueError."""
     instance(name, value, (str, os.PathLike), "a path")
     return Path(value)  # type: ignore[arg-type]  # just checked
+
+
+def path_of(name: str, value: object) -> Path | None:
+    """``value`` as a path; None if there is none. Raises ValueError."""
+    return None if value is None else path(name, value)

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from .arguments import integer
+from .arguments import instance, integer
 
 MAX_TP = 64
 """Most GPUs of one ring: a GPU's output has one chunk per GPU, and the hardware tracks up to 64 chunks."""
@@ -167,6 +167,7 @@ def is_taken(name: str) -> bool:
 
 def check_name(what: str, name: str, known: Collection[str]) -> None:
     """Refuses a ``name`` that is not ``known`` (ValueError with all of them and the nearest)."""
+    instance(f"--{what}", name, str, f"one of {', '.join(known)}")
     if name not in known:
         near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""

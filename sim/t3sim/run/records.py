@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from t3sim import __version__
 from t3sim.common.user_input import read_file, readable, shortened
+from t3sim.inputs import arguments
 
 from .request import POLICIES
 from .result import Result
@@ -37,7 +38,7 @@ class Comparison(BaseModel):
 
 def read_result(path: str | Path) -> Result:
     """The record in ``path``. Raises ValueError if it is not one of this version's schema."""
-    return read_record(Path(path), Result)
+    return read_record(arguments.path("path", path), Result)
 
 
 def read_record(path: Path, model: type[_Model], *, versioned: bool = True) -> _Model:

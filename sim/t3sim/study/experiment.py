@@ -65,7 +65,7 @@ class Experiment:
     def label(self) -> str:
         """Name for people."""
         scope = "one GPU mirrored" if self.mirror else f"{self.workload.tp} GPUs"
-        return f"{self.workload.title} {self.policy} ({self.hardware}, {scope})"
+        return f"{self.workload.title} {self.policy} ({self.hardware}, {scope}, {self.machine.title})"
 
     @cached_property
     def cost(self) -> float:

@@ -20,6 +20,7 @@ EXPECTED = (ValueError, BuildError, SimulationError, MemoryError, OSError, Worke
 class Status:
     """How far the runs are; costs are in estimated seconds of one core (:attr:`Experiment.cost`).
 
+    ``wall_seconds``: since the first began; ``last_seconds``: as of the last one that finished.
     ``dashboard``: address of Dask's page on the workers, if there is one; ``no_dashboard``: else why, with the remedy.
     """
 
@@ -30,15 +31,20 @@ class Status:
     running: tuple[str, ...]
     failed: int
     wall_seconds: float
+    last_seconds: float
     dashboard: str | None = None
     no_dashboard: str | None = None
 
     @property
     def seconds_left(self) -> float | None:
-        """By the rate so far; None before anything is done."""
+        """By the rate up to the last run that finished, less the time since, at least 0; None before anything is done.
+
+        Running runs count for nothing in the rate: by the time since as well, it would fall until one finishes.
+        """
         if not self.cost_done:
             return None
-        return (self.cost_total - self.cost_done) / self.cost_done * self.wall_seconds
+        left = (self.cost_total - self.cost_done) / self.cost_done * self.last_seconds
+        return max(0.0, left - (self.wall_seconds - self.last_seconds))
 
 
 OnOutcome = Callable[[Experiment, Outcome, bool], None]
@@ -101,6 +107,7 @@ class _Runs:
         self.failures: list[str] = []
         self.finished: list[Experiment] = []
         self.begin = time.monotonic()
+        self.last_seconds = 0.0
 
     def run(self, threads: int) -> None:
         experiments = {
@@ -126,6 +133,7 @@ class _Runs:
         if isinstance(result, Outcome):
             self.store.put(item, result)
             self.finished.append(item)
+            self.last_seconds = time.monotonic() - self.begin
             self.on_outcome(item, result.named(item), False)
         elif isinstance(result, EXPECTED):
             self.failures.append(f"{item.label}: {result or type(result).__name__}")
@@ -143,6 +151,7 @@ class _Runs:
                 running=tuple(task.label for task in self.pool.running),
                 failed=len(self.failures),
                 wall_seconds=time.monotonic() - self.begin,
+                last_seconds=self.last_seconds,
                 dashboard=self.pool.dashboard,
                 no_dashboard=self.pool.no_dashboard,
             )

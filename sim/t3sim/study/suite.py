@@ -7,6 +7,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
+from t3sim.inputs import arguments
 from t3sim.inputs.machine.files import Machine, load_machine
 from t3sim.inputs.transformer.sublayers import sublayer_runs, sublayer_workload
 from t3sim.inputs.transformer.transformer import SizedModel
@@ -62,7 +63,7 @@ def custom_point(m: int, n: int, k: int, tp: int) -> Point:
 
 def custom_points(m: int, n: int, k: int, degrees: Iterable[str | int]) -> tuple[Point, ...]:
     """The same GEMM at several degrees. Raises ValueError for sizes or degrees that cannot be, or for no degree."""
-    found = tuple(custom_point(m, n, k, _degree(text)) for text in degrees)
+    found = tuple(custom_point(m, n, k, _degree(text)) for text in _listed(degrees))
     for point in found:
         custom_workload(m, n, k, point.tp)
     if not found:
@@ -89,8 +90,10 @@ FIGURE_17 = Point(model="t-nlg", sublayer="fc2", tp=8)
 
 def sweep_points(models: Iterable[str], degrees: Iterable[str], sublayers: Iterable[str]) -> tuple[Point, ...]:
     """The points that a command line names. Raises ValueError for an unknown name, or a degree that is no number."""
+    models = arguments.items("models", models, str, "names of models")
+    sublayers = arguments.items("sublayers", sublayers, str, "names of sublayers")
     found = []
-    for model, text, sublayer in itertools.product(models, degrees, sublayers):
+    for model, text, sublayer in itertools.product(models, _listed(degrees), sublayers):
         model_workload(model, sublayer, _degree(text))
         found.append(Point(model=model, sublayer=sublayer, tp=_degree(text)))
     if not found:
@@ -102,14 +105,21 @@ def own_points(
     model: SizedModel, degrees: Iterable[str | int], sublayers: Sequence[str] | None = None
 ) -> tuple[Point, ...]:
     """The points of the user's model; without ``sublayers``, all that it has. Errors as in :func:`sweep_points`."""
+    arguments.instance("model", model, SizedModel, "a model, as of own_model")
+    if sublayers is not None:
+        sublayers = arguments.items("sublayers", sublayers, str, "names of sublayers")
     found = [
         Point(model=model.name, sublayer=sublayer_workload(model, sublayer, tp).sublayer, tp=tp)
-        for tp in map(_degree, degrees)
+        for tp in map(_degree, _listed(degrees))
         for sublayer in (sublayer_runs(model, tp) if sublayers is None else sublayers)
     ]
     if not found:
         raise ValueError("choose at least one sublayer and one degree")
     return tuple(found)
+
+
+def _listed(degrees: Iterable[str | int]) -> tuple[str | int, ...]:
+    return arguments.items("degrees", degrees, (str, int), "numbers of GPUs")
 
 
 def _degree(text: str | int) -> int:

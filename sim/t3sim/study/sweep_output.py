@@ -18,6 +18,8 @@ TRAFFIC_TITLES = {"gemm_reads": "GEMM reads, fewer by", "data_movement": "data m
 """Columns that are no policy's speedup: of t3-mca, relative to sequential."""
 LETTER = 0.085
 """Inches for a letter of a label, with room."""
+WIDEST = 16
+"""Inches of a row of machines."""
 
 
 def sweep_table(record: SweepRecord) -> RenderableType:
@@ -44,23 +46,31 @@ def _cell(variant: SweptVariant, name: str, *, with_change: bool) -> str:
 
 
 def draw_sweep(record: SweepRecord, path: Path) -> None:
-    """Writes the geometric means of every machine as bars, PNG and SVG."""
+    """Writes the geometric means of every machine as bars, PNG and SVG: a row of charts, or several of equal scale."""
     variants = record.variants
-    policies = list(variants[0].geomeans.speedups)
-    labels = [item.name.replace(", ", "\n") for item in variants]
-    lines = [line for label in labels for line in label.splitlines()]
-    width = max(0.9, 0.3 * len(policies), LETTER * max(map(len, lines)))
-    figure = Figure(figsize=(3 + len(variants) * width, 4.2), layout="constrained")
+    lines = [line for item in variants for line in item.name.split(", ")]
+    policies = len(variants[0].geomeans.speedups)
+    width = max(0.9, 0.3 * policies, LETTER * max(map(len, lines)))
+    in_a_row = min(len(variants), max(1, int(WIDEST / width)))
+    starts = range(0, len(variants), in_a_row)
+    figure = Figure(figsize=(3 + in_a_row * width, 4.2 * len(starts)), layout="constrained")
     figure.suptitle("Geometric mean of speedups over sequential, by machine", fontsize="medium")
-    axes = figure.subplots()
+    charts = np.atleast_1d(figure.subplots(len(starts), 1, sharey=True))
+    for axes, start in zip(charts, starts, strict=True):
+        _draw_means(axes, variants[start : start + in_a_row])
+        axes.set_xlim(-0.7, in_a_row - 0.3)
+    legend_above(charts[0], policies)
+    save(figure, path)
+
+
+def _draw_means(axes: Axes, variants: Sequence[SweptVariant]) -> None:
+    """The geometric means of some machines, each with its values below."""
+    labels = [item.name.replace(", ", "\n") for item in variants]
     where = np.arange(len(variants), dtype=float)
-    means = {name: [item.geomeans.speedups[name] for item in variants] for name in policies}
+    means = {name: [item.geomeans.speedups[name] for item in variants] for name in variants[0].geomeans.speedups}
     speedup_bars(axes, where, means)
     axes.set_xticks(where, labels, fontsize=FONT)
     value_rows(axes, where, means, 3, above=1 + max(label.count("\n") + 1 for label in labels))
-    axes.set_xlim(-0.7, len(variants) - 0.3)
-    legend_above(axes, len(policies))
-    save(figure, path)
 
 
 def draw_sensitivity(record: SweepRecord, path: Path) -> None:

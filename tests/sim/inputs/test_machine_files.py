@@ -38,6 +38,14 @@ def test_a_circle_of_bases_is_shown(tmp_path: Path):
         load_machine(tmp_path / "a.toml")
 
 
+def test_a_base_that_is_missing_is_named_with_its_file(tmp_path: Path):
+    (tmp_path / "mine.toml").write_text("base = 'none.toml'\n")
+    with pytest.raises(
+        ValueError, match=r"^machine file .*/mine\.toml: base must be one of .*, not 'none\.toml' \(No such"
+    ):
+        load_machine(tmp_path / "mine.toml")
+
+
 @pytest.mark.parametrize("opened", ["[", "{a = "])
 def test_deep_nesting_is_refused(tmp_path: Path, opened: str):
     (tmp_path / "deep.toml").write_text(f"base = 'toy'\n[gpu]\ntiles = {opened * 2000}")

@@ -317,6 +317,7 @@ def test_pictures_repeat_byte_for_byte(tmp_path):
     ("arguments", "message"),
     [
         (("--axes", "dispatch,dispatch"), "--axes must name each once"),
+        (("--axes", ","), "--axes must be names separated by commas, not ','"),
         (("--axes", "dispath"), "--axes must be none alone, or name some of dispatch, "),
         (("--axes", "order", "--set", "hbm.service_order=old"), "hbm.service_order"),
         (("--machine", "none"), "none"),

@@ -21,6 +21,9 @@ from t3sim.study.sweep import Geomeans, SweepRecord, SweptVariant, assumptions
 
 from tests.support.sample_result import sample_result, sample_timeline
 
+MANY = 30
+"""Machines of a large sweep."""
+
 
 class MadeUp(Evaluation):
     """Any run has a result, and any speedup is between 0.9 and 1.6."""
@@ -49,6 +52,7 @@ def figures() -> dict[str, Figure]:
         patch.setattr(sweep_output, "save", lambda figure, path: drawn.update({path: figure}))
         names = ("link.gb_s=75, dma.block=tile", "hardware.tracker_sets=512, dma.block=column")
         sweep_output.draw_sweep(sweep(names), "sweep")
+        sweep_output.draw_sweep(sweep([f"link.gb_s={rate}" for rate in range(100, 100 + MANY)]), "sweep-of-many")
         sweep_output.draw_sensitivity(sweep(["base", *assumptions()]), "sensitivity")
     for figure in drawn.values():
         FigureCanvasAgg(figure).draw()
@@ -69,8 +73,8 @@ def sweep(names) -> SweepRecord:
     )
 
 
-CHART_NAMES = [*(name for charts in CHARTS.values() for name in charts), "sweep", "sensitivity"]
-SPEEDUPS = ("speedups", "tp32-speedups", "tp64-speedups", "twice-the-cus", "end-to-end", "sweep")
+CHART_NAMES = [*(name for charts in CHARTS.values() for name in charts), "sweep", "sweep-of-many", "sensitivity"]
+SPEEDUPS = ("speedups", "tp32-speedups", "tp64-speedups", "twice-the-cus", "end-to-end", "sweep", "sweep-of-many")
 
 
 def written(figure: Figure) -> list[Text]:
@@ -110,6 +114,14 @@ def test_bars_that_start_at_1_say_so_and_have_their_values_below(figures, name):
         for bar in bars(axes):
             value = 1 + bar.get_height()
             assert f"{value:.2f}" in values or f"{value:.3f}" in values
+
+
+def test_many_machines_are_rows_of_charts(figures):
+    figure = figures["sweep-of-many"]
+    assert figure.get_figwidth() <= sweep_output.WIDEST + 3 and len(figure.axes) > 1
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1, "bars of one height are of one speedup"
+    labels = [label.get_text() for axes in figure.axes for label in axes.get_xticklabels()]
+    assert labels == [f"link.gb_s={rate}" for rate in range(100, 100 + MANY)]
 
 
 @pytest.mark.parametrize("name", [name for name in CHART_NAMES if name not in {*SPEEDUPS, "sensitivity"}])

@@ -174,7 +174,8 @@ def test_errors_are_one_message(patched, arguments, message):
 
 def test_ctrl_c_says_what_is_kept(patched, monkeypatch):
     def interrupted(experiments, store, jobs, on_status, scheduler, on_outcome):
-        on_status(Status(done=1, total=2, cost_done=1, cost_total=9, running=("a run",), failed=0, wall_seconds=5))
+        costs = {"cost_done": 1, "cost_total": 9, "wall_seconds": 5, "last_seconds": 5}
+        on_status(Status(done=1, total=2, running=("a run",), failed=0, **costs))
         raise KeyboardInterrupt
 
     monkeypatch.setattr("opent3.many.run_missing", interrupted)

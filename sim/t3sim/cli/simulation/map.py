@@ -14,7 +14,8 @@ from .options import names
 
 
 def _default(number: int) -> str:
-    return f"{','.join(MAP_POINTS[number])}; with --quick {','.join(QUICK_MAP_POINTS[number])}"
+    usual, quick = ",".join(MAP_POINTS[number]), ",".join(QUICK_MAP_POINTS[number])
+    return usual if usual == quick else f"{usual}; with --quick {quick}"
 
 
 @click.command(name="map")

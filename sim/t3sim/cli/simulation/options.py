@@ -17,6 +17,8 @@ from .sizes import refuse_sizes, size_options, sizes_of
 def names(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
     """The names of an option that takes several, separated by commas; each once."""
     names = tuple(name.strip() for name in text.split(",")) if text else ()
+    if "" in names:
+        raise ValueError(f"--{parameter.name} must be names separated by commas, not {text!r}")
     if len(set(names)) != len(names):
         raise ValueError(f"--{parameter.name} must name each once, not {text!r}")
     return names

@@ -88,9 +88,9 @@ def _read(name: str) -> tuple[Values, dict[str, str]]:
 def _chain(name: str) -> list[tuple[str, dict[str, Any]]]:
     """A machine file and its bases: label and content without ``base``, the file first."""
     chain: list[tuple[str, dict[str, Any]]] = []
-    folder = Path()
+    folder, what = Path(), "machine"
     while True:
-        label, text = _text(name, folder)
+        label, text = _text(name, folder, what)
         content = _toml(text, f"machine file {label}")
         labels = [seen for seen, _ in chain]
         if label in labels:
@@ -105,15 +105,15 @@ def _chain(name: str) -> list[tuple[str, dict[str, Any]]]:
             raise ValueError(
                 f"machine file {chain[0][0]} has a chain of more than {MAX_BASES - 1} base files: put some into one"
             )
-        name, folder = base, Path(label).parent
+        name, folder, what = base, Path(label).parent, f"machine file {label}: base"
 
 
-def _text(name: str, folder: Path) -> tuple[str, str]:
-    """Label and content of a preset, or of a file in ``folder``."""
+def _text(name: str, folder: Path, what: str) -> tuple[str, str]:
+    """Label and content of a preset, or of a file in ``folder``; ``what``: which value names it."""
     if name in preset_names():
         return name, (resources.files(__package__) / "presets" / f"{name}.toml").read_text(encoding="utf-8")
     path = folder / name
-    rule = f"machine must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r}"
+    rule = f"{what} must be one of {', '.join(preset_names())} or a readable TOML file, not {name!r}"
     try:
         return str(path), read_file(path, MAX_BYTES).decode("utf-8-sig")
     except OSError as error:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from t3sim.common.user_input import read_file, readable, shortened
+from t3sim.inputs import arguments
 from t3sim.inputs.workload import MAX_SIZE, check_name, is_taken
 
 from .families.deepseek import DeepSeek
@@ -47,13 +48,14 @@ def own_model(path: str | Path, phase: Phase, batch: int, sequence: int) -> Size
     In the decode phase every sequence has one new token, and a cache of ``sequence`` tokens with it. Raises ValueError
     for a file that cannot be read or is no such configuration, an unknown phase, or sizes out of range.
     """
+    path = arguments.path("path", path)
     check_name("phase", phase, PHASES)
+    batch, sequence = arguments.integer("--batch", batch), arguments.integer("--sequence", sequence)
     for option, value, most in (("--batch", batch, MAX_BATCH), ("--sequence", sequence, MAX_SEQUENCE)):
         if not 1 <= value <= most:
             raise ValueError(f"{option} must be in 1 to {most}, not {value}")
     if batch * (1 if phase == "decode" else sequence) > MAX_SIZE:
         raise ValueError(f"--batch x --sequence must be at most {MAX_SIZE} tokens, not {batch} x {sequence}")
-    path = Path(path)
     transformer = _family(path).transformer()
     return SizedModel(
         name=_name(path), transformer=transformer, parameters=transformer.parameters, phase=phase, batch=batch,
@@ -90,18 +92,26 @@ def _family(path: Path) -> Family:
 def _content(path: Path, where: str) -> dict[str, Any]:
     """The file as a JSON object."""
     try:
-        content = json.loads(read_file(path, MAX_BYTES).decode("utf-8-sig"))
+        content = json.loads(read_file(path, MAX_BYTES).decode("utf-8-sig"), parse_int=_whole)
     except OSError as error:
         raise ValueError(f"{where} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise ValueError(f"{where} is not UTF-8 text ({error.reason})") from error
     except RecursionError as error:
         raise ValueError(f"{where} nests lists or objects too deeply") from error
-    except ValueError as error:  # no JSON, a number of thousands of digits, a device, too large
+    except ValueError as error:  # no JSON, a device, too large
         raise ValueError(f"{where} is not a JSON file of a model: {error}") from error
     if not isinstance(content, dict):
         raise ValueError(f"{where} must hold a JSON object, not {shortened(content)}")
     return content
+
+
+def _whole(digits: str) -> int:
+    """A number, which Python reads up to a few thousand digits."""
+    try:
+        return int(digits)
+    except ValueError as error:
+        raise ValueError(f"a number has {len(digits)} digits, and no size has so many") from error
 
 
 def _problem(problem: Any) -> str:

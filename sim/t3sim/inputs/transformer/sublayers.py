@@ -13,6 +13,7 @@ column-parallel ones: ``fc1`` and ``ip`` (queries, keys, values).
 
 from collections.abc import Iterator
 
+from t3sim.inputs import arguments
 from t3sim.inputs.workload import MAX_TP, Workload, check_name
 
 from .blocks import Attention, Experts, LatentAttention
@@ -63,6 +64,7 @@ def sublayer_workload(model: SizedModel, sublayer: str | None, tp: int) -> Workl
 
     Raises ValueError for a sublayer that the model does not have in its phase, or a degree that does not divide it.
     """
+    arguments.instance("model", model, SizedModel, "a model, as of own_model")
     check_degree(model, tp)
     found: Inner = {}
     for layer, _ in model.transformer.layers:
@@ -76,7 +78,7 @@ def sublayer_workload(model: SizedModel, sublayer: str | None, tp: int) -> Workl
 
 def check_degree(model: SizedModel, tp: int) -> None:
     """Refuses (ValueError) a degree that does not split heads and widths into equal parts."""
-    if not 2 <= tp <= MAX_TP:
+    if not 2 <= arguments.integer("--tp", tp) <= MAX_TP:
         raise ValueError(f"--tp must be in 2 to {MAX_TP} GPUs, not {tp}")
     wrong = [f"{what} ({size})" for what, size in _split(model.transformer) if not _divides(tp, what, size)]
     if wrong:
