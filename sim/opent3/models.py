@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from t3sim.common.json_text import json_text
+from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs import arguments
+from t3sim.inputs.machine.files import CONFIG, Machine
 from t3sim.inputs.transformer.sublayers import sublayer_runs
 from t3sim.inputs.transformer.transformer import Phase, SizedModel
 from t3sim.inputs.workload import named_model
-from t3sim.run.policies import failures
 from t3sim.run.request import Policy
 from t3sim.run.result import Result
 from t3sim.study.end_to_end import SUBLAYERS, ModelTime
 from t3sim.study.evaluation import Evaluation
 from t3sim.study.layer.operators import layer_operators
 from t3sim.study.layer.work import AttentionKernels
+from t3sim.study.model_record import ModelRecord, model_record
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point
 
 from .frames import record_frame
@@ -31,10 +35,13 @@ OWN_DEGREE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ModelResult:
-    """A whole model: ``time`` says where it goes; ``records`` are those of the sublayers that were simulated for it."""
+    """A whole model: ``time`` says where it goes; ``records`` are those of the sublayers that were simulated for it,
+    on ``machine``. ``record`` is all of ``model.json``."""
 
     time: ModelTime
     records: tuple[Result, ...]
+    record: ModelRecord
+    machine: Machine
 
     @property
     def speedups(self) -> dict[str, float]:
@@ -44,7 +51,7 @@ class ModelResult:
     @property
     def failures(self) -> list[str]:
         """Accounting identities that do not hold, by sublayer; empty if all runs are sound."""
-        return [f"{record.workload.sublayer} {text}" for record in self.records for text in failures(record)]
+        return self.record.failures
 
     def frame(self) -> pd.DataFrame:
         """A row for each policy: times in ns (``sublayers_ns``, ``other_ns``, ``total_ns``) and ``speedup``."""
@@ -74,12 +81,24 @@ class ModelResult:
         """A row for each simulated sublayer, as :meth:`Run.frame`."""
         return record_frame(self.records)
 
+    def save(self, folder: str | Path) -> None:
+        """Writes what ``t3 model -o`` writes. Raises ValueError if ``folder`` holds what is not t3's."""
+        with output_folder(arguments.path("folder", folder)) as inside:
+            self._write(inside)
+
     def table(self) -> RenderableType:
         """What ``t3 model`` prints, for Rich: operators, policies, and Amdahl's bounds."""
         from rich.console import Group  # here, because it takes a while to import
-        from t3sim.study.model_tables import amdahl_text, operator_table, policy_table
+        from t3sim.study.model_output import amdahl_text, operator_table, policy_table
 
         return Group(operator_table(self.time), "", policy_table(self.time), "", amdahl_text(self.time))
+
+    def _write(self, folder: Path) -> None:
+        from t3sim.study.model_output import draw_model
+
+        write_atomically(folder / "model.json", json_text(self.record.model_dump(by_alias=True)))
+        write_atomically(folder / CONFIG, self.machine.to_toml())
+        draw_model(self.record, folder / "model")
 
 
 def model(
@@ -89,6 +108,7 @@ def model(
     *,
     attention: AttentionKernels = "unfused",
     optimizer: bool = False,
+    out: str | Path | None = None,
     **options: Unpack[ManyOptions],
 ) -> ModelResult:
     """The time of a whole model: its all-reduced sublayers are simulated, everything else is a roofline.
@@ -96,7 +116,8 @@ def model(
     ``name``: one of the paper's, or a model of the user's own (:func:`own_model`). ``tp``: GPUs (the paper's lowest; 8
     for a user's own). ``phase``: "training" (the default) or "prompt"; a user's own has its own. ``attention``:
     "unfused" or "fused" kernels. ``optimizer``: with one Adam step. One GPU of the ring is simulated, on the hardware
-    "golden" by default; finished runs are kept. Raises ValueError and RunsFailedError as :func:`sweep`.
+    "golden" by default; finished runs are kept. Whether ``out`` can be written is checked before the first run. Raises
+    ValueError and RunsFailedError as :func:`sweep`.
     """
     own = name if isinstance(name, SizedModel) else None
     if own is None:
@@ -113,9 +134,14 @@ def model(
     sublayers = SUBLAYERS[phase] if own is None else tuple(sublayer_runs(own, degree))
     policies: tuple[Policy, ...] = (BASELINE, *OVERLAPPED)
     wanted = [(Point(model=title, sublayer=name, tp=degree), policy) for name in sublayers for policy in policies]
-    store = run_all([suite.experiment(point, policy) for point, policy in wanted], options)
-    evaluation = Evaluation(suite, store)
-    return ModelResult(
-        time=evaluation.model_time(title, degree, phase, attention, optimizer=optimizer),
-        records=tuple(evaluation.record(point, policy) for point, policy in wanted),
-    )
+    with output_folder(arguments.path_of("out", out)) as folder:
+        store = run_all([suite.experiment(point, policy) for point, policy in wanted], options)
+        evaluation = Evaluation(suite, store)
+        time = evaluation.model_time(title, degree, phase, attention, optimizer=optimizer)
+        records = tuple(evaluation.record(point, policy) for point, policy in wanted)
+        result = ModelResult(
+            time=time, records=records, record=model_record(suite, time, records), machine=suite.machine_of("base")
+        )
+        if folder is not None:
+            result._write(folder)
+    return result

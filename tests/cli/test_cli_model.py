@@ -1,12 +1,17 @@
 """``t3 model`` with toy GEMMs in place of the sublayers."""
 
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from opent3 import many, models
 from t3sim.cli import main as cli
+from t3sim.common.manifest import MANIFEST
+from t3sim.inputs.machine.files import load_machine
+from t3sim.run.records import read_record
 from t3sim.study.layer.operators import layer_operators, model_operators
+from t3sim.study.model_record import ModelRecord
 
 from tests.support.toy_evaluation import toy_suite
 
@@ -39,6 +44,42 @@ def test_every_operator_and_policy_has_a_row_and_shares_sum_to_all(patched, phas
     assert speedups.keys() == {"sequential", "t3", "t3-mca"}
     assert speedups["sequential"] == 1
     assert re.search(r"gives at most 1\.\d{3}x", result.stdout.replace("\n", " "))
+
+
+def test_the_record_adds_up_and_says_what_is_printed(patched, tmp_path: Path):
+    out = tmp_path / "model"
+    result = t3("--phase", "prompt", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert sorted(path.name for path in out.iterdir()) == [
+        "config.toml",
+        "model.json",
+        "model.png",
+        "model.svg",
+        MANIFEST,
+    ]
+    record = read_record(out / "model.json", ModelRecord)
+    assert (record.model, record.tp, record.phase, record.own, record.failures) == ("t-nlg", 8, "prompt", None, [])
+    other = sum(item.total_ns for item in record.operators)
+    for policy, times in record.policies.items():
+        assert times.other == pytest.approx(other)
+        hidden = times.gemm + times.exposed_reduce_scatter + times.all_gather
+        assert times.total == pytest.approx(hidden + other)
+        runs = [run for run in record.sublayers if run.result.policy == policy]
+        assert sorted(run.result.workload.sublayer for run in runs) == ["fc2", "op"]
+        assert hidden == pytest.approx(sum(run.runs * run.result.time_ns.total for run in runs))
+        assert re.search(rf"^{policy} .* {times.speedup:.3f}$", result.stdout, re.MULTILINE)
+    assert load_machine(out / "config.toml").model_dump(exclude={"name", "sources"}) == load_machine("toy").model_dump(
+        exclude={"name", "sources"}
+    )
+    assert f"written to {out}" in result.stdout.replace("\n", "")
+
+
+def test_a_folder_of_somebody_else_is_refused_before_anything_runs(patched, monkeypatch, tmp_path: Path):
+    monkeypatch.setattr(models, "run_all", None)
+    (tmp_path / "mine").write_text("mine")
+    result = t3("--out", str(tmp_path))
+    assert result.exit_code == 2 and "--out must be a new folder" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_the_optimizer_is_a_row_if_asked_for(patched):

@@ -1,5 +1,6 @@
 """``t3 model``: where the time of a whole model goes, and how much of it an overlap can hide."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,12 +13,11 @@ from opent3 import (
     AttentionKernels,
     Backend,
     Phase,
-    load_machine,
     parse_settings,
 )
 
-from .console import plain_console
-from .errors import Mismatch
+from .console import plain_console, say_where
+from .errors import Mismatch, out_option
 from .many import kept_runs, where_options
 from .simulation.machine_options import machine_options
 from .simulation.own_model import model_of, own_model_options, print_assumptions
@@ -35,9 +35,10 @@ DEFAULT = "t-nlg"
 @click.option("--optimizer", is_flag=True, help="Add one Adam step to the training phase.")
 @machine_options("golden")
 @where_options
+@out_option
 def model(
     model: str | None, tp: int | None, phase: Phase, attention: AttentionKernels, optimizer: bool, hardware: Backend,
-    machine: str, settings: tuple[str, ...], jobs: int, scheduler: str | None, **tokens: Any,
+    machine: str, settings: tuple[str, ...], jobs: int, scheduler: str | None, out: Path | None, **tokens: Any,
 ) -> None:  # fmt: skip
     """Show where the time of a whole model goes.
 
@@ -51,14 +52,15 @@ def model(
     with kept_runs("model") as show:
         result = opent3.model(
             own or model or DEFAULT, tp, phase, attention=attention, optimizer=optimizer, machine=machine,
-            settings=changes, hardware=hardware, jobs=jobs, scheduler=scheduler, on_status=show,
+            settings=changes, hardware=hardware, jobs=jobs, scheduler=scheduler, on_status=show, out=out,
         )  # fmt: skip
-    console, time, used = plain_console(), result.time, load_machine(machine, changes)
+    console, time, used = plain_console(), result.time, result.machine
     console.print(f"{time.model}, TP {time.tp}, {time.phase}, {attention} attention, on machine {used.title}")
     if own is not None:
         console.print(opent3.size_text(own))
     print_assumptions(console, own, time.tp, used)
     console.print()
     console.print(result.table())
+    say_where(out)
     if result.failures:
         raise Mismatch("; ".join(result.failures))

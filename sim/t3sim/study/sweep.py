@@ -160,14 +160,15 @@ def sweep_record(sweep: Sweep, store: Store) -> SweepRecord:
         settings=dict(suite.settings),
         hardware=suite.hardware,
         seed=suite.seed,
-        own=_own_model(suite.own),
+        own=own_amounts(suite.own),
         variants=found,
         failures=[f"{item.name}: {text}" for item in found for run in item.runs for text in failures(run.result)],
     )
 
 
-def _own_model(own: SizedModel | None) -> OwnModel | None:
-    """Its tokens: a sequence has as many as its context, which in the decode phase is what the cache holds."""
+def own_amounts(own: SizedModel | None) -> OwnModel | None:
+    """Tokens of a model of the user's own; None without one. A sequence has as many as its context, which in the decode
+    phase is what the cache holds."""
     return None if own is None else OwnModel(phase=own.phase, batch=own.batch, sequence=own.context)
 
 

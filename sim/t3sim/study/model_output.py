@@ -1,11 +1,25 @@
-"""What ``t3 model`` prints: operators, policies, and Amdahl's bounds."""
+"""What ``t3 model`` prints and draws: operators, policies, and Amdahl's bounds."""
+
+from pathlib import Path
+from textwrap import fill
+
+import numpy as np
+from matplotlib.figure import Figure
 
 from t3sim.common.fitted_table import FittedTable
 from t3sim.common.units import BYTES, FLOP, TIMES, unit_of
+from t3sim.inputs.machine.settings import machine_title
 
+from .drawing import FONT, SPLIT_COLOURS, legend_above, save, stacked_bars
 from .end_to_end import ModelTime
 from .layer.work import Operator
+from .model_record import ModelRecord
 from .suite import BASELINE
+
+COLOURS = {
+    "other operators": "#BBBBBB", "GEMM": SPLIT_COLOURS["GEMM"], "all-gather": SPLIT_COLOURS["all-gather"],
+    "exposed reduce-scatter": SPLIT_COLOURS["reduce-scatter"],
+}  # fmt: skip
 
 
 def operator_table(time: ModelTime) -> FittedTable:
@@ -52,3 +66,29 @@ def amdahl_text(time: ModelTime) -> str:
         f"{time.communication_share:.1%}. A perfect overlap of GEMM and reduce-scatter gives at most "
         f"{time.overlap_limit:.3f}x, no communication at all {time.communication_limit:.3f}x."
     )
+
+
+def draw_model(record: ModelRecord, path: Path) -> None:
+    """Writes the time of the model under every policy as stacked bars, PNG and SVG."""
+    times = list(record.policies.values())
+    unit = unit_of(TIMES, (item.total for item in times))
+    parts = {
+        "other operators": [item.other / unit.size for item in times],
+        "GEMM": [item.gemm / unit.size for item in times],
+        "exposed reduce-scatter": [item.exposed_reduce_scatter / unit.size for item in times],
+        "all-gather": [item.all_gather / unit.size for item in times],
+    }
+    figure = Figure(figsize=(2 + 1.6 * len(times), 4.2), layout="constrained")
+    title = f"{record.model}, TP {record.tp}, {record.phase}, on {machine_title(record.machine, record.settings)}"
+    figure.suptitle(fill(title, 50), fontsize="medium")
+    axes = figure.subplots()
+    where = np.arange(len(times), dtype=float)
+    stacked_bars(axes, where, parts, COLOURS)
+    labels = [
+        f"{name}\n{unit.text(item.total)} {unit.name}\n{item.speedup:.3f}x" for name, item in record.policies.items()
+    ]
+    axes.set_xticks(where, labels, fontsize=FONT)
+    axes.set_ylabel(unit.title("time of the model"))
+    axes.spines[["top", "right"]].set_visible(False)
+    legend_above(axes, 2)
+    save(figure, path)
