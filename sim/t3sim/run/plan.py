@@ -7,6 +7,7 @@ from math import ceil
 
 from t3hdl.interface.layouts import LINE_BYTES
 
+from t3sim.collective.backlog import MOST_BACKLOG, PATIENCE_CYCLES, Backlog
 from t3sim.collective.carried import Carried, choose_lines, max_lines, no_lines
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
 from t3sim.dram.timing import HbmParameters
@@ -160,6 +161,30 @@ class RunPlan:
         if request.policy != "t3-mca":
             return False
         return request.machine.arbiter.mca == "paper" or request.tiling.predicted_ns >= self.ring_ns
+
+    @property
+    def backlog(self) -> Backlog:
+        """What the rule of the backlog is worked out from."""
+        gpu, grid, chunk = self.request.machine.gpu, self.grid, self.partition.chunks[0]
+        places = gpu.cus * gpu.workgroups_per_cu
+        blocks = self.blocks(chunk)
+        count = blocks.row_blocks * blocks.col_blocks
+        return Backlog(
+            gpus=self.gpus,
+            gemm_ns=self.request.tiling.predicted_ns,
+            ring_ns=self.ring_ns,
+            block_ns=grid.chunk_lines(chunk) / count * self.line_ns,
+            stage_ns=places * grid.tile_rows * grid.tile_lines * self.line_ns,
+            stage_blocks=ceil_div(places * count, chunk.tiles),
+        )
+
+    @property
+    def backlog_limits(self) -> tuple[int, int]:
+        """DMA blocks, and PATIENCE_CYCLES, from which communication is behind: the machine's, or those of the rule."""
+        given, rule = self.request.machine.arbiter, self.backlog
+        cycles = self.cycles(given.backlog_patience_ns or rule.patience_ns)
+        limits = (given.backlog_blocks or rule.blocks, ceil_div(cycles, PATIENCE_CYCLES))
+        return min(limits[0], MOST_BACKLOG), min(limits[1], MOST_BACKLOG)
 
 
 def constants(plan: RunPlan, gpu: int) -> dict[str, dict[str, int]]:

@@ -21,7 +21,6 @@ from t3sim.hardware.abi import LoadedHardware, PartFunctions
 from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.limits import LONGEST_CYCLES
 
-from .backlog import backlog_blocks, backlog_patience
 from .plan import RunPlan
 from .request import SimulationError
 
@@ -83,7 +82,7 @@ class System:
                 driver.dma_map(chunk, peer, entry.addends, blocks)
             else:
                 driver.own(chunk, entry.addends, blocks)
-        driver.set_arbiter(plan.compute_first, backlog_blocks(plan), backlog_patience(plan))
+        driver.set_arbiter(plan.compute_first, *plan.backlog_limits)
         driver.arm()
         return driver
 

@@ -6,7 +6,6 @@ from t3hdl.interface.words import unpack
 from t3sim.hardware.backends import open_hardware
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import model_workload
-from t3sim.run.backlog import backlog_blocks, backlog_patience
 from t3sim.run.plan import RunPlan
 from t3sim.run.request import Policy, RunRequest
 from t3sim.run.simulate import set_up, simulate
@@ -58,7 +57,7 @@ def test_compute_goes_first_where_the_gemm_is_the_longer_part(sublayer, tp, back
     ],
 )
 def test_communication_is_behind_with_more_than_a_stage_makes_or_than_there_is_time_for(sublayer, tp, settings, blocks):
-    assert backlog_blocks(plan(sublayer, tp, "t3-mca", **settings)) == blocks
+    assert plan(sublayer, tp, "t3-mca", **settings).backlog_limits[0] == blocks
 
 
 @pytest.mark.parametrize(
@@ -72,7 +71,7 @@ def test_communication_is_behind_with_more_than_a_stage_makes_or_than_there_is_t
     ],
 )
 def test_and_when_some_wait_for_longer_than_there_is_time_for(sublayer, tp, settings, ns):
-    assert 64 * backlog_patience(plan(sublayer, tp, "t3-mca", **settings)) == pytest.approx(ns, abs=64)
+    assert 64 * plan(sublayer, tp, "t3-mca", **settings).backlog_limits[1] == pytest.approx(ns, abs=64)
 
 
 @pytest.mark.parametrize(("link_gb_s", "first"), [(20, 1), (2, 0)])
@@ -87,4 +86,4 @@ def test_the_unit_is_programmed_by_the_plan(link_gb_s, first):
         hardware.close()
     assert unpack(regs.Arbiter, writes[regs.ARBITER])["mca"] == first
     thresholds, plan = unpack(regs.Thresholds, writes[regs.THRESHOLDS]), RunPlan(asked)
-    assert (thresholds["backlog"], thresholds["patience"]) == (backlog_blocks(plan), backlog_patience(plan))
+    assert (thresholds["backlog"], thresholds["patience"]) == plan.backlog_limits
