@@ -20,6 +20,7 @@ def test_a_page_names_the_hardware_if_it_is_another_one():
     assert "1 of 2 records: an older one, which the record does not name." in measured_on(ours, None)
 
 
+@pytest.mark.long
 def test_the_digest_follows_the_netlist(monkeypatch):
     """Of a configuration with one register more it is another one; asked again, the same."""
     before = netlist_digest()

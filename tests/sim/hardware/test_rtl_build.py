@@ -262,6 +262,7 @@ print(sum(run_cycles.stats.cache_hits.values()), sum(run_cycles.stats.cache_miss
 """
 
 
+@pytest.mark.long
 def test_one_kernel_for_both_backends(tmp_path):
     """A kernel is compiled once for both, and found in Numba's cache by the next process."""
     script = tmp_path / "kernel.py"

@@ -218,6 +218,7 @@ def test_the_number_of_data_lines_is_known_before_they_are_chosen(size, data_lin
     assert data_lines is None or plan.max_carried_lines <= data_lines + 4 * tp * (data_lines > 0)
 
 
+@pytest.mark.long
 def test_a_link_that_waits_for_seconds_of_simulated_time():
     """Stores wait for room in a small egress buffer; nobody looks at them before there is some."""
     small = {"link.egress_buffer_kib": 1, "link.rx_buffer_kib": 1, "link.gb_s": 0.001, "link.header_bytes": 4096}
