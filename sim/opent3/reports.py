@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -55,12 +55,18 @@ def explain(results: str | Path | Run | Comparison) -> Explanation:
     return Explanation(findings=explain_records(records))
 
 
-def report(folders: str | Path | Iterable[str | Path], out: str | Path | None = None) -> Path:
+def report(
+    folders: str | Path | Iterable[str | Path],
+    out: str | Path | None = None,
+    *,
+    on_section: Callable[[str], None] | None = None,
+) -> Path:
     """Writes the results in ``folders`` as one HTML page that needs no network; returns the file.
 
     ``folders``: output folders of run, compare, sweep, map or reproduce, one or several. ``out``: the file, by default
-    ``report.html`` in the first folder. A file that is there is replaced only if it is a report as it was written.
-    Raises ValueError for a folder of another kind, and for a file that may not or cannot be written.
+    ``report.html`` in the first folder. ``on_section``: called with the name of each folder when its section begins. A
+    file that is there is replaced only if it is a report as it was written. Raises ValueError for a folder of another
+    kind, and for a file that may not or cannot be written.
     """
     from t3sim.report.folders import read_folder  # here, because charts take a second to import
     from t3sim.report.output import NAME, target_of, write_report
@@ -73,5 +79,5 @@ def report(folders: str | Path | Iterable[str | Path], out: str | Path | None = 
     file = arguments.path_of("out", out) or paths[0] / NAME
     read = [read_folder(path) for path in paths]
     target_of(file)  # before the work
-    write_report(report_html(read), file)
+    write_report(report_html(read, on_section or (lambda name: None)), file)
     return file

@@ -33,6 +33,7 @@ def test_the_report_is_in_the_first_folder(folder, tmp_path: Path):
     result = t3(folder, other)
     assert result.exit_code == 0, result.output
     assert result.stdout == f"written to {folder / 'report.html'}\n"
+    assert f"step 1 of 2: {folder.name}" in result.stderr and "step 2 of 2: other" in result.stderr
     assert is_report(folder / "report.html")
     assert not (other / "report.html").exists()
 

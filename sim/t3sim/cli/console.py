@@ -163,7 +163,7 @@ def fpga_progress(console: Console, label: str, steps: int) -> Iterator[Callable
 def step_progress(console: Console, label: str, steps: int) -> Iterator[Callable[[str], None]]:
     """A callback for what begins, one of ``steps``: a bar with the time so far on a terminal, else a line for each."""
     done = -1
-    with bar_or_lines(console, label, f"{steps} steps", every=0) as show:
+    with bar_or_lines(console, label, f"{steps} step{'s' * (steps > 1)}", every=0) as show:
 
         def tell(step: str) -> None:
             nonlocal done

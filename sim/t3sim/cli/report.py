@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import opent3
 
-from .console import say_where
+from .console import plain_console, say_where, step_progress
 
 
 @click.command()
@@ -19,4 +19,6 @@ def report(folders: tuple[Path, ...], out: Path | None) -> None:
     DIR is the --out folder of run, compare, sweep, map or reproduce; several folders become sections of one report. The
     file needs no network. An existing file is replaced only if t3 wrote it and nobody has edited it since.
     """
-    say_where(opent3.report(folders, out))
+    with step_progress(plain_console(stderr=True), "report", len(folders)) as show:
+        file = opent3.report(folders, out, on_section=show)
+    say_where(file)

@@ -40,8 +40,9 @@ def section_of(folder: Folder) -> Section:
     return reproduce_section(folder) if isinstance(folder, Reproduced) else sweep_section(folder)
 
 
-def report_html(folders: Sequence[Folder]) -> str:
-    """The report of ``folders``: the same bytes for the same folders."""
+def report_html(folders: Sequence[Folder], on_section: Callable[[str], None] = lambda name: None) -> str:
+    """The report of ``folders``: the same bytes for the same folders. ``on_section``: called with the name of each when
+    its section begins, which may take seconds."""
     environment = Environment(
         loader=PackageLoader(__package__), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
@@ -55,13 +56,21 @@ def report_html(folders: Sequence[Folder]) -> str:
     scripts = {"plotly": get_plotlyjs(), "script": _asset("report.js")}
     text = environment.get_template("report.html").render(
         preamble=Markup(PREAMBLE),
-        sections=[section_of(folder) for folder in folders],
+        sections=_sections(folders, on_section),
         version=__version__,
         style=Markup(_asset("report.css")),
         policy=f"default-src 'none'; img-src data: blob:; style-src 'unsafe-inline'; script-src {_hashes(scripts)}",
         **{name: Markup(script) for name, script in scripts.items()},
     )
     return f"{text}<!-- SHA-256 of all above: {digest_of(text)} -->\n"
+
+
+def _sections(folders: Sequence[Folder], on_section: Callable[[str], None]) -> list[Section]:
+    found = []
+    for folder in folders:
+        on_section(folder.name)
+        found.append(section_of(folder))
+    return found
 
 
 def digest_of(text: str) -> str:
