@@ -63,19 +63,20 @@ def new_machine(path: str | Path, base: str = "paper") -> Path:
     arguments.instance("path", path, (str, os.PathLike), "the name of a new file")
     file, content = _free_path(str(path)), machine_template(base)
     try:
-        with file.open("x", encoding="utf-8") as opened:
-            try:
-                opened.write(content)
-                opened.flush()
-            except BaseException:
-                file.unlink()
-                raise
+        opened = file.open("x", encoding="utf-8")
     except FileExistsError as error:
         raise ValueError(f"{readable(file)} exists, and is left as it is: choose another name") from error
     except OSError as error:
         raise ValueError(
             f"NAME must be that of a file that can be written, not {readable(file)}: {error.strerror}"
         ) from error
+    with opened:
+        try:
+            opened.write(content)
+            opened.flush()
+        except BaseException:
+            file.unlink()
+            raise
     return file
 
 

@@ -19,7 +19,7 @@ from t3sim.study.end_to_end import SUBLAYERS, ModelTime
 from t3sim.study.evaluation import Evaluation
 from t3sim.study.layer.operators import layer_operators
 from t3sim.study.layer.work import AttentionKernels
-from t3sim.study.model_record import ModelRecord, model_record
+from t3sim.study.model_record import WholeModelRecord, model_record
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point
 
 from .frames import record_frame
@@ -40,7 +40,7 @@ class ModelResult:
 
     time: ModelTime
     records: tuple[Result, ...]
-    record: ModelRecord
+    record: WholeModelRecord
     machine: Machine
 
     @property

@@ -79,5 +79,5 @@ def report(
     file = arguments.path_of("out", out) or paths[0] / NAME
     read = [read_folder(path) for path in paths]
     target_of(file)  # before the work
-    write_report(report_html(read, on_section or (lambda name: None)), file)
+    write_report(report_html(read, on_section), file)
     return file

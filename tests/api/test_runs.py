@@ -17,6 +17,13 @@ def comparison() -> Comparison:
     return opent3.compare(opent3.custom_workload(**GEMM), POLICIES, **TOY)
 
 
+@pytest.mark.parametrize("method", ["save", "trace"])
+def test_a_place_of_another_type_is_refused(comparison, method):
+    for result in (comparison, comparison.runs[POLICIES[0]]):
+        with pytest.raises(ValueError, match="must be a path, not None"):
+            getattr(result, method)(None)
+
+
 def test_a_comparison_has_a_run_for_each_policy_in_order(comparison):
     assert tuple(comparison.runs) == POLICIES
     assert comparison.failures == []

@@ -40,7 +40,7 @@ def section_of(folder: Folder) -> Section:
     return reproduce_section(folder) if isinstance(folder, Reproduced) else sweep_section(folder)
 
 
-def report_html(folders: Sequence[Folder], on_section: Callable[[str], None] = lambda name: None) -> str:
+def report_html(folders: Sequence[Folder], on_section: Callable[[str], None] | None = None) -> str:
     """The report of ``folders``: the same bytes for the same folders. ``on_section``: called with the name of each when
     its section begins, which may take seconds."""
     environment = Environment(
@@ -65,10 +65,11 @@ def report_html(folders: Sequence[Folder], on_section: Callable[[str], None] = l
     return f"{text}<!-- SHA-256 of all above: {digest_of(text)} -->\n"
 
 
-def _sections(folders: Sequence[Folder], on_section: Callable[[str], None]) -> list[Section]:
+def _sections(folders: Sequence[Folder], on_section: Callable[[str], None] | None) -> list[Section]:
     found = []
     for folder in folders:
-        on_section(folder.name)
+        if on_section is not None:
+            on_section(folder.name)
         found.append(section_of(folder))
     return found
 

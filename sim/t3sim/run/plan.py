@@ -162,8 +162,7 @@ class RunPlan:
         gpu, grid, chunk = self.request.machine.gpu, self.grid, self.partition.chunks[0]
         line_ns = LINE_BYTES / self.request.machine.link.gb_s
         places = gpu.cus * gpu.workgroups_per_cu
-        blocks = self.blocks(chunk)
-        count = blocks.row_blocks * blocks.col_blocks
+        count = self.blocks(chunk).count
         return Backlog(
             gpus=self.gpus,
             gemm_ns=self.request.tiling.predicted_ns,

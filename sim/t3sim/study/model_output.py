@@ -13,7 +13,7 @@ from t3sim.inputs.machine.settings import machine_title
 from .drawing import FONT, SPLIT_COLOURS, legend_above, save, stacked_bars
 from .end_to_end import ModelTime
 from .layer.work import Operator
-from .model_record import ModelRecord
+from .model_record import WholeModelRecord
 from .suite import BASELINE
 
 COLOURS = {
@@ -68,7 +68,7 @@ def amdahl_text(time: ModelTime) -> str:
     )
 
 
-def draw_model(record: ModelRecord, path: Path) -> None:
+def draw_model(record: WholeModelRecord, path: Path) -> None:
     """Writes the time of the model under every policy as stacked bars, PNG and SVG."""
     times = list(record.policies.values())
     unit = unit_of(TIMES, (item.total for item in times))

@@ -31,7 +31,8 @@ class OperatorRecord(_Record):
 
 
 class PolicyTimes(_Record):
-    """Times of the whole model under a policy [ns]; ``exposed_reduce_scatter``: what its GEMMs do not hide."""
+    """Times of the whole model under a policy [ns]; ``exposed_reduce_scatter``: what is left of the sublayers beside
+    GEMM and all-gather, the reduce-scatter that the GEMM does not hide and the time between the parts."""
 
     gemm: float
     exposed_reduce_scatter: float
@@ -57,7 +58,7 @@ class SublayerRun(_Record):
     result: Result
 
 
-class ModelRecord(_Record):
+class WholeModelRecord(_Record):
     """All of ``model.json``; ``own``: None for a model of the paper's. ``failures``: what does not add up."""
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
@@ -91,7 +92,7 @@ def policy_times(time: ModelTime, policy: str) -> PolicyTimes:
     )
 
 
-def model_record(suite: Suite, time: ModelTime, records: tuple[Result, ...]) -> ModelRecord:
+def model_record(suite: Suite, time: ModelTime, records: tuple[Result, ...]) -> WholeModelRecord:
     """The record of a model whose sublayers' runs are ``records``."""
     operators = [
         OperatorRecord(
@@ -100,7 +101,7 @@ def model_record(suite: Suite, time: ModelTime, records: tuple[Result, ...]) -> 
         )
         for item in time.operators
     ]  # fmt: skip
-    return ModelRecord(
+    return WholeModelRecord(
         machine=suite.machine,
         settings=dict(suite.settings),
         hardware=suite.hardware,

@@ -44,7 +44,7 @@ def _distinct(config: T3Config) -> Harness:
     Raises ValueError for more than 2 blocks, or for another window than 2: it clears and loads no others.
     """
     if config.blocks > 2 or config.chunk_window != 2:
-        raise ValueError(f"blocks and chunk_window must be at most 2 and 2, not {config.blocks}, {config.chunk_window}")
+        raise ValueError(f"blocks must be 1 or 2, chunk_window 2, not {config.blocks} and {config.chunk_window}")
     table = BlockTable(config=config)
     harness = Harness(table)
     m = harness.m
