@@ -89,9 +89,9 @@ class ModelResult:
     def table(self) -> RenderableType:
         """What ``t3 model`` prints, for Rich: operators, policies, and Amdahl's bounds."""
         from rich.console import Group  # here, because it takes a while to import
-        from t3sim.study.model_output import amdahl_text, operator_table, policy_table
+        from t3sim.study.model_output import operator_table, policy_table
 
-        return Group(operator_table(self.time), "", policy_table(self.time), "", amdahl_text(self.time))
+        return Group(operator_table(self.time), "", policy_table(self.time), "", self.record.amdahl.text)
 
     def _write(self, folder: Path) -> None:
         from t3sim.study.model_output import draw_model

@@ -63,10 +63,10 @@ def report(
 ) -> Path:
     """Writes the results in ``folders`` as one HTML page that needs no network; returns the file.
 
-    ``folders``: output folders of run, compare, sweep, map or reproduce, one or several. ``out``: the file, by default
-    ``report.html`` in the first folder. ``on_section``: called with the name of each folder when its section begins. A
-    file that is there is replaced only if it is a report as it was written. Raises ValueError for a folder of another
-    kind, and for a file that may not or cannot be written.
+    ``folders``: output folders of run, compare, model, sweep, map or reproduce, one or several. ``out``: the file, by
+    default ``report.html`` in the first folder. ``on_section``: called with the name of each folder when its section
+    begins. A file that is there is replaced only if it is a report as it was written. Raises ValueError for a folder of
+    another kind, and for a file that may not or cannot be written.
     """
     from t3sim.report.folders import read_folder  # here, because charts take a second to import
     from t3sim.report.output import NAME, target_of, write_report

@@ -17,8 +17,11 @@ from t3sim.run.policies import write_comparison, write_run
 from t3sim.run.provenance import Provenance
 from t3sim.run.records import read_record
 from t3sim.run.request import CAUSES, Policy, RunRequest, RunResult
-from t3sim.run.result import Result
+from t3sim.run.result import Result, TimeNs
+from t3sim.study.end_to_end import model_time
+from t3sim.study.model_record import model_record
 from t3sim.study.reproduction import Reproduction
+from t3sim.study.suite import Suite
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptRun, SweptVariant
 from t3sim.study.traffic_record import Curve, CurveUse, TrafficRecord
 
@@ -28,7 +31,7 @@ from tests.support.sample_result import T_NLG, sample_result, sample_run
 ROOT = Path(__file__).parents[2]
 REPRODUCTION = ROOT / "docs" / "results" / "reproduction"
 """The paper's evaluation, which the repository keeps."""
-KINDS = ("run", "compare", "sweep", "sensitivity", "map", "reproduce")
+KINDS = ("run", "compare", "model", "sweep", "sensitivity", "map", "reproduce")
 ALL: tuple[Policy, ...] = ("sequential", "sequential-nmc", "t3", "t3-mca", "ideal-overlap", "ideal-overlap-nmc")
 
 
@@ -134,6 +137,25 @@ def sweep_folder(folder: Path, *, assumptions: bool = False) -> Path:
     return folder
 
 
+def model_folder(folder: Path) -> Path:
+    """What ``t3 model`` writes, but for its picture and its machine."""
+    suite = Suite(machine="toy", hardware="golden", quick=True)
+    provenance = Provenance.of(suite.machine_of("base"))
+    policies: tuple[Policy, ...] = ("sequential", "t3", "t3-mca")
+    records = tuple(
+        _with(sample_result(policy, model_workload("t-nlg", sublayer, 8)), provenance)
+        for sublayer in ("op", "fc2")
+        for policy in policies
+    )
+    times: dict[str, dict[str, TimeNs]] = {policy: {} for policy in policies}
+    for item in records:
+        times[item.policy][item.workload.sublayer] = item.time_ns
+    time = model_time("t-nlg", 8, "prompt", times, suite.machine_of("base"))
+    with output_folder(folder) as out:
+        write_atomically(out / "model.json", json_text(model_record(suite, time, records).model_dump(by_alias=True)))
+    return folder
+
+
 def reproduction_folder(folder: Path) -> Path:
     """The paper's evaluation that the repository keeps, with traffic over time."""
     shutil.copytree(REPRODUCTION, folder)
@@ -152,6 +174,6 @@ def map_folder(folder: Path) -> Path:
 
 def folder_of(kind: str, folder: Path) -> Path:
     """A folder of ``kind`` at ``folder``."""
-    makers = {"run": run_folder, "compare": compare_folder, "sweep": sweep_folder, "map": map_folder,
-              "reproduce": reproduction_folder}  # fmt: skip
+    makers = {"run": run_folder, "compare": compare_folder, "model": model_folder, "sweep": sweep_folder,
+              "map": map_folder, "reproduce": reproduction_folder}  # fmt: skip
     return sweep_folder(folder, assumptions=True) if kind == "sensitivity" else makers[kind](folder)

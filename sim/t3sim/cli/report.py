@@ -16,8 +16,8 @@ from .console import plain_console, say_where, step_progress
 def report(folders: tuple[Path, ...], out: Path | None) -> None:
     """Write the results in DIR as one HTML report.
 
-    DIR is the --out folder of run, compare, sweep, map or reproduce; several folders become sections of one report. The
-    file needs no network. An existing file is replaced only if t3 wrote it and nobody has edited it since.
+    DIR is the --out folder of run, compare, model, sweep, map or reproduce; several folders become sections of one
+    report. The file needs no network. An existing file is replaced only if t3 wrote it and nobody has edited it since.
     """
     with step_progress(plain_console(stderr=True), "report", len(folders)) as show:
         file = opent3.report(folders, out, on_section=show)

@@ -1,4 +1,5 @@
-"""Output folders of t3, read and checked: what a run, a comparison, a sweep, a map or a reproduction left behind."""
+"""Output folders of t3, read and checked: what a run, a comparison, a whole model, a sweep, a map or a reproduction
+left behind."""
 
 import os
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from t3sim.run.request import POLICIES
 from t3sim.run.result import Result, WallSeconds
 from t3sim.run.timeline_record import TimelineRecord
 from t3sim.study.arbitration.record import ArbitrationMap
+from t3sim.study.model_record import WholeModelRecord
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.sweep import SweepRecord
 from t3sim.study.traffic_record import FILE as TRAFFIC
@@ -74,6 +76,15 @@ class Swept:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Modelled:
+    """What ``t3 model`` wrote."""
+
+    name: str
+    record: WholeModelRecord
+    config: Config | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mapped:
     """What ``t3 map`` wrote."""
 
@@ -92,10 +103,11 @@ class Reproduced:
     config: Config | None
 
 
-Folder = Runs | Swept | Mapped | Reproduced
+Folder = Runs | Modelled | Swept | Mapped | Reproduced
 RECORDS = {
     "compare.json": "t3 compare",
     "result.json": "t3 run",
+    "model.json": "t3 model",
     "sweep.json": "t3 sweep --vary",
     "sensitivity.json": "t3 sweep --assumptions",
     "map.json": "t3 map",
@@ -116,8 +128,8 @@ def read_folder(path: Path) -> Folder:
     if len(found) != 1:
         what = f"has both {found[0]} and {found[1]}" if found else f"has none of {', '.join(RECORDS)}"
         raise ValueError(
-            f"DIR must be an output folder of t3 run, compare, sweep, map or reproduce, but {readable(path)} {what}: "
-            "name the folder that was given to --out"
+            "DIR must be an output folder of t3 run, compare, model, sweep, map or reproduce, but "
+            f"{readable(path)} {what}: name the folder that was given to --out"
         )
     name = readable(Path(os.path.realpath(path)).name)
     match found[0]:
@@ -126,6 +138,11 @@ def read_folder(path: Path) -> Folder:
         case "result.json":
             result = read_record(path / "result.json", Result)
             return Runs(name=name, command="run", runs=(_run(path, result),), speedups=(None,))
+        case "model.json":
+            model = read_record(path / "model.json", WholeModelRecord)
+            if not model.policies or not model.sublayers:
+                raise ValueError(f"{readable(path / 'model.json')} has no policy or no sublayer: run again")
+            return Modelled(name=name, record=model, config=_kept_config(path))
         case "reproduce.json":
             reproduced = read_record(path / "reproduce.json", Reproduction)
             traffic = _traffic(path, reproduced.sources)

@@ -14,8 +14,9 @@ from plotly.offline import get_plotlyjs
 
 from t3sim import __version__
 
-from .folders import Folder, Mapped, Reproduced, Runs
+from .folders import Folder, Mapped, Modelled, Reproduced, Runs
 from .maps import map_section
+from .models import model_section
 from .parts import Bullets, Cards, Chart, Choice, Code, Folded, Mark, Section, Table, Tabs, Text
 from .reproductions import reproduce_section
 from .runs import runs_section
@@ -35,6 +36,8 @@ def section_of(folder: Folder) -> Section:
     """The section of a folder of any kind."""
     if isinstance(folder, Runs):
         return runs_section(folder)
+    if isinstance(folder, Modelled):
+        return model_section(folder)
     if isinstance(folder, Mapped):
         return map_section(folder)
     return reproduce_section(folder) if isinstance(folder, Reproduced) else sweep_section(folder)

@@ -11,6 +11,8 @@ from t3sim.inputs.workload import CUSTOM, MODELS
 from t3sim.run.result import WorkloadRecord
 from t3sim.study.arbitration.axes import NONE, known_axes
 from t3sim.study.arbitration.record import ArbitrationMap
+from t3sim.study.layer.operators import OPTIMIZER
+from t3sim.study.model_record import WholeModelRecord
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.suite import QUICK_TABLES, TABLES
 from t3sim.study.sweep import OwnModel, SweepRecord
@@ -141,6 +143,18 @@ def reproduce_command(record: Reproduction, name: str) -> Command:
     return [
         ("t3", "reproduce"), *chosen, *([("--quick",)] if record.quick else []), ("--machine", record.machine),
         *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
+    ]  # fmt: skip
+
+
+def model_command(record: WholeModelRecord, name: str) -> Command:
+    """``t3 model`` with the options of the record."""
+    tokens = record.own.model_dump(exclude={"phase"}) if record.own else {}
+    return [
+        ("t3", "model"), ("--hf", OWN_FILE) if record.own else ("--model", record.model),
+        *((f"--{name}", str(value)) for name, value in tokens.items()),
+        ("--tp", str(record.tp)), ("--phase", record.phase), ("--attention", record.attention),
+        *([("--optimizer",)] if any(item.name == OPTIMIZER for item in record.operators) else []),
+        ("--machine", record.machine), *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip
 
 

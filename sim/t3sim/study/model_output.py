@@ -1,4 +1,4 @@
-"""What ``t3 model`` prints and draws: operators, policies, and Amdahl's bounds."""
+"""What ``t3 model`` prints and draws: operators and policies."""
 
 from pathlib import Path
 from textwrap import fill
@@ -57,15 +57,6 @@ def policy_table(time: ModelTime) -> FittedTable:
         parts = (time.sublayer_ns(policy), time.other_ns, time.total_ns(policy))
         table.add_row(policy, *map(unit.text, parts), f"{time.speedup(policy):.3f}")
     return table
-
-
-def amdahl_text(time: ModelTime) -> str:
-    """What bounds the speedup."""
-    return (
-        f"All-reduced sublayers take {time.sublayer_share:.1%} of the sequential time, communication "
-        f"{time.communication_share:.1%}. A perfect overlap of GEMM and reduce-scatter gives at most "
-        f"{time.overlap_limit:.3f}x, no communication at all {time.communication_limit:.3f}x."
-    )
 
 
 def draw_model(record: WholeModelRecord, path: Path) -> None:

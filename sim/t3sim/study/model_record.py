@@ -50,6 +50,15 @@ class Amdahl(_Record):
     overlap_limit: float
     communication_limit: float
 
+    @property
+    def text(self) -> str:
+        """What bounds the speedup, as sentences."""
+        return (
+            f"All-reduced sublayers take {self.sublayer_share:.1%} of the sequential time, communication "
+            f"{self.communication_share:.1%}. A perfect overlap of GEMM and reduce-scatter gives at most "
+            f"{self.overlap_limit:.3f}x, no communication at all {self.communication_limit:.3f}x."
+        )
+
 
 class SublayerRun(_Record):
     """A simulated sublayer, and how often the model runs it."""

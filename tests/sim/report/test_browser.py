@@ -39,7 +39,9 @@ def reports(tmp_path_factory) -> dict[str, Path]:
     """A comparison, everything else in one file, and a run that was recorded without queues."""
     root = tmp_path_factory.mktemp("reports")
     folders = {"compare": [compare_folder(root / "compare", ("sequential", "t3-mca", "ideal-overlap"))]}
-    folders["others"] = [folder_of(kind, root / kind) for kind in ("run", "sweep", "sensitivity", "reproduce")]
+    folders["others"] = [
+        folder_of(kind, root / kind) for kind in ("run", "model", "sweep", "sensitivity", "map", "reproduce")
+    ]
     folders["sweep"] = [folder_of("sweep", root / "one-sweep")]
     folders["older"] = [without_queues(run_folder(root / "older"))]
     for name, found in folders.items():

@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 from t3sim.cli import main as cli
 from t3sim.inputs.machine.settings import literal, parse_setting
-from t3sim.report.folders import Mapped, Reproduced, Runs, Swept, read_folder
+from t3sim.report.folders import Mapped, Modelled, Reproduced, Runs, Swept, read_folder
 from t3sim.report.maps import map_section
 from t3sim.report.parts import Text
 from t3sim.report.provenance import (
     Command,
     map_command,
+    model_command,
     record_blocks,
     reproduce_command,
     runs_command,
@@ -20,9 +21,18 @@ from t3sim.report.provenance import (
     sweep_command,
 )
 from t3sim.report.runs import workload_title
+from t3sim.run.records import read_record
+from t3sim.study.model_record import WholeModelRecord
 from t3sim.study.sweep import OwnModel, SweepRecord, axes_of, product_of
 
-from tests.support.report_folders import REPRODUCTION, compare_folder, map_folder, run_folder, sweep_folder
+from tests.support.report_folders import (
+    REPRODUCTION,
+    compare_folder,
+    map_folder,
+    model_folder,
+    run_folder,
+    sweep_folder,
+)
 from tests.support.sample_map import sample_gains, sample_map
 from tests.support.sample_result import T_NLG
 
@@ -49,6 +59,33 @@ def test_a_comparison(tmp_path: Path):
     assert isinstance(folder, Runs)
     name, options = parsed(shell(runs_command(folder)))
     assert name == "compare" and options["policies"] == ("sequential", "t3")
+
+
+def test_a_whole_model(tmp_path: Path):
+    folder = read_folder(model_folder(tmp_path / "out"))
+    assert isinstance(folder, Modelled)
+    name, options = parsed(shell(model_command(folder.record, folder.name)))
+    assert name == "model" and options["machine"] == "toy" and options["hardware"] == "golden"
+    assert (options["model"], options["tp"], options["phase"]) == ("t-nlg", 8, "prompt")
+    assert (options["attention"], options["optimizer"], options["hf"]) == ("unfused", False, None)
+    assert options["out"] == Path("out")
+
+
+def test_a_whole_model_of_the_users_own_with_an_optimizer(tmp_path: Path):
+    record = read_record(model_folder(tmp_path / "out") / "model.json", WholeModelRecord)
+    step = record.operators[0].model_copy(update={"name": "optimizer"})
+    own = OwnModel(phase="training", batch=2, sequence=64)
+    record = record.model_copy(update={
+        "own": own, "phase": "training", "attention": "fused", "operators": [*record.operators, step],
+        "settings": {"link.gb_s": 300},
+    })  # fmt: skip
+    command = model_command(record, "out")
+    _, options = parsed(shell(command))
+    assert (options["model"], options["hf"]) == (None, Path("CONFIG.JSON"))
+    assert (options["phase"], options["batch"], options["sequence"]) == ("training", 2, 64)
+    assert (options["attention"], options["optimizer"], options["settings"]) == ("fused", True, ("link.gb_s=300",))
+    note = record_blocks(command, {}, None)[1].items[0]
+    assert isinstance(note, Text) and "CONFIG.JSON stands for the file of your model" in note.text
 
 
 @pytest.mark.parametrize("assumptions", [False, True])

@@ -5,19 +5,19 @@ import os
 from pathlib import Path
 
 import pytest
-from t3sim.report.folders import Mapped, Reproduced, Runs, Swept, read_folder
+from t3sim.report.folders import Mapped, Modelled, Reproduced, Runs, Swept, read_folder
 
 from tests.support.report_folders import KINDS, compare_folder, folder_of, run_folder
 
-RECORD = {"run": "result.json", "compare": "compare.json", "sweep": "sweep.json", "sensitivity": "sensitivity.json",
-          "map": "map.json", "reproduce": "reproduce.json"}  # fmt: skip
+RECORD = {"run": "result.json", "compare": "compare.json", "model": "model.json", "sweep": "sweep.json",
+          "sensitivity": "sensitivity.json", "map": "map.json", "reproduce": "reproduce.json"}  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_known(tmp_path: Path, kind):
     folder = read_folder(folder_of(kind, tmp_path / "out"))
     assert folder.name == "out"
-    kinds = {"run": Runs, "compare": Runs, "map": Mapped, "reproduce": Reproduced}
+    kinds = {"run": Runs, "compare": Runs, "model": Modelled, "map": Mapped, "reproduce": Reproduced}
     assert isinstance(folder, kinds.get(kind, Swept))
 
 

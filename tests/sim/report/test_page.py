@@ -13,9 +13,10 @@ from t3sim.report.checks import IDENTITIES
 from t3sim.report.folders import read_folder
 from t3sim.report.page import report_html
 from t3sim.run.events import QUEUE_TITLES
-from t3sim.run.records import read_result
+from t3sim.run.records import read_record, read_result
 from t3sim.run.request import CAUSE_TITLES
 from t3sim.run.result import write_result
+from t3sim.study.model_record import WholeModelRecord
 
 from tests.support import sample_result
 from tests.support.html_page import Page
@@ -27,6 +28,7 @@ COMMON = ("Summary", "Time split", "DRAM traffic", "Contention", "Data check and
 OWN = {
     "run": ("Speedup and bounds", "What limited the time", "Timeline"),
     "compare": ("Speedup and bounds", "What limited the time", "Timeline"),
+    "model": ("Time of the model", "Time of every operator"),
     "sweep": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run",
               "DRAM traffic over time"),
     "sensitivity": ("Speedup by machine", "Changes against the first machine", "Speedup and bounds of every run",
@@ -134,6 +136,21 @@ def test_charts_have_values(parsed, kind):
                 values = trace.get(axis)
                 assert values is None or (values.get("bdata") if isinstance(values, dict) else values)
         assert "template" not in figure["layout"], "the page has the colours"
+
+
+def test_a_whole_model_adds_up(parsed, tmp_path: Path):
+    """Parts of the time, operators and speedups, from the table's rows alone."""
+    record = read_record(folder_of("model", tmp_path / "model") / "model.json", WholeModelRecord)
+    _, *policies = rows_of(parsed["model"], "Time of the model and speedup over sequential")
+    assert [row[0] for row in policies] == ["sequential", "t3", "t3-mca"]
+    totals = [float(row[1].replace(",", "")) for row in policies]
+    for row, total in zip(policies, totals, strict=True):
+        parts = [float(cell.replace(",", "")) for cell in row[2:6]]
+        assert sum(parts) == pytest.approx(total, rel=2e-3) and float(row[6]) == pytest.approx(totals[0] / total, 2e-3)
+    _, *operators = rows_of(parsed["model"], "Operators of t-nlg, sequential")
+    assert len(operators) == 2 + len(record.operators)
+    assert sum(float(row[6].rstrip("%")) for row in operators) == pytest.approx(100, abs=0.05 * len(operators))
+    assert record.amdahl.text in parsed["model"].all("main")[0].text
 
 
 def test_a_comparison_has_its_figures(parsed):

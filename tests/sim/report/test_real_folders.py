@@ -20,6 +20,7 @@ FEW = ("--machine", "toy", "--models", "t-nlg", "--sublayers", "op", "--tp", "8"
 COMMANDS = {
     "run": ("run", *TOY, "--policy", "t3"),
     "compare": ("compare", *TOY),
+    "model": ("model", "--phase", "prompt"),
     "sweep": ("sweep", *FEW, "--vary", "link.gb_s=10,20"),
     "sensitivity": ("sweep", *FEW, "--variants", "block-tile"),
     "map": ("map", *FEW, "--axes", "starvation,order"),

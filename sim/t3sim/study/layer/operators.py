@@ -20,6 +20,8 @@ from .work import ATTENTIONS, AttentionKernels, Operator, Share, gemm_operator, 
 PHASES: tuple[Phase, ...] = ("prompt", "training")
 """Phases of the paper's models, which have no cache of keys and values."""
 
+OPTIMIZER = "optimizer"
+"""The operator of an Adam step."""
 OPTIMIZER_BYTES = 28
 """Bytes that a step of mixed-precision Adam moves for a parameter: reads its gradient (2), FP32 master weight and two
 moments (12); writes those (12) and the FP16 weight (2). States as counted by ZeRO (arXiv 1910.02054, section 3.1)."""
@@ -104,7 +106,7 @@ def model_operators(model: Named, tp: int, phase: Phase) -> list[Operator]:
 def optimizer_operator(model: Named, tp: int) -> Operator:
     """The Adam step on a GPU's share of the parameters: bandwidth alone. Errors as in :func:`layer_operators`."""
     share = _share(model, tp, "training", "unfused")
-    return Operator(name="optimizer", bytes=OPTIMIZER_BYTES * share.part(share.model.parameters))
+    return Operator(name=OPTIMIZER, bytes=OPTIMIZER_BYTES * share.part(share.model.parameters))
 
 
 def _share(model: Named, tp: int, phase: Phase, attention: AttentionKernels) -> Share:
