@@ -17,6 +17,7 @@ from t3sim.common.cache import BuildError, cache_folder
 from t3sim.common.fitted_table import FittedTable
 from t3sim.common.user_input import readable
 
+from .bars import bar_or_lines
 from .console import plain_console
 from .start import repair
 
@@ -50,11 +51,11 @@ class Check:
         return ("--" if self.optional else "ok") if self.ok else "FAIL"
 
 
-def check_all() -> list[Check]:
+def check_all(on_file: repair.OnFile | None = None) -> list[Check]:
     """Every check, in the order in which a user fixes them."""
     return [
-        _python(), *_toolchain(), _package("numba"), *map(_extra, EXTRAS), _cache(), _entries(), _disk(), _cores(),
-        _memory(),
+        _python(), *_toolchain(), _package("numba"), *map(_extra, EXTRAS), _cache(), _entries(on_file), _disk(),
+        _cores(), _memory(),
     ]  # fmt: skip
 
 
@@ -68,10 +69,15 @@ def doctor(fix: bool) -> None:
     Exit code 1 if something is not.
     """
     console = plain_console()
-    if fix:
-        for line in _repaired():
-            console.print(readable(line))
-    checks = check_all()
+    with bar_or_lines(plain_console(stderr=True), "doctor", "started") as show:
+
+        def tell(done: int, total: int) -> None:
+            show(done, total, f"{done} of {total} compiled functions looked at")
+
+        repaired = _repaired(tell) if fix else []
+        checks = check_all(tell)
+    for line in repaired:
+        console.print(readable(line))
     console.print(doctor_table(checks))
     if fix:
         for extra, missing in repair.missing_packages().items():
@@ -82,10 +88,10 @@ def doctor(fix: bool) -> None:
         sys.exit(1)
 
 
-def _repaired() -> list[str]:
+def _repaired(on_file: repair.OnFile) -> list[str]:
     """What was repaired; nothing where there is no folder to look into, which the checks say."""
     try:
-        return repair.repair(cache_folder())
+        return repair.repair(cache_folder(), on_file)
     except (BuildError, OSError):
         return []
 
@@ -161,10 +167,10 @@ def _cache() -> Check:
     return _guarded("cache folder", "make it writable, or set OPENT3_CACHE to a folder that is", check)
 
 
-def _entries() -> Check:
+def _entries(on_file: repair.OnFile | None) -> Check:
     """What is in the cache folder: whole, and ours to write. Where there is none, or none of ours, others say so."""
     try:
-        wrong = repair.faults(cache_folder())
+        wrong = repair.faults(cache_folder(), on_file)
     except (BuildError, OSError):
         wrong = []
     if not wrong:

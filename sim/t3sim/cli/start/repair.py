@@ -48,11 +48,15 @@ class Fault:
     hinders: bool = True
 
 
-def faults(folder: Path) -> list[Fault]:
+OnFile = Callable[[int, int], None]
+"""Is told how many compiled functions have been looked at, and how many there are: it takes milliseconds for each."""
+
+
+def faults(folder: Path, on_file: OnFile | None = None) -> list[Fault]:
     """What is wrong in the cache ``folder``, in the order in which it is to be fixed. Raises OSError."""
     if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
         return []  # what cannot be looked into may be anybody's
-    return [*_locked_up(folder), *_cut_off(folder), *_damaged(folder / RUNS), *_left(folder)]
+    return [*_locked_up(folder), *_cut_off(folder, on_file), *_damaged(folder / RUNS), *_left(folder)]
 
 
 def _locked_up(folder: Path) -> Iterator[Fault]:
@@ -87,17 +91,21 @@ def _permissions(path: Path) -> Fault:
     )  # fmt: skip
 
 
-def _cut_off(folder: Path) -> Iterator[Fault]:
+def _cut_off(folder: Path, on_file: OnFile | None) -> Iterator[Fault]:
     """Files that are not whole: a disk that was full, or a copy of the folder that was interrupted."""
+    kernels: list[Path] = []
     for path in sorted(folder.iterdir()):
         if not _is_ours(path) or not os.access(path, os.R_OK):
             continue
         if (named := COMPILED.fullmatch(path.name)) and path.is_file() and not _WHOLE[named[1]](path):
             yield _removal(path)
         if path.name.startswith("numba-") and path.is_dir():
-            for kernel in sorted([*path.rglob("*.nbi"), *path.rglob("*.nbc")]):
-                if os.access(kernel, os.R_OK) and not _is_pickle(kernel):
-                    yield _removal(kernel)
+            kernels += sorted([*path.rglob("*.nbi"), *path.rglob("*.nbc")])
+    for done, kernel in enumerate(kernels, 1):
+        if os.access(kernel, os.R_OK) and not _is_pickle(kernel):
+            yield _removal(kernel)
+        if on_file is not None:
+            on_file(done, len(kernels))
 
 
 def _removal(path: Path) -> Fault:
@@ -187,11 +195,11 @@ def _remover(path: Path) -> Callable[[], object]:
     return lambda: shutil.rmtree(path, ignore_errors=True)  # the next process to compile this removes it, too
 
 
-def repair(folder: Path) -> list[str]:
+def repair(folder: Path, on_file: OnFile | None = None) -> list[str]:
     """Fixes what it can; a line for each fault says so. What is in a folder that could not be read comes second."""
     said = []
     for _ in range(2):
-        for fault in faults(folder):
+        for fault in faults(folder, on_file):
             try:
                 fault.fix()
                 said.append(f"fixed: {fault.path} {fault.what}: {fault.done}")
