@@ -29,8 +29,9 @@ is made from its results, [mutation.json](mutation/mutation.json), by `python -m
    netlist, with one more input that chooses: one build serves them all. A module that a part has several times has the
    mistake every time.
 2. **Benches.** The mutant runs in the place of the part in its unit bench: random traffic side by side with the golden
-   model and with a copy that skips idle cycles, from a reset in the middle of a run (the ALU: special and random pairs
-   against exact arithmetic; the AXI4-Lite port: random accesses against what a register file saw).
+   model and with a copy that skips idle cycles, from a reset in the middle of a run (tracker and trigger: then chunks
+   that overflow, thousands of tiles in large chunks, and every tile of a chunk that comes twice; the ALU: special and
+   random pairs against exact arithmetic; the AXI4-Lite port: random accesses against what a register file saw).
 3. **Equivalence.** What the bench does not notice may be no mistake, such as a bit that nothing reads. The part and the
    mutant get the same inputs, any, with resets at any time; ABC looks for a run in which their outputs differ, then
    for a proof that there is none, first for the module that has the mistake, then for the part. A payload counts while

@@ -19,12 +19,20 @@ from tb import axi_registers
 from tb.alu import directed
 from tb.alu.line_reference import FORMATS
 from tb.compare import compare
+from tb.stimulus.base import Stimulus
+from tb.stimulus.tracker_chunks import TrackerOverflows, TrackerTiles
+from tb.stimulus.trigger_marks import TriggerMarks
 
 _CYCLES, _MORE_CYCLES = 8000, {"registers": 24000}
 """Cycles of random traffic, after a reset that ends a shorter run: more where one access at a time is all there is."""
 _RUNS = {"tracker": 4, "trigger": 3}
 """Runs with successive seeds, one otherwise: tiles, thresholds, limits and floods are those of one plan for most of a
 run."""
+_DIRECTED: dict[str, dict[type[Stimulus], int]] = {
+    "tracker": {TrackerOverflows: _CYCLES, TrackerTiles: _CYCLES},
+    "trigger": {TriggerMarks: 16000},
+}
+"""More traffic, for what that of the part seldom comes to, and cycles of it."""
 _ALU_CASES = 3000
 """Random pairs for each operation and data type of the ALU."""
 _PATIENCE = 40_000
@@ -79,6 +87,9 @@ def found_by_bench(bench: Bench, part: MutatedPart, number: int, seed: int) -> s
 def _locksteps(part: PartType, golden: PartType, config: T3Config, seed: int) -> None:
     for later in range(_RUNS.get(part.name, 1)):
         _lockstep(part, golden, config, seed + later)
+    for stimulus, cycles in _DIRECTED.get(part.name, {}).items():
+        title = f"{part.name}, {stimulus.__name__}, seed {seed}"
+        compare({"golden": golden, "mutant": part}, part.name, config, cycles, title, stimulus)
 
 
 def _lockstep(part: PartType, golden: PartType, config: T3Config, seed: int) -> None:

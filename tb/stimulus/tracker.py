@@ -1,13 +1,9 @@
 """Random inputs for the Tracker."""
 
-import random
-
-from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import ChunkDone, ConfigWrite, SlotLoad, Token
+from t3hdl.interface.layouts import SlotLoad, Token
 from t3hdl.interface.words import pack
 
-from tb.lockstep import Lockstep
 from tb.stimulus.base import TILES, Stimulus
 
 SIDE = range(SlotLoad["row0"].width)
@@ -127,75 +123,3 @@ class Tracker(Stimulus):
             self.offer(f"token.{bank}", lambda bank=bank: self.token(bank))
         loads = self.armed and self.chance(0.5 if self.sweeps() else 0.1 * self.activity)
         self.pulse("load", self.load() if loads else None)
-
-
-class TrackerOverflows(Stimulus):
-    """Chunks side by side, all in one row of each bank's table: few tiles find an entry, the others' lines overflow.
-
-    Every chunk gets exactly its lines, then its slot is loaded again. A disarm clears the marks now and then.
-    """
-
-    def __init__(self, bench: Lockstep, config: T3Config, rng: random.Random) -> None:
-        super().__init__(bench, config, rng)
-        self._slots = min(2 * config.event_queue, config.chunk_window)
-        self._wavefronts = min(2, config.wavefronts)
-        self._columns = max(2, 8 // config.tracker_banks)
-        self._period = 100 * config.tracker_banks + 100
-        tiles = config.tracker_banks * self._columns * self._wavefronts
-        self._threshold = min(12, (1 << config.tile_count_bits) - 1, ((1 << config.chunk_count_bits) - 1) // tiles)
-        self._expected = tiles * self._threshold
-        self._loads = self._epoch = 0
-        self._free: list[int] = []
-        self._left: dict[int, list[list[list[int]]]] = {}  # of a slot, per bank: column, wavefront, lines to come
-        for edge in range(4):
-            for wf in range(self._wavefronts):
-                self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), self._threshold))
-
-    def configure(self) -> None:
-        """The profile, then a disarm in every period."""
-        self.activity = 1.0
-        if self.bench.cycle % self._period == 0:
-            self.control(disarm=1)
-            self._free, self._left = list(range(self._slots)), {}
-            self._epoch = (self._epoch + 1) & 3  # what is still offered is of no chunk then
-        write = self.writes.popleft() if self.writes else None
-        self.pulse("config", pack(ConfigWrite, address=write[0], data=write[1]) if write else None)
-
-    def drive_part(self) -> None:
-        if self.bench.get("chunk_done_valid"):
-            self._free.append(self.bench.get("chunk_done") >> ChunkDone["slot"].offset & 63)
-        loads = self._free and not self.bench.driven("config_valid") and self.bench.get("init_done")
-        self.pulse("load", self._load(self._free.pop(0)) if loads else None)
-        for bank in range(self.config.tracker_banks):
-            if any(banks[bank] for banks in self._left.values()):
-                self.offer(f"token.{bank}", lambda bank=bank: self._token(bank))
-            elif self.was_taken(f"token.{bank}"):
-                self.bench.set(f"token.{bank}.valid", 0)
-
-    def rate(self, name: str) -> float:
-        """Mostly as many tokens as the banks take."""
-        return max(super().rate(name), 0.7)
-
-    def _load(self, slot: int) -> int:
-        row, banks, self._loads = slot << self.config.row_index_bits, range(self.config.tracker_banks), self._loads + 1
-        self._left[slot] = [
-            [[c, wf, self._threshold] for c in range(self._columns) for wf in range(self._wavefronts)] for _ in banks
-        ]
-        return pack(
-            SlotLoad,
-            row0=row, row1=row + len(banks), col1=4095, addends=1, slot=slot, valid=1, expected=self._expected,
-            epoch=self._epoch, descriptor=self._loads % self.config.descriptors,
-        )  # fmt: skip
-
-    def _token(self, bank: int) -> int:
-        """Some lines of one of the first tiles of a chunk: sometimes all that it lacks."""
-        slot = self.rng.choice([slot for slot, banks in self._left.items() if banks[bank]])
-        tiles = self._left[slot][bank]
-        tile = self.rng.choice(tiles[:3])
-        n = min(tile[2], self.rng.choice((1, 1, 2, 3, tile[2])))
-        tile[2] -= n
-        if not tile[2]:
-            tiles.remove(tile)
-        # Of a tile's row the low bits choose the bank, with its wavefront, and not the row of the bank's table.
-        row = slot << self.config.row_index_bits | tile[1] & self.config.tracker_banks - 1 ^ bank
-        return pack(Token, epoch=self._epoch, row=row, col=tile[0] << self.config.column_index_bits, wf=tile[1], n=n)

@@ -22,14 +22,24 @@ class Trigger(Stimulus):
         self.complete: dict[int, set[int]] = {}  # tiles that were complete since their slot was loaded
         self.incomplete: set[int] = set()
         self.given: deque[int] = deque()  # contexts of the commands that are not reported done
+        self.again = 0.0  # how likely a tile that was complete before is complete again
 
     def plan(self) -> None:
+        self.again = self.rng.choice((0.005, 0.005, 0.005, 0.5))
         if self.chance(0.5):
             self.writes.append((regs.TILE_MARKS, self.rng.choice((0, 0, 0, 1, 1, 2, self.rng.getrandbits(3)))))
 
     def plan_job(self, context: int, first: int, end: int) -> None:
         for i in range(first, end):
             self.descriptor_writes(i, self.chunk(context))
+
+    def rectangle(self) -> tuple[int, int, int, int]:
+        """Tiles; sometimes as many as a slot has marks, or nearly."""
+        if self.chance(0.8):
+            return super().rectangle()
+        row_bits = self.rng.randrange(TILES.bit_length())
+        col1 = max(1, min(TILES, 1 << self.config.share_bits >> row_bits))
+        return 0, 1 << row_bits, self.rng.randrange(min(2, col1)), col1
 
     def chunk(self, context: int) -> tuple[int, ...]:
         """The words of a descriptor whose blocks have a place in the block table; seldom one of another context, or
@@ -45,8 +55,10 @@ class Trigger(Stimulus):
                 break
             row_shift, col_shift = min(3, row_shift + 1), min(3, col_shift + 1)
         log = last_row.bit_length()
-        if self.chance(0.05):
-            last_row, last_col, log = rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 7, 63)), rng.choice((0, 1, 2, 15))
+        if self.chance(0.2):
+            places = [last_row, last_col, log]
+            places[rng.randrange(3)] = rng.choice((rng.randrange(16), rng.randrange(16), 1 << rng.randrange(6), 63))
+            last_row, last_col, log = places[0], places[1], places[2] & 15
         kind = rng.choice((ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, *ChunkKind))
         counts = (1, 2, 3) if self.chance(0.7) else (4, 20, *(rng.getrandbits(16) for _ in range(3)))
         tiles = {f"tiles_{place}": rng.choice(counts) for place in ("inner", "bottom", "right", "corner")}
@@ -123,7 +135,7 @@ class Trigger(Stimulus):
             row, col = rng.randrange(row0, row1 + beyond), rng.randrange(col0, col1 + beyond)
             wf = rng.randrange(self.config.wavefronts) if self.chance(0.98) else rng.getrandbits(4)
             tile = pack(TileDone, slot=slot, row=row, col=col, wf=wf)
-            if tile not in complete or self.chance(0.005):
+            if tile not in complete or self.chance(self.again):
                 complete.add(tile)
                 return tile
         return None

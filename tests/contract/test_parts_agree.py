@@ -1,6 +1,8 @@
 """Compiled RTL and golden model of every part agree on every output in every cycle, and keep the idle promise."""
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from t3hdl.config import T3Config, preset
@@ -11,7 +13,10 @@ from t3sim.hardware.rtl.backend import compiled_part
 
 from tb.compare import SEED, compare
 from tb.lockstep import Lockstep
+from tb.stimulus.base import Stimulus
 from tb.stimulus.parts import STIMULI
+from tb.stimulus.tracker_chunks import TrackerTiles
+from tb.stimulus.trigger_marks import TriggerMarks
 
 CONFIGS = {
     "small": preset("small"),
@@ -73,6 +78,29 @@ def check(config: T3Config, name: str, cycles: int, size: str) -> None:
 def test_backends_agree(size, name):
     """In as many cycles as the benches of mutants have."""
     check(CONFIGS[size], name, 8000, size)
+
+
+@contextmanager
+def compared_under(stimulus: type[Stimulus], name: str) -> Iterator[Lockstep]:
+    """The backends of ``name`` after traffic of its own, in which they agreed."""
+    config = preset("small", tile_count_bits=4, chunk_count_bits=8)
+    rtl, golden = compiled_part(config, name), golden_hardware(config)
+    parts = {"rtl": rtl.part_type, "golden": golden.parts[name]}
+    yield compare(parts, name, config, 5000, f"{stimulus.__name__}, seed {SEED}", stimulus)
+    rtl.free()
+    golden.close()
+
+
+def test_backends_agree_on_high_counts():
+    """As many tiles as bit 11 of TILES needs, in chunks that use the highest bit of their counters."""
+    with compared_under(TrackerTiles, "tracker") as bench:
+        assert bench.get("tiles") > 2048
+
+
+def test_backends_agree_on_tiles_that_come_twice():
+    """In chunks with as many tiles as their slots have marks."""
+    with compared_under(TriggerMarks, "trigger") as bench:
+        assert {"tile_twice", "poisoned"} <= bench.seen
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from t3sim.hardware.golden.backend import golden_hardware
 from t3sim.hardware.rtl.backend import compiled_part
 
 from tb.lockstep import Lockstep
-from tb.stimulus.tracker import TrackerOverflows
+from tb.stimulus.tracker_chunks import TrackerOverflows
 from tests.contract.backends import AmaranthBackend
 from tests.contract.test_parts_agree import CONFIGS
 from tests.contract.tracker.scene import LINES, SHORT_QUEUES, Scene, live
