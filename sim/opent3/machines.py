@@ -21,7 +21,7 @@ SUFFIX = ".toml"
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSummary:
-    """Peak rates of a machine; ``compared_with``: what its results were compared with, or ``unvalidated``."""
+    """Peak rates of a machine; ``compared_with``: what its results can be compared with, or ``unvalidated``."""
 
     name: str
     cus: int

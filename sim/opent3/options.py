@@ -10,8 +10,8 @@ from typing import TypedDict, Unpack
 
 from t3sim.inputs import arguments
 from t3sim.inputs.machine.files import Machine, load_machine
-from t3sim.inputs.workload import Workload
-from t3sim.run.request import Backend, OnProgress, Policy, RunRequest
+from t3sim.inputs.workload import Workload, check_name
+from t3sim.run.request import POLICIES, Backend, OnProgress, Policy, RunRequest
 
 
 class Options(TypedDict, total=False):
@@ -80,6 +80,8 @@ def requests_of(workload: Workload, policies: Sequence[Policy], **options: Unpac
     policies = arguments.items("policies", policies, str, "names of policies")
     if not policies or len(set(policies)) != len(policies):
         raise ValueError(f"--policies must name each policy once, not {','.join(policies)!r}")
+    for policy in policies:
+        check_name("policies", policy, POLICIES)
     return [request_of(workload, policy, **options) for policy in policies]
 
 

@@ -126,7 +126,7 @@ def test_policies_are_named_once_and_known():
     for policies in ((), ("t3", "t3")):
         with pytest.raises(ValueError, match="must name each policy once"):
             opent3.compare(work, policies, **TOY)
-    with pytest.raises(ValueError, match="--policy must be one of"):
+    with pytest.raises(ValueError, match="--policies must be one of .*; did you mean 't3'"):
         opent3.compare(work, ("t4",), **TOY)
 
 

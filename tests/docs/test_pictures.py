@@ -2,19 +2,13 @@
 
 from pathlib import Path
 
-import opent3
 from matplotlib.image import imread
 
-from docs.pages.played import traces
+from docs.pages.played import traces, waves
 
 
 def test_the_picture_of_a_trace_shows_tracks_and_flows_of_the_file(tmp_path: Path, monkeypatch):
-    path = tmp_path / "run.pftrace"
-    opent3.run(
-        opent3.custom_workload(m=128, n=64, k=64, tp=4), "t3-mca", machine="toy", settings=traces.SETTINGS,
-        hardware="golden", trace=path,
-    )  # fmt: skip
-    found = traces.lanes(path)
+    found = traces.lanes(traces.traced(tmp_path / "run.pftrace"))
     wanted = {(process, name) for process, names in traces.SHOWN for name in names}
     wanted |= {(traces.SHOWN[1][0], name) for name in traces.COUNTERS}
     assert wanted <= {(lane.process, lane.name) for lane in found}
@@ -28,3 +22,14 @@ def test_the_picture_of_a_trace_shows_tracks_and_flows_of_the_file(tmp_path: Pat
     traces.draw(found)
     shape = imread(tmp_path / "traces.png").shape
     assert shape[1] == imread(traces.GUIDES / "traces.png").shape[1] == 1152
+    assert says(traces.GUIDES / "traces.png", traces.described(found)), "old: python -m docs.pages.played.traces"
+
+
+def test_the_picture_of_waves_shows_todays_clocks():
+    window = waves.window_shown(waves.request_shown())
+    assert says(waves.PICTURE, waves.described(window)), "old: python -m docs.pages.played.waves"
+
+
+def says(picture: Path, description: str) -> bool:
+    """Whether a PNG carries this description."""
+    return b"Description\0" + description.encode() in picture.read_bytes()

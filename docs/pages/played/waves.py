@@ -12,6 +12,7 @@ import click
 import matplotlib.pyplot as plt
 import opent3
 from matplotlib.axes import Axes
+from t3sim.run.request import RunRequest
 from t3sim.waves.hierarchy import waveform
 from t3sim.waves.record import Window, record, trigger_cycle
 from t3sim.waves.selection import part_instances
@@ -48,14 +49,28 @@ BUS: dict[str, Any] = {"edgecolor": "#1f5fa8", "facecolor": "#e8f0fa", "linewidt
 UNKNOWN: dict[str, Any] = {"edgecolor": "#b0b0b0", "facecolor": "#f0f0f0", "linewidth": 1.0, "hatch": "////"}
 
 
-def recorded() -> Waveform:
-    """The waves of GPU 0's tracker and trigger, of compiled RTL with internal signals."""
-    work = opent3.custom_workload(**SIZE)
-    (request,) = opent3.requests_of(work, ("t3-mca",), machine="toy", hardware="rtl")
-    parts = part_instances("tracker,trigger", request.machine.hardware.config())
+def request_shown() -> RunRequest:
+    """The run."""
+    (request,) = opent3.requests_of(opent3.custom_workload(**SIZE), ("t3-mca",), machine="toy", hardware="rtl")
+    return request
+
+
+def window_shown(request: RunRequest) -> Window:
+    """Clocks around the first trigger of GPU 0."""
     fires = trigger_cycle(replace(request, hardware="golden"), 0, 1, lambda progress: None)
-    window = Window(first=fires - BEFORE, last=fires + BEHIND)
-    return waveform(record(request, 0, parts, window, lambda progress: None, internals=True))
+    return Window(first=fires - BEFORE, last=fires + BEHIND)
+
+
+def described(window: Window) -> str:
+    """What the picture is of, written into it: a test sees by it that the picture is old."""
+    return f"clocks {window.first} to {window.last}"
+
+
+def recorded() -> tuple[Window, Waveform]:
+    """The waves of GPU 0's tracker and trigger, of compiled RTL with internal signals."""
+    request = request_shown()
+    parts, window = part_instances("tracker,trigger", request.machine.hardware.config()), window_shown(request)
+    return window, waveform(record(request, 0, parts, window, lambda progress: None, internals=True))
 
 
 def spans(of: Waveform, number: int) -> list[tuple[float, float, int | None]]:
@@ -83,7 +98,7 @@ def draw_signal(axes: Axes, row: float, bits: int, found: list[tuple[float, floa
         axes.plot([time for time, _ in edges], [row + HEIGHT * value for _, value in edges], **LINE)
 
 
-def draw(of: Waveform) -> None:
+def draw(window: Window, of: Waveform) -> None:
     """Writes PICTURE."""
     numbers = {".".join(variable.path[2:]): number for number, variable in enumerate(of.variables)}
     figure, axes = plt.subplots(figsize=(9.6, 5.4), layout="constrained")
@@ -101,13 +116,13 @@ def draw(of: Waveform) -> None:
     axes.grid(which="both", axis="x", color="#dddddd", linewidth=0.7)
     axes.set_axisbelow(True)
     axes.spines[["left", "right", "top"]].set_visible(False)
-    figure.savefig(PICTURE, dpi=120, metadata={"Software": None})
+    figure.savefig(PICTURE, dpi=120, metadata={"Software": None, "Description": described(window)})
 
 
 @click.command()
 def main() -> None:
     """Record and draw."""
-    draw(recorded())
+    draw(*recorded())
     click.echo(f"written: {os.path.relpath(PICTURE)}")
 
 

@@ -1,5 +1,7 @@
 """``t3 machine``: the presets, a machine's values with their sources, and a file to begin one's own with."""
 
+import shlex
+
 import click
 import opent3
 from opent3 import caution, load_machine, parse_settings, preset_names
@@ -19,8 +21,8 @@ def machine() -> None:
 def list_machines() -> None:
     """Show the presets side by side."""
     table = FittedTable(
-        "name", "CUs", "clock (MHz)", "FP16 TFLOP/s", "LLC (MiB)", "memory (GB/s)", "link (GB/s)", "compared with",
-        text=["compared with"],
+        "name", "CUs", "clock (MHz)", "FP16 TFLOP/s", "LLC (MiB)", "memory (GB/s)", "link (GB/s)", "comparable with",
+        text=["comparable with"],
     )  # fmt: skip
     for item in opent3.machine_summaries():
         table.add_row(
@@ -53,4 +55,4 @@ def new(name: str, base: str) -> None:
     Change a line where your machine differs from its base. A file that exists is left as it is.
     """
     path = opent3.new_machine(name, base)
-    click.echo(one_line(f"written to {readable(path)}: --machine {readable(path)} takes it as it is"))
+    click.echo(one_line(f"written to {readable(path)}: --machine {shlex.quote(readable(path))} takes it as it is"))

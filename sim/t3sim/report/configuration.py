@@ -59,6 +59,13 @@ def cautions(machine: Machine, name: str) -> list[str]:
     return [f"{text[0].upper()}{text[1:]}." for text in caution(machine, name)]
 
 
+def cautions_of(config: Config | None, name: str) -> list[Text]:
+    """The same of the machine of a record, as far as the folder keeps it, or it is a preset."""
+    if config is None and name not in preset_names():
+        return []
+    return [Text(text=text) for text in cautions(config.machine if config else load_machine(name), name)]
+
+
 def _rows(machine: Machine, section: str) -> Iterator[tuple[str, ...]]:
     model = getattr(machine, section)
     for key, field in type(model).model_fields.items():

@@ -14,11 +14,11 @@ from t3sim.study.arbitration.sentences import nearest, sentences
 from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_names
 from t3sim.study.suite import OVERLAPPED
 
-from .configuration import cautions, configuration_block
+from .configuration import cautions, cautions_of, configuration_block
 from .figures import HEAD, SMALL_ROW, finished, plain
 from .folders import Mapped
 from .parts import DASH, Block, Card, Cards, Chart, Section, Table, Tabs, Text, plural
-from .provenance import map_command, record_blocks
+from .provenance import earlier, map_command, record_blocks
 
 SCALE = ((0, "#5E3C99"), (0.5, "#F7F7F7"), (1, "#E66101"))
 """Purple below 1, orange above it."""
@@ -42,10 +42,12 @@ def map_section(folder: Mapped) -> Section:
         blocks=[
             Block(title="Summary", items=[
                 Cards(cards=_cards(record)),
+                *earlier(record.sources),
                 _extremes(record),
                 Text(text=MEANINGS),
                 *(Text(text=sentence) for sentence in sentences([record])),
                 *(Text(text=f"Does not add up: {text}.") for text in record.failures),
+                *cautions_of(folder.config, record.machine),
             ]),
             *(_blocks_of_changes(record) if record.singles else [Block(title="Every GEMM", items=[_gains(record)])]),
             *_configuration(folder),

@@ -6,7 +6,7 @@ from t3sim.run.timeline import ALL_GATHER, GEMM, REDUCE_SCATTER
 from t3sim.study.model_record import WholeModelRecord
 
 from .checks import check_cards, checks_block, hardware_block
-from .configuration import record_machine_block
+from .configuration import cautions_of, record_machine_block
 from .contention import contention_block
 from .figures import OTHER, SERIES, stacked
 from .folders import Modelled
@@ -38,6 +38,8 @@ def model_section(folder: Modelled) -> Section:
             Block(title="Summary", items=[
                 Cards(cards=[*_cards(record), *check_cards(results)]),
                 *(Text(text=f"Does not add up: {text}.") for text in record.failures),
+                *(Text(text=f"{text[0].upper()}{text[1:]}.") for text in record.notes),
+                *cautions_of(folder.config, record.machine),
             ]),
             Block(title="Time of the model", items=[_policies(record), Text(text=record.amdahl.text)]),
             Block(title="Time of every operator", items=[_operators(record)]),
@@ -113,8 +115,7 @@ def _operators(record: WholeModelRecord) -> Chart:
     ]
     computed = [
         (item.name, count(item.runs), flop.text(item.flop) if item.flop else DASH, moved.text(item.bytes),
-         "matrix units" if item.compute_ns > item.memory_ns else "memory", unit.text(item.total_ns),
-         f"{item.total_ns / times.total:.1%}")
+         item.limited_by, unit.text(item.total_ns), f"{item.total_ns / times.total:.1%}")
         for item in record.operators
     ]  # fmt: skip
     longest = max(rows, key=lambda row: row[1])

@@ -14,6 +14,7 @@ from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.layer.operators import OPTIMIZER
 from t3sim.study.model_record import WholeModelRecord
 from t3sim.study.reproduction import Reproduction
+from t3sim.study.sources import source_digest
 from t3sim.study.suite import QUICK_TABLES, TABLES
 from t3sim.study.sweep import OwnModel, SweepRecord
 
@@ -88,6 +89,17 @@ def record_blocks(command: Command | None, facts: Mapping[str, str], config: Con
         *([] if config is None else [Code(title=CONFIG_TITLE, text=config.text, file=CONFIG)]),
     ]
     return [Block(title="Provenance", items=[table]), Block(title="How to reproduce", items=items)]
+
+
+def earlier(sources: str) -> list[Text]:
+    """A sentence, if the simulator of a record, by the digest of its ``sources``, is not the one that is installed."""
+    if sources == source_digest():
+        return []
+    text = (
+        "Made by another simulator than the one that writes this page: version and digest are under Provenance. The "
+        "command below gives the figures of the simulator that runs it."
+    )
+    return [Text(text=text)]
 
 
 def _note(command: Command | None) -> str:

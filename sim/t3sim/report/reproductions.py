@@ -1,5 +1,6 @@
 """The section of a reproduction: every published figure beside ours, and the runs that it was measured from."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from t3sim.common.units import TIMES, unit_of, with_unit
@@ -34,7 +35,7 @@ from .parts import (
     count,
     plural,
 )
-from .provenance import record_blocks, reproduce_command
+from .provenance import earlier, record_blocks, reproduce_command
 from .quantities import BOUNDS, time_chart, traffic_chart
 from .runs import workload_title
 
@@ -66,7 +67,7 @@ def reproduce_section(folder: Reproduced) -> Section:
         for variant in _variants(record)
     })  # fmt: skip
     blocks = [
-        Block(title="Summary", items=[Cards(cards=[*_cards(record), *check_cards(only)]),
+        Block(title="Summary", items=[Cards(cards=[*_cards(record), *check_cards(only)]), *earlier(record.sources),
                                       *(Text(text=f"Does not add up: {text}.") for text in record.failures)]),
         Block(title="Published and measured", items=list(_figures(record))),
         Block(title="Speedups and bounds", items=[*_speedups(record), Text(text=BOUNDS), _runs(record)]),
@@ -162,16 +163,18 @@ def _traffic(runs: Labelled) -> list[Item]:
 
 
 def _cards(record: Reproduction) -> list[Card]:
-    verdicts = [figure.verdict for figure in record.figures]
-    inside, outside, missing = (verdicts.count(kind) for kind in ("inside", "outside", "not run"))
-    others = len(verdicts) - inside - outside - missing
+    verdicts = Counter(figure.verdict for figure in record.figures)
+    inside, outside = verdicts["inside"], verdicts["outside"]
+    others = {kind: number for kind, number in verdicts.items() if kind not in ("inside", "outside")}
     gains = [run.speedup for run in record.runs if run.speedup and run.result.policy not in COMPUTED]
     cards = [
-        Card(title="Inside their band", value=count(inside), note=f"of {plural(len(verdicts), 'published figure')}"),
-        Card(title="Outside their band", value=count(outside), note="shown below with a reason"),
-        Card(title="Without a verdict", value=count(others + missing),
-             note=f"{count(others)} without a band, {count(missing)} not run"),
+        Card(title="Inside their band", value=count(inside), note=f"of {plural(verdicts.total(), 'published figure')}"),
+        Card(title="Outside their band", value=count(outside), note="with a reason, in the values of the charts below"),
+        Card(title="Without a verdict", value=count(sum(others.values())),
+             note=", ".join(f"{count(number)} {kind}" for kind, number in others.items())),
     ]  # fmt: skip
+    if others.get("not run") == verdicts.total():
+        cards = [Card(title="Published figures", value=count(verdicts.total()), note="of tables that were not run")]
     if gains:
         best = max((run for run in record.runs if run.speedup == max(gains)), key=lambda run: run.result.policy)
         cards.append(Card(title="Largest speedup", value=f"{max(gains):.3f}x", note=_name(best)))

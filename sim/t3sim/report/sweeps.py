@@ -8,13 +8,13 @@ from t3sim.run.result import Result
 from t3sim.study.sweep import SweepRecord, SweptRun, SweptVariant
 
 from .checks import check_cards, checks_block, hardware_block
-from .configuration import record_machine_block
+from .configuration import cautions_of, record_machine_block
 from .contention import contention_items
 from .figures import grouped
 from .folders import Swept
 from .over_time import over_time_block
 from .parts import DASH, Block, Card, Cards, Cell, Chart, Folded, Item, Section, Table, Text, chosen, plural
-from .provenance import record_blocks, sweep_command
+from .provenance import earlier, record_blocks, sweep_command
 from .quantities import ideal_times, time_chart, traffic_chart
 from .runs import workload_title
 
@@ -42,8 +42,11 @@ def sweep_section(folder: Swept) -> Section:
             "; ".join(points),
         ],
         blocks=[
-            Block(title="Summary", items=[Cards(cards=_cards(record, [result for _, result in results]))]
-                  + [Text(text=f"Does not add up: {text}.") for text in record.failures]),
+            Block(title="Summary", items=[
+                Cards(cards=_cards(record, [result for _, result in results])), *earlier(record.sources),
+                *(Text(text=f"Does not add up: {text}.") for text in record.failures),
+                *cautions_of(folder.config, first.machine),
+            ]),
             Block(title="Speedup by machine", items=[_means(record)]),
             Block(title="Changes against the first machine", items=[_changes(record)]),
             Block(title="Speedup and bounds of every run", items=[_speedups(record), _exposed(record)]),

@@ -43,8 +43,7 @@ def operator_table(time: ModelTime) -> FittedTable:
     for name, one in simulated.items():
         row(f"sublayer {name}", time.runs[name], None, one.total, "simulated")
     for item in time.operators:
-        limit = "matrix units" if item.compute_ns > item.memory_ns else "memory"
-        row(item.operator.name, item.count, item.operator, item.ns, limit)
+        row(item.operator.name, item.count, item.operator, item.ns, item.limit)
     return table
 
 

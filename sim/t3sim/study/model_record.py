@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
+from t3sim.inputs.transformer.notes import notes, size_text
 from t3sim.run.policies import failures
 from t3sim.run.result import Result
 
@@ -18,7 +19,8 @@ class _Record(BaseModel):
 
 
 class OperatorRecord(_Record):
-    """An operator that is a roofline: FLOP and bytes of one run, its bounds in ns, how often it runs, and all runs."""
+    """An operator that is a roofline: FLOP and bytes of one run, its bounds in ns, how often it runs, and all runs.
+    ``limited_by``: the memory, the matrix units, or the CUs for which there are tiles."""
 
     name: str
     kind: str
@@ -27,6 +29,7 @@ class OperatorRecord(_Record):
     runs: int
     compute_ns: float
     memory_ns: float
+    limited_by: str
     total_ns: float
 
 
@@ -68,7 +71,8 @@ class SublayerRun(_Record):
 
 
 class WholeModelRecord(_Record):
-    """All of ``model.json``; ``own``: None for a model of the paper's. ``failures``: what does not add up."""
+    """All of ``model.json``; ``own``: None for a model of the paper's. ``notes``: sizes and assumptions of one of the
+    user's own, as sentences. ``failures``: what does not add up."""
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
@@ -78,6 +82,7 @@ class WholeModelRecord(_Record):
     seed: int
     model: str
     own: OwnModel | None
+    notes: list[str]
     tp: int
     phase: str
     attention: str
@@ -106,7 +111,8 @@ def model_record(suite: Suite, time: ModelTime, records: tuple[Result, ...]) -> 
     operators = [
         OperatorRecord(
             name=item.operator.name, kind=item.operator.kind, flop=item.operator.flop, bytes=item.operator.bytes,
-            runs=item.count, compute_ns=item.compute_ns, memory_ns=item.memory_ns, total_ns=item.total_ns,
+            runs=item.count, compute_ns=item.compute_ns, memory_ns=item.memory_ns, limited_by=item.limit,
+            total_ns=item.total_ns,
         )
         for item in time.operators
     ]  # fmt: skip
@@ -117,6 +123,7 @@ def model_record(suite: Suite, time: ModelTime, records: tuple[Result, ...]) -> 
         seed=suite.seed,
         model=time.model,
         own=own_amounts(suite.own),
+        notes=[size_text(suite.own), *notes(suite.own, time.tp)] if suite.own else [],
         tp=time.tp,
         phase=time.phase,
         attention=time.attention,

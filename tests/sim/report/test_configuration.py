@@ -1,13 +1,15 @@
 """The machine of a sweep, a map or a reproduction in its report: that of the folder, if its values are the runs'."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from t3sim.common.manifest import MANIFEST, Manifest
 from t3sim.inputs.machine.files import load_machine
-from t3sim.report.folders import read_folder
+from t3sim.report.folders import RECORDS, read_folder
 from t3sim.report.page import report_html
+from t3sim.study.sources import source_digest
 
 from tests.support.html_page import Page, block_of
 from tests.support.report_folders import folder_of
@@ -63,6 +65,41 @@ def test_a_file_of_the_users_beside_an_older_record_is_no_machine(tmp_path: Path
     folder = folder_of(kind, tmp_path / kind)
     (folder / "config.toml").write_text(text)
     assert read_folder(folder).config is None
+
+
+@pytest.mark.parametrize("kind", ["map", "model", "sweep"])
+def test_the_summary_says_that_a_machine_is_unvalidated(tmp_path: Path, kind):
+    folder = folder_of(kind, tmp_path / kind)
+    assert "Unvalidated machine" not in block_of(page_of(folder), "Summary").text
+    keep_machine(folder, load_machine("h100-like").to_toml())
+    assert "Unvalidated machine" in block_of(page_of(folder), "Summary").text
+
+
+@pytest.mark.parametrize("kind", ["map", "reproduce", "sweep"])
+def test_a_record_of_another_simulator_says_so_first(tmp_path: Path, kind):
+    folder = folder_of(kind, tmp_path / kind)
+    (record,) = (path for path in folder.glob("*.json") if path.name in RECORDS)
+    assert "Made by another simulator" in block_of(page_of(folder), "Summary").text
+    for path in (record, folder / "traffic.json"):
+        if path.exists():
+            path.write_text(json.dumps(json.loads(path.read_text()) | {"sources": source_digest()}))
+    assert "Made by another simulator" not in block_of(page_of(folder), "Summary").text
+
+
+def test_figures_without_a_verdict_are_counted_by_what_they_are(tmp_path: Path):
+    folder = folder_of("reproduce", tmp_path / "out")
+    figures = json.loads((folder / "reproduce.json").read_text())["figures"]
+    kinds = Counter(figure["verdict"] for figure in figures)
+    assert kinds["no band"] and kinds["unreconciled"]
+    text = block_of(page_of(folder), "Summary").text
+    for kind in ("no band", "unreconciled"):
+        assert f"{kinds[kind]} {kind}" in text
+    record = json.loads((folder / "reproduce.json").read_text())
+    for figure in record["figures"]:
+        figure |= {"verdict": "not run", "measured": None}
+    (folder / "reproduce.json").write_text(json.dumps(record))
+    text = block_of(page_of(folder), "Summary").text
+    assert f"{len(figures)} of tables that were not run" in text and "Inside their band" not in text
 
 
 def test_a_map_shows_the_machine_without_a_change(tmp_path: Path):

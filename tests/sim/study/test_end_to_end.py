@@ -116,6 +116,16 @@ def test_a_gemm_takes_the_slower_of_matrix_units_and_memory():
         assert time.total_ns == 3 * time.ns
 
 
+def test_what_limits_an_operator_is_named():
+    """A GEMM with fewer tiles than there are CUs is limited by these few, not by the matrix units of all."""
+    wide, few = Gemm(m=4096, n=4096, k=4096), Gemm(m=64, n=512, k=65536)
+    found = [operator_time(Operator(name="gemm", bytes=1, gemms=(gemm,)), PAPER) for gemm in (wide, few)]
+    assert found[0].limit == "matrix units" and found[0].busy_cus == PAPER.gpu.cus
+    assert found[1].limit == f"tiles for {found[1].busy_cus} of {PAPER.gpu.cus} CUs" and found[1].busy_cus <= 8
+    assert found[1].ns > few.m * few.n * few.k * 2 / (PAPER.gpu.cus * 1024 * 1.4), "it is no time of all CUs"
+    assert operator_time(Operator(name="copy", bytes=10**9), PAPER).limit == "memory"
+
+
 @pytest.mark.parametrize("size", ["m", "n", "k", "count"])
 def test_a_larger_gemm_is_never_faster_than_the_choice_of_its_tile_allows(size):
     sizes = {"m": 300, "n": 200, "k": 96, "count": 2}

@@ -19,7 +19,7 @@ def is_unvalidated(machine: Machine) -> bool:
 
 
 def standing(machine: Machine) -> str:
-    """In a few words: ``unvalidated``, ``toy``, or what its results are compared with."""
+    """In a few words: ``unvalidated``, ``toy``, or what its results can be compared with."""
     if is_unvalidated(machine):
         return "unvalidated"
     if any(source.startswith(_TOY) for source in machine.sources.values()):

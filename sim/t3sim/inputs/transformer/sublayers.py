@@ -80,7 +80,7 @@ def check_degree(model: SizedModel, tp: int) -> None:
     """Refuses (ValueError) a degree that does not split heads and widths into equal parts."""
     if not 2 <= arguments.integer("--tp", tp) <= MAX_TP:
         raise ValueError(f"--tp must be in 2 to {MAX_TP} GPUs, not {tp}")
-    wrong = [f"{what} ({size})" for what, size in _split(model.transformer) if not _divides(tp, what, size)]
+    wrong = [_named(what, size) for what, size in _split(model.transformer) if not _divides(tp, what, size)]
     if wrong:
         possible = [
             degree
@@ -114,6 +114,10 @@ def _split_layer(layer: Layer) -> Iterator[tuple[str, int]]:
     )
     if isinstance(layer.feed_forward, Experts) and layer.feed_forward.shared_width:
         yield "width of the shared expert", layer.feed_forward.shared_width
+
+
+def _named(what: str, size: int) -> str:
+    return f"{what} ({size}{'; or be a multiple of them' if what == KV_HEADS else ''})"
 
 
 def _divides(tp: int, what: str, size: int) -> bool:

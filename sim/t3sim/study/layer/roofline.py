@@ -13,7 +13,7 @@ import numpy as np
 from t3sim.dram.timing import HbmParameters
 from t3sim.inputs.machine.files import Machine
 from t3sim.inputs.machine.standing import bandwidth_gb_s
-from t3sim.inputs.tiling import best_tiling
+from t3sim.inputs.tiling import Tiling, best_tiling
 
 from .work import Gemm, Operator
 
@@ -26,17 +26,29 @@ the longest turns of the reference traces, because a write-back cache gathers wr
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorTime:
-    """Roofline of an operator that runs ``count`` times: ns of one run on the matrix units and on the memory."""
+    """Roofline of an operator that runs ``count`` times: ns of one run on the matrix units and on the memory.
+
+    ``busy_cus``: CUs that have a workgroup tile of the largest of its GEMMs, of the ``cus`` of a GPU.
+    """
 
     operator: Operator
     count: int
     compute_ns: float
     memory_ns: float
+    busy_cus: int
+    cus: int
 
     @property
     def ns(self) -> float:
         """Time of one run: the slower of the two."""
         return max(self.compute_ns, self.memory_ns)
+
+    @property
+    def limit(self) -> str:
+        """What the time is of: the memory, the matrix units, or those of the few CUs for which there are tiles."""
+        if self.compute_ns <= self.memory_ns:
+            return "memory"
+        return "matrix units" if self.busy_cus == self.cus else f"tiles for {self.busy_cus} of {self.cus} CUs"
 
     @property
     def total_ns(self) -> float:
@@ -46,19 +58,31 @@ class OperatorTime:
 
 def operator_time(operator: Operator, machine: Machine, count: int = 1) -> OperatorTime:
     """The roofline of ``operator`` on one GPU of ``machine``."""
-    compute = sum(gemm_ns(gemm, machine) for gemm in operator.gemms)
+    tilings = [_tiling(gemm, machine) for gemm in operator.gemms]
+    cus = machine.gpu.cus
     reads = operator.kind == "gemm" or operator.beside is not None
     rate = bandwidth_gb_s(machine) * achieved_fraction(machine, READ_TRACE if reads else MIXED_TRACE)
     memory = operator.bytes / rate
     if beside := operator.beside:
         alone = beside.bytes / rate
         memory = max(0.0, alone + memory - max(alone, gemm_ns(beside, machine)))
-    return OperatorTime(operator=operator, count=count, compute_ns=compute, memory_ns=memory)
+    return OperatorTime(
+        operator=operator,
+        count=count,
+        compute_ns=sum(tiling.predicted_ns for tiling in tilings),
+        memory_ns=memory,
+        busy_cus=max((min(tiling.workgroups, cus) for tiling in tilings), default=0),
+        cus=cus,
+    )
 
 
 def gemm_ns(gemm: Gemm, machine: Machine) -> float:
     """Matrix-unit time of ``gemm``: what the choice of its workgroup tile predicts, as for the simulated GEMM."""
-    return best_tiling((gemm.m, gemm.n, gemm.k), machine, count=gemm.count).predicted_ns
+    return _tiling(gemm, machine).predicted_ns
+
+
+def _tiling(gemm: Gemm, machine: Machine) -> Tiling:
+    return best_tiling((gemm.m, gemm.n, gemm.k), machine, count=gemm.count)
 
 
 def achieved_fraction(machine: Machine, trace: str) -> float:
