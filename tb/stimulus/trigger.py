@@ -59,11 +59,14 @@ class Trigger(Stimulus):
             places = [last_row, last_col, log]
             places[rng.randrange(3)] = rng.choice((rng.randrange(16), rng.randrange(16), 1 << rng.randrange(6), 63))
             last_row, last_col, log = places[0], places[1], places[2] & 15
+        end = row + row1
+        if 1 << self.config.share_bits >= TILES * TILES and self.chance(0.05):
+            end = 4095  # slots have marks for all that a rectangle has: only this is too large
         kind = rng.choice((ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, *ChunkKind))
         counts = (1, 2, 3) if self.chance(0.7) else (4, 20, *(rng.getrandbits(16) for _ in range(3)))
         tiles = {f"tiles_{place}": rng.choice(counts) for place in ("inner", "bottom", "right", "corner")}
         return (
-            pack(regs.DESCRIPTOR_LAYOUTS[0], row0=row + row0, row1=row + row1, col0=col + col0, col1=col + col1,
+            pack(regs.DESCRIPTOR_LAYOUTS[0], row0=row + row0, row1=end, col0=col + col0, col1=col + col1,
                  kind=kind, op=rng.randrange(6), peer=rng.getrandbits(8)),
             pack(regs.DESCRIPTOR_LAYOUTS[1], expected=rng.getrandbits(32), addends=rng.getrandbits(8),
                  context=context ^ (0 if self.chance(0.9) else 1 << rng.randrange(4)),
