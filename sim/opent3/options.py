@@ -81,7 +81,7 @@ def requests_of(workload: Workload, policies: Sequence[Policy], **options: Unpac
     if not policies or len(set(policies)) != len(policies):
         raise ValueError(f"--policies must name each policy once, not {','.join(policies)!r}")
     for policy in policies:
-        check_name("policies", policy, POLICIES)
+        check_name("policies" if len(policies) > 1 else "policy", policy, POLICIES)
     return [request_of(workload, policy, **options) for policy in policies]
 
 

@@ -127,7 +127,7 @@ def test_policies_are_named_once_and_known():
         with pytest.raises(ValueError, match="must name each policy once"):
             opent3.compare(work, policies, **TOY)
     with pytest.raises(ValueError, match="--policies must be one of .*; did you mean 't3'"):
-        opent3.compare(work, ("t4",), **TOY)
+        opent3.compare(work, ("sequential", "t4"), **TOY)
 
 
 def test_settings_change_the_machine():

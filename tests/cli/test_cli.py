@@ -202,7 +202,7 @@ def test_progress_goes_to_stderr(engine):
         (("--m", "64", "--n", "64", "--k", "64"), "the smallest legal n for m = 64 is 449"),
         (
             ("--policy", "t4"),
-            "--policies must be one of sequential, sequential-pipelined, sequential-nmc, t3, t3-mca, ideal-overlap, ",
+            "--policy must be one of sequential, sequential-pipelined, sequential-nmc, t3, t3-mca, ideal-overlap, ",
         ),
         (("--hardware", "fpga"), "hardware must be one of rtl, golden, not 'fpga'"),
         (
