@@ -2,7 +2,7 @@
 
 import pytest
 from t3sim.inputs.machine.files import load_machine
-from t3sim.inputs.machine.standing import bandwidth_gb_s
+from t3sim.inputs.machine.standing import bandwidth_gb_s, matrix_tflop_s
 from t3sim.inputs.workload import MODELS, model_workload
 from t3sim.run.request import RunRequest
 from t3sim.run.result import TimeNs
@@ -122,7 +122,7 @@ def test_what_limits_an_operator_is_named():
     found = [operator_time(Operator(name="gemm", bytes=1, gemms=(gemm,)), PAPER) for gemm in (wide, few)]
     assert found[0].limit == "matrix units" and found[0].busy_cus == PAPER.gpu.cus
     assert found[1].limit == f"tiles for {found[1].busy_cus} of {PAPER.gpu.cus} CUs" and found[1].busy_cus <= 8
-    assert found[1].ns > few.m * few.n * few.k * 2 / (PAPER.gpu.cus * 1024 * 1.4), "it is no time of all CUs"
+    assert found[1].ns > few.m * few.n * few.k * 2 / (1000 * matrix_tflop_s(PAPER)), "it is no time of all CUs"
     assert operator_time(Operator(name="copy", bytes=10**9), PAPER).limit == "memory"
 
 
