@@ -13,7 +13,7 @@ PATIENCE_CYCLES = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Backlog:
-    """``gemm_ns``: time of the GEMM at the machine's peak rates. Times of the link, without headers: ``ring_ns`` for
+    """``gemm_ns``: time of the GEMM at the machine's peak rates. Times of the link, headers included: ``ring_ns`` for
     what one of ``gpus`` sends in a collective, ``block_ns`` for a DMA block, ``stage_ns`` for what a stage stores, in
     ``stage_blocks`` DMA blocks."""
 

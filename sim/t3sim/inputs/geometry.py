@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from t3hdl.config import T3Config
-from t3hdl.interface.layouts import LINE_BYTES
+from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 
 ELEMENT_BYTES = 2
 """FP16."""
@@ -138,6 +138,18 @@ class Grid:
     def output_bytes(self) -> int:
         """Enabled bytes of the whole output."""
         return self.m * self.n * ELEMENT_BYTES
+
+    @cached_property
+    def bursts(self) -> int:
+        """Bursts of the whole output, and packets that carry it: a tile's row is one in each aligned block of
+        BURST_LINES lines that it touches. The output begins at such a block."""
+        total = 0
+        for first in range(min(self.m, BURST_LINES)):  # rows BURST_LINES apart are aligned alike
+            alike = ceil_div(self.m - first, BURST_LINES)
+            for col in range(self.cols):
+                offset = (first * self.pitch + col * self.tile_lines) % BURST_LINES
+                total += alike * ceil_div(offset + self.row_lines(col == self.cols - 1), BURST_LINES)
+        return total
 
     @property
     def tile_lines(self) -> int:

@@ -139,10 +139,16 @@ class RunPlan:
         ring = self.ring_ns
         return self.cycles(gemm + ring + ring if self.sequential else max(gemm, ring) + ring)
 
+    @cached_property
+    def line_ns(self) -> float:
+        """Time that the link takes for a line of the output, with its share of the packets' headers."""
+        link, grid = self.request.machine.link, self.grid
+        return (LINE_BYTES + link.header_bytes * grid.bursts / grid.lines) / link.gb_s
+
     @property
     def ring_ns(self) -> float:
-        """Time that the link takes for what a GPU sends in one collective, without headers."""
-        return self.grid.output_bytes * (self.gpus - 1) / self.gpus / self.request.machine.link.gb_s
+        """Time that the link takes for what a GPU sends in one collective."""
+        return self.grid.lines * (self.gpus - 1) / self.gpus * self.line_ns
 
     @property
     def compute_first(self) -> bool:
@@ -160,15 +166,14 @@ class RunPlan:
     def backlog(self) -> Backlog:
         """What the rule of the backlog is worked out from."""
         gpu, grid, chunk = self.request.machine.gpu, self.grid, self.partition.chunks[0]
-        line_ns = LINE_BYTES / self.request.machine.link.gb_s
         places = gpu.cus * gpu.workgroups_per_cu
         count = self.blocks(chunk).count
         return Backlog(
             gpus=self.gpus,
             gemm_ns=self.request.tiling.predicted_ns,
             ring_ns=self.ring_ns,
-            block_ns=grid.chunk_lines(chunk) / count * line_ns,
-            stage_ns=places * grid.tile_rows * grid.tile_lines * line_ns,
+            block_ns=grid.chunk_lines(chunk) / count * self.line_ns,
+            stage_ns=places * grid.tile_rows * grid.tile_lines * self.line_ns,
             stage_blocks=ceil_div(places * count, chunk.tiles),
         )
 

@@ -58,6 +58,14 @@ def test_grid_adds_up(m, n):
     assert 0 <= grid.slack_bytes < 32
 
 
+@pytest.mark.parametrize(("m", "n"), [*SIZES[:-1], (37, 4256)])
+def test_bursts_are_the_aligned_blocks_of_each_row_of_a_tile(m, n):
+    """Element by element: tile column, and block of 256 bytes that its address is in."""
+    grid = toy(m, n)
+    touched = {(r, e // 32, (r * grid.pitch * 32 + 2 * e) // 256) for r in range(m) for e in range(n)}
+    assert grid.bursts == len(touched)
+
+
 @pytest.mark.parametrize(("m", "n"), SIZES[:-1])
 def test_profile_is_the_lines_of_every_wavefront_tile(m, n):
     grid = toy(m, n)

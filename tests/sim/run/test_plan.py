@@ -8,10 +8,10 @@ from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import model_workload
 from t3sim.run.plan import RunPlan
 from t3sim.run.request import Policy, RunRequest
-from t3sim.run.simulate import set_up
+from t3sim.run.simulate import set_up, simulate
 from t3sim.run.system import System
 
-from tests.support.system_cases import EVEN, request
+from tests.support.system_cases import BASE, EVEN, ODD, request
 
 
 def plan(sublayer: str, tp: int, policy: Policy, **settings: str) -> RunPlan:
@@ -20,8 +20,18 @@ def plan(sublayer: str, tp: int, policy: Policy, **settings: str) -> RunPlan:
 
 
 def test_time_of_a_collective_on_the_link():
-    """8192 x 4256 FP16 numbers, 7 of 8 chunks at 150 GB/s."""
-    assert plan("fc2", 8, "t3").ring_ns == pytest.approx(8192 * 4256 * 2 * 7 / 8 / 150)
+    """8192 x 4256 FP16 numbers, 7 of 8 chunks at 150 GB/s. Rows have 33 whole blocks of 256 bytes and a quarter, so
+    that every whole tile has two packets in three of four rows."""
+    packets = 8192 // 4 * (34 + 67 + 67 + 67)
+    assert plan("fc2", 8, "t3").ring_ns == pytest.approx((8192 * 4256 * 2 + 16 * packets) * 7 / 8 / 150)
+
+
+@pytest.mark.parametrize("size", [BASE, ODD])
+def test_a_ring_sends_what_is_planned(size):
+    """All GPUs together send N - 1 times the output, once for each collective, rounded nowhere."""
+    asked = request(size, "t3")
+    planned = 2 * asked.workload.tp * RunPlan(asked).ring_ns * asked.machine.link.gb_s
+    assert simulate(asked).timeline.link_bytes.sum() == pytest.approx(planned, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +39,7 @@ def test_time_of_a_collective_on_the_link():
     [("fc2", 8, True), ("fc2", 16, True), ("op", 64, False), ("op", 16, False)],
 )
 def test_compute_goes_first_where_the_gemm_is_the_longer_part(sublayer, tp, backlog):
-    """FC-2 at TP 8: 1394 us predicted, 407 us on the link. OP at TP 16: 197 us at the peak rate, 436 us."""
+    """FC-2 at TP 8: 1394 us predicted, 452 us on the link. OP at TP 16: 206 us at the peak rate, 484 us."""
     assert plan(sublayer, tp, "t3-mca").compute_first is backlog
     assert plan(sublayer, tp, "t3-mca", arbiter_mca="paper").compute_first is True
     assert plan(sublayer, tp, "t3").compute_first is plan(sublayer, tp, "sequential").compute_first is False
@@ -38,9 +48,9 @@ def test_compute_goes_first_where_the_gemm_is_the_longer_part(sublayer, tp, back
 @pytest.mark.parametrize(
     ("sublayer", "tp", "settings", "blocks"),
     [
-        # 34 columns of 8 tiles in a chunk, of 1.7 us each; 80 tiles of a stage are 10 columns
-        ("ip", 16, {}, 10),  # a chunk's GEMM takes 6 us longer than its transfer: 3 columns
-        ("fc2", 8, {}, 72),  # 123 us
+        # 34 columns of 8 tiles in a chunk, of 1.9 us each; 80 tiles of a stage are 10 columns
+        ("ip", 16, {}, 10),  # a chunk's GEMM takes 3 us longer than its transfer: a column
+        ("fc2", 8, {}, 62),  # 118 us
         ("ip", 16, {"dma_block": "chunk"}, 2),  # one is under way, and another waits
         ("ip", 16, {"dma_block": "tile"}, 20),  # blocks of 4 tiles: no more fit the hardware
         ("ip", 16, {"arbiter_backlog_blocks": 7}, 7),
@@ -53,10 +63,11 @@ def test_communication_is_behind_with_more_than_a_stage_makes_or_than_there_is_t
 @pytest.mark.parametrize(
     ("sublayer", "tp", "settings", "ns"),
     [
-        ("ip", 16, {}, 2 * 80 * 128 * 256 / 150),  # 35 us: twice what a stage stores; 6 us may a chunk be late
-        ("fc2", 8, {}, (1394.4e3 - 406.7e3) / 8 / 2),  # half of 123 us
+        # 39 us: twice what a stage stores, with 235 headers in four rows of 266 lines; 3 us may a chunk be late
+        ("ip", 16, {}, 2 * 80 * 128 * (256 + 8 * 16 * 235 / 1064) / 150),
+        ("fc2", 8, {}, (1394.4e3 - 451.7e3) / 8 / 2),  # half of 118 us
         ("fc2", 8, {"arbiter_backlog_patience_ns": 5000}, 5000),
-        ("fc2", 2, {}, (5469e3 - 232e3) / 2 / 2),
+        ("fc2", 2, {}, (5469.5e3 - 258.1e3) / 2 / 2),
     ],
 )
 def test_and_when_some_wait_for_longer_than_there_is_time_for(sublayer, tp, settings, ns):
