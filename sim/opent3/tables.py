@@ -164,10 +164,11 @@ def gpu_table(record: GpuRecord, rows: Sequence[GpuRow]) -> FittedTable:
     rates = [timing.asked_gb_s for timing in record.shapes[0].timings[1:]]
     measured = [f"x at {rate:g} GB/s" for rate in rates]
     model = ["model (us)", "error", *(f"model {title}" for title in measured)] if rows else []
-    table = FittedTable("GEMM", "TP", "M", "N", "K", "time (us)", *measured, *model)
+    table = FittedTable("GEMM", "TP", "M", "N", "K", "clock (MHz)", "time (us)", *measured, *model)
     for number, shape in enumerate(record.shapes):
         sizes = (", ".join(shape.names), *map(str, (shape.tp, shape.m, shape.n, shape.k)))
         cells = [
+            f"{shape.timings[0].clock_mhz:.0f}",
             digits(shape.timings[0].us),
             *_slowdowns({t.asked_gb_s: _slowdown(shape, t) for t in shape.timings}, rates),
         ]

@@ -17,8 +17,8 @@ from t3sim.inputs.workload import Workload, paper_shapes
 from t3sim.run.policies import Watch
 from t3sim.run.records import read_record
 from t3sim.run.request import Backend
-from t3sim.validation.gpu_measure import check_rates, measure
-from t3sim.validation.gpu_record import GpuRecord
+from t3sim.validation.gpu_measure import RATES, check_rates, measure
+from t3sim.validation.gpu_record import CopyKind, GpuRecord
 from t3sim.validation.gpu_torch import open_device
 
 from .options import Options, requests_of, silent, usable_cores
@@ -120,6 +120,7 @@ def validate_gpu(
     *,
     machine: str | Path | None = None,
     settings: Mapping[str, object] | None = None,
+    copies: CopyKind | None = None,
     rates: Sequence[float] | None = None,
     samples: int | None = None,
     watch: Watch | None = None,
@@ -128,22 +129,30 @@ def validate_gpu(
 ) -> GpuResult:
     """Times the paper's GEMMs on this CUDA GPU, alone and beside copies, and compares them with a ``machine``.
 
-    ``recorded``: what was measured before (``gpu.json``) instead. ``rates``: of copies each way, in GB/s (0, 6, 12,
-    24); ``samples``: of which the median counts (5). ``on_shape``: called with how many GEMMs are measured, and of how
-    many. Raises ValueError without PyTorch or a GPU, and for values that do not go together.
+    ``recorded``: what was measured before (``gpu.json``) instead. ``copies``: to and from the "host" (the default), or
+    within the GPU's "memory"; ``rates``: of them, each way, in GB/s (0, 6, 12, 24; in the memory 0, 50, 100, 200, 400);
+    ``samples``: of which the median counts (5). ``on_shape``: called with how many GEMMs are measured, and of how many.
+    Raises ValueError without PyTorch or a GPU, and for values that do not go together.
     """
     from t3sim.validation.gpu_model import compare, comparison
 
     changed = arguments.settings("settings", settings)
-    _check_gpu(arguments.path_of("recorded", recorded), machine, changed, rates is not None or samples is not None)
+    measures = any(value is not None for value in (copies, rates, samples))
+    _check_gpu(arguments.path_of("recorded", recorded), machine, changed, measures)
+    kind = copies or "host"
+    if kind not in get_args(CopyKind):
+        raise ValueError(f"copies must be one of {', '.join(get_args(CopyKind))}, not {copies!r}")
     model = load_machine(machine, changed) if machine is not None else None  # refused before a long measurement
 
     def machine_with(more: dict[str, object]) -> Machine:
         assert machine is not None
         return load_machine(machine, changed | more)
 
-    chosen = check_rates((0, 6, 12, 24) if rates is None else arguments.items("rates", rates, (int, float), "GB/s"))
-    measured = read_record(Path(recorded), GpuRecord) if recorded is not None else _measured(chosen, samples, on_shape)
+    chosen = check_rates(RATES[kind] if rates is None else arguments.items("rates", rates, (int, float), "GB/s"))
+    if recorded is not None:
+        measured = read_record(Path(recorded), GpuRecord)
+    else:
+        measured = _measured(kind, chosen, samples, on_shape)
     rows: list[GpuRow] = []
     with output_folder(arguments.path_of("out", out)) as folder:
         if folder is not None and recorded is None:
@@ -160,16 +169,18 @@ def _check_gpu(
 ) -> None:
     """Refuses (ValueError) what would have no effect."""
     if recorded is not None and measures:
-        raise ValueError("--from has what was measured: leave out --rates and --samples")
+        raise ValueError("--from has what was measured: leave out --copies, --rates and --samples")
     if recorded is not None and machine is None:
         raise ValueError("--from needs --machine, the machine to compare with")
     if machine is None and settings:
         raise ValueError("--set is of a comparison: give --machine")
 
 
-def _measured(rates: Sequence[float], samples: int | None, on_shape: Callable[[int, int], None] | None) -> GpuRecord:
+def _measured(
+    copies: CopyKind, rates: Sequence[float], samples: int | None, on_shape: Callable[[int, int], None] | None
+) -> GpuRecord:
     """What this computer's GPU takes for the paper's shapes."""
-    shapes, device = paper_shapes(), open_device()
+    shapes, device = paper_shapes(), open_device(copies)
     tell = on_shape or _ignore
     tell(0, len(shapes))
     return measure(device, shapes, rates, 5 if samples is None else samples, lambda done: tell(done, len(shapes)))

@@ -1,4 +1,4 @@
-"""Times GEMMs on a GPU, alone and beside copies in both directions; what a GPU must do for it is :class:`Device`."""
+"""Times GEMMs on a GPU, alone and beside copies; what a GPU must do for it is :class:`Device`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,17 +9,22 @@ from typing import Protocol
 
 from t3sim.inputs.workload import Workload
 
-from .gpu_record import DeviceFacts, GpuRecord, Shape, Timing
+from .gpu_record import CopyKind, DeviceFacts, GpuRecord, Shape, Timing
 
 SAMPLE_SECONDS = 0.05
 """Least time of one sample: many times what starting and stopping the copies takes."""
 
+RATES: Mapping[CopyKind, tuple[float, ...]] = {"host": (0, 6, 12, 24), "memory": (0, 50, 100, 200, 400)}
+"""Of copies each way, in GB/s, if none are given: parts of a PCIe 4.0 bus, and what a GPU's links bring."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """``us``: mean time of a GEMM; rates of the copies that were done beside it, as the device's memory sees them."""
+    """``us``: mean time of a GEMM; ``clock_mhz``: the CUs' meanwhile; rates of the copies that were done beside it, as
+    the GPU's memory sees them."""
 
     us: float
+    clock_mhz: float
     read_gb_s: float = 0.0
     written_gb_s: float = 0.0
 
@@ -27,12 +32,14 @@ class Sample:
 class Device(Protocol):
     """A GPU that multiplies and copies."""
 
+    copies: CopyKind
+
     def facts(self) -> DeviceFacts:
-        """What it is; called when it has worked, so that its clocks are those of work."""
+        """What it is."""
 
     def sample(self, m: int, n: int, k: int, *, gemms: int, copies_gb_s: float) -> Sample:
-        """Runs ``gemms`` FP16 GEMMs of m x n x k, one after the other, and beside them copies to and from the host, of
-        ``copies_gb_s`` GB/s in each direction, or as fast as they go. Inputs do not come from the cache."""
+        """Runs ``gemms`` FP16 GEMMs of m x n x k, one after the other, and beside them copies that read and write
+        ``copies_gb_s`` GB/s each of the GPU's memory, or as fast as they go. Inputs do not come from the cache."""
 
 
 def check_rates(rates: Sequence[float]) -> tuple[float, ...]:
@@ -56,28 +63,35 @@ def measure(
     rates = check_rates(rates)
     measured = []
     for work, names in shapes.items():
-        timings = tuple(_timing(device, work, rate, samples) for rate in rates)
+        timings = _timings(device, work, rates, samples)
         measured.append(Shape(names=names, tp=work.tp, m=work.m, n=work.n, k=work.k, timings=timings))
         on_shape(len(measured))
     return GpuRecord(
         measured=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device.facts(),
+        copies=device.copies,
         samples=samples,
         shapes=tuple(measured),
     )
 
 
-def _timing(device: Device, work: Workload, rate: float, samples: int) -> Timing:
+def _timings(device: Device, work: Workload, rates: Sequence[float], samples: int) -> tuple[Timing, ...]:
+    """Of every rate. The rates take turns, so that a GPU that gets slower as it gets warm does so for all alike."""
     m, n, k = work.m, work.n, work.k_range[1]
     device.sample(m, n, k, gemms=1, copies_gb_s=0)  # chooses the kernel, allocates
     gemms = ceil(SAMPLE_SECONDS * 1e6 / device.sample(m, n, k, gemms=3, copies_gb_s=0).us)
-    found = [device.sample(m, n, k, gemms=gemms, copies_gb_s=rate) for _ in range(samples)]
+    rounds = [[device.sample(m, n, k, gemms=gemms, copies_gb_s=rate) for rate in rates] for _ in range(samples)]
+    return tuple(_timing(rate, gemms, found) for rate, found in zip(rates, zip(*rounds, strict=True), strict=True))
+
+
+def _timing(rate: float, gemms: int, found: Sequence[Sample]) -> Timing:
     times = [sample.us for sample in found]
     return Timing(
         asked_gb_s=rate,
         read_gb_s=median(sample.read_gb_s for sample in found),
         written_gb_s=median(sample.written_gb_s for sample in found),
         gemms=gemms,
+        clock_mhz=median(sample.clock_mhz for sample in found),
         us=median(times),
         least_us=min(times),
         most_us=max(times),

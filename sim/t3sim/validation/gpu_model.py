@@ -2,7 +2,7 @@
 
 The model has no copies of their own beside a GEMM. What stands for them is T3's traffic on a link of their rate: its
 DMA engine reads and its neighbour's lines arrive while the GEMM runs (policy ``t3``), with lines that cost the memory a
-write, as a product's copies do. That output then passes the cache by, and copies begin with the second chunk.
+write, as a product's copies do. The output then passes the cache by, and copies begin with the second chunk.
 """
 
 from collections.abc import Callable
@@ -36,13 +36,14 @@ class Slowdown:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuRow:
-    """One GEMM: times in us, relative error of the model, and slowdowns by the copies' rate."""
+    """One GEMM: the clock of the GPU's CUs, times in us, error of the model, and slowdowns by the copies' rate."""
 
     names: tuple[str, ...]
     tp: int
     m: int
     n: int
     k: int
+    clock_mhz: float
     measured_us: float
     model_us: float
     slowdowns: tuple[Slowdown, ...]
@@ -61,7 +62,8 @@ def compare(record: GpuRecord, machine_with: MachineWith, watch: Watch) -> list[
 def comparison(record: GpuRecord, machine: Machine, rows: list[GpuRow]) -> dict[str, Any]:
     """What ``validate.json`` holds."""
     return {
-        "schema": 1, "opent3": __version__, "device": record.device.name, "measured": record.measured,
+        "schema": 2, "opent3": __version__, "device": record.device.name, "measured": record.measured,
+        "copies": record.copies,
         "machine": machine.name, "provenance": Provenance.of(machine).model_dump(mode="json"),
         "shapes": [asdict(row) | {"error": row.error} for row in rows],
     }  # fmt: skip
@@ -83,7 +85,7 @@ def _row(shape: Shape, machine_with: MachineWith, watch: Watch) -> GpuRow:
             )  # fmt: skip
     return GpuRow(
         names=shape.names, tp=shape.tp, m=shape.m, n=shape.n, k=shape.k,
-        measured_us=alone, model_us=model, slowdowns=tuple(slowdowns),
+        clock_mhz=shape.timings[0].clock_mhz, measured_us=alone, model_us=model, slowdowns=tuple(slowdowns),
     )  # fmt: skip
 
 

@@ -7,23 +7,25 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from t3sim import __version__
 from t3sim.inputs.workload import Workload, custom_workload
 
+CopyKind = Literal["host", "memory"]
+"""Where copies go beside a GEMM: to and from the host, or within the GPU's memory, read here and written there."""
+
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class DeviceFacts(_Part):
-    """The GPU as its driver names it; clocks in MHz while it was busy, sizes in bytes."""
+    """The GPU as its driver names it; sizes in bytes."""
 
     name: str
     driver: str
-    clock_mhz: float = Field(gt=0)
     memory_clock_mhz: float = Field(gt=0)
     multiprocessors: int = Field(ge=1)
     l2_bytes: int = Field(ge=0)
     memory_bytes: int = Field(ge=1)
     versions: dict[str, str]
-    """Of what measured: Python, PyTorch, CUDA."""
+    """Of what measured it: Python, PyTorch, CUDA."""
 
 
 class Timing(_Part):
@@ -34,6 +36,8 @@ class Timing(_Part):
     read_gb_s: float = Field(ge=0)
     written_gb_s: float = Field(ge=0)
     gemms: int = Field(ge=1)
+    clock_mhz: float = Field(gt=0)
+    """Of the CUs while they multiplied, the median: a GPU at its limit of power lowers it."""
     us: float = Field(gt=0)
     least_us: float = Field(gt=0)
     most_us: float = Field(gt=0)
@@ -71,11 +75,12 @@ class GpuRecord(_Part):
     """All of ``gpu.json``."""
 
     model_config = ConfigDict(populate_by_name=True)
-    schema_version: Literal[1] = Field(default=1, alias="schema")
+    schema_version: Literal[2] = Field(default=2, alias="schema")
     opent3: str = __version__
     measured: str
     """When: ISO 8601, UTC."""
     device: DeviceFacts
+    copies: CopyKind
     samples: int = Field(ge=1)
     """Of which each time is the median."""
     shapes: tuple[Shape, ...] = Field(min_length=1)

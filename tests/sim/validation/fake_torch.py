@@ -1,4 +1,4 @@
-"""As much of PyTorch as :mod:`t3sim.validation.gpu_torch` uses, on a GPU that exists in a count of questions.
+"""As much of PyTorch, and of the driver's bindings, as measuring uses, on a GPU that exists in a count of questions.
 
 Every question whether an event has come takes a tick. A GEMM takes :data:`GEMM_TICKS`, a copy :data:`COPY_TICKS` on its
 stream; a tick is a microsecond.
@@ -7,27 +7,29 @@ stream; a tick is a microsecond.
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-GEMM_TICKS, COPY_TICKS = 400, 5
+GEMM_TICKS, COPY_TICKS = 400, 20
+L2_BYTES = 50 << 20
 
 
 class FakeTorch:
-    """The module. ``multiplied``: the operands of each GEMM; ``copied``: (to, from) of each copy."""
+    """The module. ``multiplied``: the operands of each GEMM; ``copied``: (to, from) of each copy, as devices, and the
+    numbers of their blocks."""
 
     __version__ = "9.9"
     float16, uint8 = "float16", "uint8"
     version = SimpleNamespace(cuda="0.1")
 
-    def __init__(self, l2_bytes: int = 1 << 20) -> None:
+    def __init__(self) -> None:
         self.now = 0
         self.ends: dict[object, int] = {}
         self.current: object = None
         self.multiplied: list[tuple] = []
-        self.copied: list[tuple[str, str]] = []
+        self.copied: list[tuple[str, str, int, int]] = []
         properties = SimpleNamespace(
-            name="Fake", uuid="12-34", multi_processor_count=4, L2_cache_size=l2_bytes, total_memory=1 << 30
+            name="Fake", uuid="12-34", multi_processor_count=4, L2_cache_size=L2_BYTES, total_memory=1 << 30
         )
         self.cuda = SimpleNamespace(
-            is_available=lambda: True, get_device_properties=lambda number: properties, Stream=object,
+            is_available=lambda: True, get_device_properties=lambda number: properties, Stream=_Stream,
             Event=lambda **options: _Event(self), stream=self.stream, synchronize=self.synchronize,
         )  # fmt: skip
 
@@ -56,13 +58,31 @@ class FakeTorch:
         return _Tensor(self, shape, device)
 
 
+class _Stream:
+    @property
+    def cuda_stream(self):
+        return self
+
+
 class _Tensor:
-    def __init__(self, torch, shape, device):
-        self.torch, self.shape, self.device = torch, shape, device
+    """A tensor, or block ``number`` of one."""
+
+    def __init__(self, torch, shape, device, number=0):
+        self.torch, self.shape, self.device, self.number = torch, shape, device, number
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, number):
+        assert 0 <= number < len(self)
+        return _Tensor(self.torch, self.shape[1:], self.device, number)
+
+    def data_ptr(self):
+        return self
 
     def copy_(self, source, *, non_blocking):
-        assert non_blocking and self.torch.current is not None
-        self.torch.copied.append((self.device, source.device))
+        assert non_blocking and self.torch.current is not None and self.shape == source.shape
+        self.torch.copied.append((self.device, source.device, self.number, source.number))
         self.torch.work(COPY_TICKS)
 
 
@@ -70,8 +90,8 @@ class _Event:
     def __init__(self, torch):
         self.torch, self.at = torch, 0
 
-    def record(self):
-        self.at = max(self.torch.now, self.torch.ends.get(self.torch.current, 0))
+    def record(self, stream):
+        self.at = max(self.torch.now, self.torch.ends.get(stream, 0))
 
     def query(self):
         self.torch.now += 1
@@ -79,3 +99,55 @@ class _Event:
 
     def elapsed_time(self, other):
         return (other.at - self.at) / 1e3
+
+
+class FakeDriver:
+    """The module cuda.bindings.driver; ``error``: what each batch of copies ends with."""
+
+    CUmemcpyAttributes = SimpleNamespace
+    CUmemcpySrcAccessOrder = SimpleNamespace(CU_MEMCPY_SRC_ACCESS_ORDER_STREAM="stream")
+    CUmemcpyFlags = SimpleNamespace(CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE=1)
+
+    def __init__(self, torch: FakeTorch, error: int = 0) -> None:
+        self.torch, self.error = torch, error
+
+    @staticmethod
+    def CUdeviceptr(block):
+        assert block.device == "cuda"
+        return block
+
+    @staticmethod
+    def CUstream(stream):
+        return stream
+
+    def cuMemcpyBatchAsync(self, targets, sources, sizes, count, attributes, first, kinds, stream):
+        assert len(targets) == len(sources) == len(sizes) == count == len(attributes) == kinds == 1 and first == [0]
+        assert (attributes[0].srcAccessOrder, attributes[0].flags) == ("stream", 1)
+        assert sizes == [targets[0].shape[0]]
+        with self.torch.stream(stream):
+            targets[0].copy_(sources[0], non_blocking=True)
+        return (self.error,)
+
+
+class FakeNvml:
+    """The module pynvml, of one GPU."""
+
+    NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
+
+    class NVMLError(Exception):
+        """What the module raises."""
+
+    def nvmlInit(self):
+        """Nothing to begin."""
+
+    def nvmlSystemGetDriverVersion(self):
+        return "535.1"
+
+    def nvmlDeviceGetHandleByUUID(self, uuid):
+        if uuid != "GPU-12-34":
+            raise self.NVMLError("Not Found")
+        return uuid
+
+    def nvmlDeviceGetClockInfo(self, handle, kind):
+        assert handle == "GPU-12-34"
+        return {self.NVML_CLOCK_SM: 1410, self.NVML_CLOCK_MEM: 1215}[kind]

@@ -5,7 +5,6 @@ import json
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,14 +15,15 @@ from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload, paper_shapes
 from t3sim.run.records import read_record
 from t3sim.validation import gpu_torch
+from t3sim.validation.gpu_copies import BLOCK_BYTES
 from t3sim.validation.gpu_measure import SAMPLE_SECONDS, Sample, measure
 from t3sim.validation.gpu_model import compare
-from t3sim.validation.gpu_record import DeviceFacts, GpuRecord
+from t3sim.validation.gpu_record import CopyKind, DeviceFacts, GpuRecord
 
-from tests.sim.validation.fake_torch import COPY_TICKS, GEMM_TICKS, FakeTorch
+from tests.sim.validation.fake_torch import COPY_TICKS, GEMM_TICKS, L2_BYTES, FakeDriver, FakeNvml, FakeTorch
 
 FACTS = DeviceFacts(
-    name="Test GPU", driver="1.2", clock_mhz=1000, memory_clock_mhz=500, multiprocessors=4, l2_bytes=1 << 20,
+    name="Test GPU", driver="1.2", memory_clock_mhz=500, multiprocessors=4, l2_bytes=1 << 20,
     memory_bytes=1 << 30, versions={"torch": "none"},
 )  # fmt: skip
 SMALL = {
@@ -34,8 +34,11 @@ SMALL = {
 
 @dataclass
 class FakeDevice:
-    """1 TFLOP/s, a tenth slower with 10 GB/s of copies; copies come up to 15 GB/s. Every third sample is an outlier."""
+    """1 TFLOP/s, a tenth slower with 10 GB/s of copies, which come up to 15 GB/s. One sample in five is an outlier, and
+    all become slower and slower, by ``drift`` each."""
 
+    copies: CopyKind = "host"
+    drift: float = 0.0
     asked: list[dict[str, Any]] = field(default_factory=list)
 
     def facts(self) -> DeviceFacts:
@@ -44,8 +47,9 @@ class FakeDevice:
     def sample(self, m: int, n: int, k: int, *, gemms: int, copies_gb_s: float) -> Sample:
         self.asked.append({"m": m, "n": n, "k": k, "gemms": gemms, "rate": copies_gb_s})
         rate = min(copies_gb_s, 15.0)
-        us = 2 * m * n * k / 1e6 * (1 + rate / 100) * (3 if len(self.asked) % 3 == 0 else 1)
-        return Sample(us=us, read_gb_s=rate, written_gb_s=rate)
+        us = 2 * m * n * k / 1e6 * (1 + rate / 100) * (3 if len(self.asked) % 5 == 0 else 1)
+        us *= 1 + self.drift * len(self.asked)
+        return Sample(us=us, clock_mhz=1000, read_gb_s=rate, written_gb_s=rate)
 
 
 def measured(shapes=SMALL, rates=(0.0, 10.0, 30.0)) -> GpuRecord:
@@ -90,6 +94,13 @@ def test_times_are_medians_of_samples_of_a_least_length():
     assert all(call["gemms"] * 2 * call["m"] * call["n"] * call["k"] / 1e6 * 3 >= SAMPLE_SECONDS * 1e6 for call in long)
 
 
+def test_rates_take_turns_so_that_a_gpu_that_gets_slower_does_so_for_all():
+    device = FakeDevice(drift=0.01)
+    (shape,) = measure(device, {custom_workload(256, 256, 256, 2): ("op",)}, (10.0,), 9, lambda done: None).shapes
+    assert [call["rate"] for call in device.asked[2:]] == [0, 10] * 9
+    assert shape.timings[1].us / shape.timings[0].us == pytest.approx(1.1, rel=0.02)
+
+
 def test_the_rate_that_copies_reached_is_what_counts():
     timing = measured().shapes[0].timings[2]
     assert (timing.asked_gb_s, timing.copies_gb_s) == (30, 15)
@@ -115,7 +126,7 @@ def test_a_record_reads_back(file):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.update(schema=2), "has format 2"),
+        (lambda r: r.update(schema=3), "has format 3"),
         (lambda r: r["shapes"][0].update(tp=1), r"shapes\.0: .*--tp must be in 2 to 64"),
         (lambda r: r["shapes"][0]["timings"][0].update(us=0), r"shapes\.0\.timings\.0\.us"),
         (lambda r: r["shapes"][0]["timings"].pop(0), "must begin with 0 GB/s"),
@@ -158,7 +169,12 @@ def test_the_command_measures_and_writes(monkeypatch, tmp_path):
     result = t3("--rates", "0,10", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.stderr
     assert "x at 10 GB/s" in result.stdout and "1.100" in result.stdout and "model" not in result.stdout
-    assert read_record(tmp_path / "out" / "gpu.json", GpuRecord).device == FACTS
+    record = read_record(tmp_path / "out" / "gpu.json", GpuRecord)
+    assert (record.device, record.copies, record.shapes[0].timings[0].clock_mhz) == (FACTS, "host", 1000)
+    assert t3("--copies", "memory", "--out", tmp_path / "other").exit_code == 0
+    record = read_record(tmp_path / "other" / "gpu.json", GpuRecord)
+    asked = [timing.asked_gb_s for timing in record.shapes[0].timings]
+    assert record.copies == "memory" and asked == [0, 50, 100, 200, 400]
 
 
 @pytest.mark.parametrize(
@@ -166,6 +182,7 @@ def test_the_command_measures_and_writes(monkeypatch, tmp_path):
     [
         (("--from", "x.json"), "--from needs --machine"),
         (("--from", "x.json", "--machine", "toy", "--rates", "5"), "--from has what was measured: leave out --rates"),
+        (("--from", "x.json", "--machine", "toy", "--copies", "host"), "has what was measured: leave out --copies"),
         (("--from", "x.json", "--machine", "toy"), "x.json cannot be read"),
         (("--machine", "nope"), "machine must be one of"),
         (("--tolerance", "0.1"), "give --machine"),
@@ -203,47 +220,88 @@ def test_without_a_gpu_the_command_says_what_to_do(monkeypatch):
     assert "PyTorch 9.9 finds no CUDA GPU: run on a computer with a CUDA GPU" in result.stderr
 
 
-def test_pytorch_multiplies_operands_that_the_cache_does_not_hold():
-    torch = FakeTorch(l2_bytes=1 << 20)
-    device = gpu_torch.TorchDevice(torch)
-    sample = device.sample(256, 128, 64, gemms=60, copies_gb_s=0)
-    assert sample == Sample(us=pytest.approx(GEMM_TICKS))
-    assert not torch.copied
-    sets = {id(a): (a.shape, b.shape, out.shape) for a, b, out in torch.multiplied}
-    assert set(sets.values()) == {((256, 64), (64, 128), (256, 128))}
-    size = 2 * (256 * 64 + 64 * 128 + 256 * 128)
-    assert (len(sets) - 1) * size < 3 << 20 <= len(sets) * size
-    device.sample(4096, 4096, 64, gemms=4, copies_gb_s=0)
-    assert len({id(a) for a, _, _ in torch.multiplied[60:]}) == 2, "at least two"
-
-
-def test_pytorch_copies_both_ways_until_the_last_gemm_is_done(monkeypatch):
+@pytest.fixture
+def gpu(monkeypatch):
+    """PyTorch on a GPU of the tests, whose time is that of the copies, too."""
     torch = FakeTorch()
+    modules = {"torch": torch, "pynvml": FakeNvml(), "cuda.bindings.driver": FakeDriver(torch)}
+    monkeypatch.setattr(importlib, "import_module", modules.__getitem__)
     monkeypatch.setattr(gpu_torch.time, "perf_counter", lambda: torch.now / 1e6)
-    device = gpu_torch.TorchDevice(torch)
-    slow = device.sample(256, 128, 64, gemms=100, copies_gb_s=5)
-    assert slow.read_gb_s == pytest.approx(5, rel=0.1) and slow.written_gb_s == pytest.approx(5, rel=0.1)
-    to_host, to_gpu = torch.copied.count(("cpu", "cuda")), torch.copied.count(("cuda", "cpu"))
-    assert to_host + to_gpu == len(torch.copied) and abs(to_host - to_gpu) <= 1
+    return torch
+
+
+def test_pytorch_multiplies_operands_that_the_cache_does_not_hold(gpu):
+    device = gpu_torch.open_device("host")
+    sample = device.sample(2048, 1024, 64, gemms=60, copies_gb_s=0)
+    assert sample == Sample(us=pytest.approx(GEMM_TICKS), clock_mhz=1410)
+    assert not gpu.copied
+    sets = {id(a): (a.shape, b.shape, out.shape) for a, b, out in gpu.multiplied}
+    assert set(sets.values()) == {((2048, 64), (64, 1024), (2048, 1024))}
+    size = 2 * (2048 * 64 + 64 * 1024 + 2048 * 1024)
+    assert (len(sets) - 1) * size < 3 * L2_BYTES <= len(sets) * size
+    device.sample(8192, 8192, 64, gemms=4, copies_gb_s=0)
+    assert len({id(a) for a, _, _ in gpu.multiplied[60:]}) == 2, "at least two"
+
+
+def test_copies_go_both_ways_until_the_last_gemm_is_done(gpu):
+    device = gpu_torch.open_device("host")
+    slow = device.sample(256, 128, 64, gemms=100, copies_gb_s=50)
+    assert slow.read_gb_s == pytest.approx(50, rel=0.1) and slow.written_gb_s == pytest.approx(50, rel=0.1)
+    to_host, to_gpu = (sum(copy[:2] == way for copy in gpu.copied) for way in (("cpu", "cuda"), ("cuda", "cpu")))
+    assert to_host + to_gpu == len(gpu.copied) and abs(to_host - to_gpu) <= 1
     fast = device.sample(256, 128, 64, gemms=100, copies_gb_s=1e6)
-    assert 5 < fast.read_gb_s < 2**20 / COPY_TICKS / 1e3 * 1.01, "no more than the copies can"
+    assert 50 < fast.read_gb_s < BLOCK_BYTES / COPY_TICKS / 1e3 * 1.01, "no more than the copies can"
 
 
-def test_facts_are_pytorchs_and_the_drivers(monkeypatch):
-    asked = []
+@pytest.mark.parametrize("copies", ["host", "memory"])
+def test_blocks_of_the_gpus_memory_come_from_no_cache_and_go_to_none(gpu, copies):
+    gpu_torch.open_device(copies).sample(256, 128, 64, gemms=100, copies_gb_s=1e6)
+    for device, number in ((0, 2), (1, 3)):  # to, from
+        blocks = {copy[number] for copy in gpu.copied if copy[device] == "cuda"}
+        assert len(blocks) * BLOCK_BYTES >= 3 * L2_BYTES and max(blocks) == len(blocks) - 1
+    assert all(copy[2] == 0 for copy in gpu.copied if copy[0] == "cpu"), "one block of the host is enough"
 
-    def run(command, **options):
-        asked.append(command)
-        return SimpleNamespace(stdout="535.1, 1410, 1215\n")
 
-    monkeypatch.setattr(gpu_torch.subprocess, "run", run)
-    facts = gpu_torch.TorchDevice(FakeTorch()).facts()
-    assert (facts.name, facts.driver, facts.clock_mhz, facts.memory_clock_mhz) == ("Fake", "535.1", 1410, 1215)
-    assert asked[0][0] == "nvidia-smi" and asked[0][-1] == "--id=GPU-12-34"
+def test_copies_within_the_memory_read_what_they_write(gpu):
+    sample = gpu_torch.open_device("memory").sample(256, 128, 64, gemms=100, copies_gb_s=200)
+    assert sample.read_gb_s == sample.written_gb_s == pytest.approx(200, rel=0.1)
+    assert {copy[:2] for copy in gpu.copied} == {("cuda", "cuda")}
 
-    def absent(command, **options):
-        raise FileNotFoundError(2, "No such file", "nvidia-smi")
 
-    monkeypatch.setattr(gpu_torch.subprocess, "run", absent)
-    with pytest.raises(ValueError, match="nvidia-smi, which knows driver and clocks, failed .*put it on the PATH"):
-        gpu_torch.TorchDevice(FakeTorch()).facts()
+def test_a_driver_without_such_copies_is_told_of_the_others(gpu, monkeypatch):
+    importlib.import_module("cuda.bindings.driver").error = 801
+    device = gpu_torch.open_device("memory")
+    with pytest.raises(ValueError, match=r"refuses copies within the GPU's memory \(801\).*CUDA 12.8.*--copies host"):
+        device.sample(256, 128, 64, gemms=100, copies_gb_s=200)
+
+
+@pytest.mark.parametrize(
+    ("module", "copies", "message"),
+    [
+        ("pynvml", "host", r"come from its driver, through nvidia-ml-py.*pip install 'opent3\[gpu\]'"),
+        ("cuda.bindings.driver", "memory", r"need CUDA's Python bindings.*pip install 'opent3\[gpu\]'.*--copies host"),
+    ],
+)
+def test_what_measuring_lacks_is_one_message(gpu, monkeypatch, module, copies, message):
+    found = importlib.import_module
+
+    def without(name):
+        if name == module:
+            raise ModuleNotFoundError(f"No module named {name!r}")
+        return found(name)
+
+    monkeypatch.setattr(importlib, "import_module", without)
+    with pytest.raises(ValueError, match=message):
+        gpu_torch.open_device(copies)
+
+
+def test_facts_are_pytorchs_and_the_drivers(gpu):
+    facts = gpu_torch.open_device("host").facts()
+    assert (facts.name, facts.driver, facts.memory_clock_mhz) == ("Fake", "535.1", 1215)
+    assert (facts.multiprocessors, facts.l2_bytes, facts.versions["torch"]) == (4, L2_BYTES, "9.9")
+
+
+def test_a_gpu_that_the_driver_does_not_know_is_one_message(gpu, monkeypatch):
+    gpu.cuda.get_device_properties(0).uuid = "56-78"
+    with pytest.raises(ValueError, match="the driver does not say what GPU 56-78 is .Not Found."):
+        gpu_torch.open_device("host")
