@@ -45,7 +45,6 @@ from t3sim.study.runner import RunsFailedError, Status
 from t3sim.study.suite import QUICK_TABLES, TABLES, Point, custom_point, custom_points, own_points
 from t3sim.study.suite import sweep_points as model_points
 from t3sim.study.sweep import chosen_assumptions as assumptions
-from t3sim.validation.gpu_record import CopyKind
 
 from .injection import FaultResult, fault, faults
 from .machines import MachineSummary, machine_frame, machine_summaries, new_machine
@@ -100,7 +99,6 @@ __all__ = [
     "Backend",
     "BuildError",
     "Comparison",
-    "CopyKind",
     "Explanation",
     "FaultResult",
     "Finished",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from statistics import median
 from typing import TYPE_CHECKING
 
 from t3sim.common.fitted_table import FittedTable
@@ -163,7 +164,11 @@ def gpu_table(record: GpuRecord, rows: Sequence[GpuRow]) -> FittedTable:
     """Times of the GEMMs, and how copies of each rate slow them; beside the model's, if there are ``rows``."""
     rates = [timing.asked_gb_s for timing in record.shapes[0].timings[1:]]
     measured = [f"x at {rate:g} GB/s" for rate in rates]
-    model = ["model (us)", "error", *(f"model {title}" for title in measured)] if rows else []
+    model = (
+        ["model (us)", "error", "at the GPU's clock", "error", *(f"model {title}" for title in measured)]
+        if rows
+        else []
+    )
     table = FittedTable("GEMM", "TP", "M", "N", "K", "clock (MHz)", "time (us)", *measured, *model)
     for number, shape in enumerate(record.shapes):
         sizes = (", ".join(shape.names), *map(str, (shape.tp, shape.m, shape.n, shape.k)))
@@ -175,13 +180,14 @@ def gpu_table(record: GpuRecord, rows: Sequence[GpuRow]) -> FittedTable:
         if rows:
             row = rows[number]
             slowed = {item.asked_gb_s: item.model for item in row.slowdowns}
-            cells += [digits(row.model_us), f"{row.error:+.1%}", *_slowdowns(slowed, rates)]
+            cells += [digits(row.model_us), f"{row.error:+.1%}"]
+            cells += [digits(row.model_at_clock_us), f"{row.error_at_clock:+.1%}", *_slowdowns(slowed, rates)]
         table.add_row(*sizes, *cells)
     return table
 
 
 def _slowdown(shape: Shape, timing: Timing) -> float:
-    return timing.us / shape.timings[0].us
+    return median(shape.slowdowns(timing))
 
 
 def _slowdowns(found: Mapping[float, float], rates: Sequence[float]) -> list[str]:

@@ -18,7 +18,7 @@ from t3sim.run.policies import Watch
 from t3sim.run.records import read_record
 from t3sim.run.request import Backend
 from t3sim.validation.gpu_measure import RATES, check_rates, measure
-from t3sim.validation.gpu_record import CopyKind, GpuRecord
+from t3sim.validation.gpu_record import GpuRecord
 from t3sim.validation.gpu_torch import open_device
 
 from .options import Options, requests_of, silent, usable_cores
@@ -120,7 +120,6 @@ def validate_gpu(
     *,
     machine: str | Path | None = None,
     settings: Mapping[str, object] | None = None,
-    copies: CopyKind | None = None,
     rates: Sequence[float] | None = None,
     samples: int | None = None,
     watch: Watch | None = None,
@@ -129,39 +128,52 @@ def validate_gpu(
 ) -> GpuResult:
     """Times the paper's GEMMs on this CUDA GPU, alone and beside copies, and compares them with a ``machine``.
 
-    ``recorded``: what was measured before (``gpu.json``) instead. ``copies``: to and from the "host" (the default), or
-    within the GPU's "memory"; ``rates``: of them, each way, in GB/s (0, 6, 12, 24; in the memory 0, 50, 100, 200, 400);
-    ``samples``: of which the median counts (5). ``on_shape``: called with how many GEMMs are measured, and of how many.
-    Raises ValueError without PyTorch or a GPU, and for values that do not go together.
+    ``recorded``: what was measured before (``gpu.json``) instead. ``rates``: of copies to and from the host, each way,
+    in GB/s (0, 12, 24, 48); ``samples``: of which the median counts (5). ``on_shape``: called with how many GEMMs are
+    measured, and of how many. What was measured is in ``out`` before the comparison begins. Raises ValueError without
+    PyTorch or a GPU, and for values that do not go together.
     """
-    from t3sim.validation.gpu_model import compare, comparison
+    from t3sim.validation.gpu_model import compare
 
     changed = arguments.settings("settings", settings)
-    measures = any(value is not None for value in (copies, rates, samples))
-    _check_gpu(arguments.path_of("recorded", recorded), machine, changed, measures)
-    kind = copies or "host"
-    if kind not in get_args(CopyKind):
-        raise ValueError(f"copies must be one of {', '.join(get_args(CopyKind))}, not {copies!r}")
+    _check_gpu(arguments.path_of("recorded", recorded), machine, changed, rates is not None or samples is not None)
     model = load_machine(machine, changed) if machine is not None else None  # refused before a long measurement
+    target = arguments.path_of("out", out)
 
     def machine_with(more: dict[str, object]) -> Machine:
         assert machine is not None
         return load_machine(machine, changed | more)
 
-    chosen = check_rates(RATES[kind] if rates is None else arguments.items("rates", rates, (int, float), "GB/s"))
     if recorded is not None:
         measured = read_record(Path(recorded), GpuRecord)
     else:
-        measured = _measured(kind, chosen, samples, on_shape)
-    rows: list[GpuRow] = []
-    with output_folder(arguments.path_of("out", out)) as folder:
-        if folder is not None and recorded is None:
-            write_atomically(folder / "gpu.json", json_text(measured.model_dump(mode="json", by_alias=True)))
-        if model is not None:
-            rows = compare(measured, machine_with, watch or silent)
+        chosen = check_rates(RATES if rates is None else arguments.items("rates", rates, (int, float), "GB/s"))
+        with output_folder(target) as folder:
+            measured = _measured(chosen, samples, on_shape)
             if folder is not None:
-                write_atomically(folder / "validate.json", json_text(comparison(measured, model, rows)))
+                _write_gpu(folder, measured, [], own=True)
+    if model is None:
+        return GpuResult(measured=measured, rows=[])
+    with output_folder(target) as folder:
+        rows = compare(measured, machine_with, watch or silent)
+        if folder is not None:
+            _write_gpu(folder, measured, rows, own=recorded is None, model=model)
     return GpuResult(measured=measured, rows=rows)
+
+
+def _write_gpu(
+    folder: Path, measured: GpuRecord, rows: Sequence[GpuRow], *, own: bool, model: Machine | None = None
+) -> None:
+    """Writes what was measured, if it is this call's own, the comparison with ``model``, and the picture of both."""
+    from t3sim.study.drawing import save
+    from t3sim.validation.gpu_model import comparison
+    from t3sim.validation.gpu_picture import gpu_figure
+
+    if own:
+        write_atomically(folder / "gpu.json", json_text(measured.model_dump(mode="json", by_alias=True)))
+    if model is not None:
+        write_atomically(folder / "validate.json", json_text(comparison(measured, model, rows)))
+    save(gpu_figure(measured, rows), folder / "gpu")
 
 
 def _check_gpu(
@@ -169,18 +181,16 @@ def _check_gpu(
 ) -> None:
     """Refuses (ValueError) what would have no effect."""
     if recorded is not None and measures:
-        raise ValueError("--from has what was measured: leave out --copies, --rates and --samples")
+        raise ValueError("--from has what was measured: leave out --rates and --samples")
     if recorded is not None and machine is None:
         raise ValueError("--from needs --machine, the machine to compare with")
     if machine is None and settings:
         raise ValueError("--set is of a comparison: give --machine")
 
 
-def _measured(
-    copies: CopyKind, rates: Sequence[float], samples: int | None, on_shape: Callable[[int, int], None] | None
-) -> GpuRecord:
+def _measured(rates: Sequence[float], samples: int | None, on_shape: Callable[[int, int], None] | None) -> GpuRecord:
     """What this computer's GPU takes for the paper's shapes."""
-    shapes, device = paper_shapes(), open_device(copies)
+    shapes, device = paper_shapes(), open_device()
     tell = on_shape or _ignore
     tell(0, len(shapes))
     return measure(device, shapes, rates, 5 if samples is None else samples, lambda done: tell(done, len(shapes)))

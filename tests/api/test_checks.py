@@ -118,10 +118,10 @@ def test_cases_of_the_alu_are_rows(monkeypatch, tmp_path):
 def test_a_gpu_needs_what_belongs_together(tmp_path):
     for options, message in (
         ({"recorded": "x.json"}, "--from needs --machine"),
-        ({"recorded": "x.json", "machine": "toy", "samples": 3}, "leave out --copies, --rates and --samples"),
+        ({"recorded": "x.json", "machine": "toy", "samples": 3}, "leave out --rates and --samples"),
         ({"settings": {"link.gb_s": 3}}, "give --machine"),
         ({"rates": "fast"}, "rates must be a list of GB/s"),
-        ({"copies": "disk"}, "copies must be one of host, memory, not 'disk'"),
+        ({"samples": 0}, "samples must be 1 or more, not 0"),
         ({"rates": [-1]}, "--rates must be different GB/s"),
         ({"recorded": tmp_path / "x.json", "machine": "toy"}, "cannot be read"),
     ):

@@ -130,7 +130,6 @@ REFUSED = (
     "validate alu --random 1 --seed 18446744073709551616", "validate alu --dtype fp16 --op nope",
     "validate gpu --from x", "validate gpu --from x --machine toy", "validate gpu --from x --machine toy --rates 4",
     "validate gpu --machine nope", "validate gpu --machine toy --tolerance 0", "validate gpu --tolerance 0.1",
-    "validate gpu --copies disk",
     "validate gpu --rates x", "validate gpu --rates 1,1", "validate gpu --rates=-1", "validate gpu --samples 0",
 )  # fmt: skip
 """Command lines that may not begin, whatever the reason."""

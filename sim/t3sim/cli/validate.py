@@ -94,32 +94,23 @@ def _watch_check(check: Any) -> AbstractContextManager[Any]:
 @click.option("--from", "recorded", type=click.Path(path_type=Path), help="What was measured (gpu.json), not this GPU.")
 @click.option("--machine", help="Machine file of that GPU, to compare with. [default: measure only]")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
-@click.option(
-    "--copies",
-    type=click.Choice(get_args(opent3.CopyKind)),
-    default="host",
-    show_default=True,
-    help="Copies beside the GEMMs: to and from the host, or within the GPU's memory.",
-)
-@click.option(
-    "--rates", help="Rates of copies each way, in GB/s. [default: 0,6,12,24; within the memory 0,50,100,200,400]"
-)
+@click.option("--rates", default="0,12,24,48", show_default=True, help="Rates of copies each way, in GB/s.")
 @click.option(
     "--samples", type=click.IntRange(1, 1000), default=5, show_default=True, help="Samples, of which the median counts."
 )
 @click.option("--tolerance", type=float, help="Largest relative error of a time. [default: none]")
 @out_option
 def validate_gpu(
-    recorded: Path | None, machine: str | None, settings: tuple[str, ...], copies: opent3.CopyKind, rates: str | None,
-    samples: int, tolerance: float | None, out: Path | None,
+    recorded: Path | None, machine: str | None, settings: tuple[str, ...], rates: str, samples: int,
+    tolerance: float | None, out: Path | None,
 ) -> None:  # fmt: skip
     """Compare the paper's GEMMs on this CUDA GPU with the model.
 
-    They are timed alone and beside copies. Needs PyTorch (extra `gpu`), unless --from has what was measured. Exit code
-    1 if a time is off by more than the tolerance.
+    They are timed alone and beside copies to and from the host. Needs PyTorch (extra `gpu`), unless --from has what
+    was measured. Exit code 1 if a time without copies, at the machine's clock, is off by more than the tolerance.
     """
     if recorded is not None:
-        refuse_given(("copies", "rates", "samples"), "--from has what was measured")
+        refuse_given(("rates", "samples"), "--from has what was measured")
     if machine is None and recorded is None and (tolerance is not None or settings):
         raise ValueError("--tolerance and --set are of a comparison: give --machine")
     if tolerance is not None and not 0 < tolerance <= 1:
@@ -127,8 +118,8 @@ def validate_gpu(
     with count_progress(Console(stderr=True), "GEMMs", "shapes") as show:
         found = opent3.validate_gpu(
             recorded, machine=machine, settings=opent3.parse_settings(settings),
-            copies=copies if is_given("copies") else None, rates=_rates(rates) if rates is not None else None,
-            samples=samples if is_given("samples") else None, watch=_watch, on_shape=show, out=out,
+            rates=_rates(rates) if is_given("rates") else None, samples=samples if is_given("samples") else None,
+            watch=_watch, on_shape=show, out=out,
         )  # fmt: skip
     plain_console().print(gpu_table(found.measured, found.rows))
     say_where(out)

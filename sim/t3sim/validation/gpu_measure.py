@@ -9,19 +9,23 @@ from typing import Protocol
 
 from t3sim.inputs.workload import Workload
 
-from .gpu_record import CopyKind, DeviceFacts, GpuRecord, Shape, Timing
+from .gpu_record import DeviceFacts, GpuRecord, Shape, Timing
 
 SAMPLE_SECONDS = 0.05
-"""Least time of one sample: many times what starting and stopping the copies takes."""
+"""About the time of a sample: many times what it takes to start and stop the copies."""
+FIRST_GEMMS = 20
+"""Of the sample that says how many GEMMs take so long."""
+WARM_SAMPLES = 6
+"""Samples before those that count, in which the GPU finds its clock."""
 
-RATES: Mapping[CopyKind, tuple[float, ...]] = {"host": (0, 6, 12, 24), "memory": (0, 50, 100, 200, 400)}
-"""Of copies each way, in GB/s, if none are given: parts of a PCIe 4.0 bus, and what a GPU's links bring."""
+RATES = (0.0, 12.0, 24.0, 48.0)
+"""Of copies each way, in GB/s, if none are given: as much as buses of PCIe 3.0, 4.0 and 5.0 carry."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sample:
-    """``us``: mean time of a GEMM; ``clock_mhz``: the CUs' meanwhile; rates of the copies that were done beside it, as
-    the GPU's memory sees them."""
+    """``us``: mean time of a GEMM; ``clock_mhz``: mean clock of the CUs meanwhile; rates at which the copies beside it
+    read and wrote the GPU's memory."""
 
     us: float
     clock_mhz: float
@@ -32,14 +36,12 @@ class Sample:
 class Device(Protocol):
     """A GPU that multiplies and copies."""
 
-    copies: CopyKind
-
     def facts(self) -> DeviceFacts:
         """What it is."""
 
     def sample(self, m: int, n: int, k: int, *, gemms: int, copies_gb_s: float) -> Sample:
-        """Runs ``gemms`` FP16 GEMMs of m x n x k, one after the other, and beside them copies that read and write
-        ``copies_gb_s`` GB/s each of the GPU's memory, or as fast as they go. Inputs do not come from the cache."""
+        """Runs ``gemms`` FP16 GEMMs of m x n x k, one after the other, and beside them copies to and from the host, of
+        ``copies_gb_s`` GB/s in each direction, or as many as the bus carries. Inputs do not come from the cache."""
 
 
 def check_rates(rates: Sequence[float]) -> tuple[float, ...]:
@@ -56,11 +58,13 @@ def measure(
     samples: int,
     on_shape: Callable[[int], None],
 ) -> GpuRecord:
-    """The record of ``device``: for each of ``shapes`` and ``rates`` the median of ``samples`` samples.
+    """The record of ``device``: for each of ``shapes`` and ``rates`` so many ``samples``.
 
-    ``on_shape`` is told how many shapes are done. Raises ValueError for illegal rates.
+    ``on_shape`` is told how many shapes are done. Raises ValueError for illegal rates and less than one sample.
     """
     rates = check_rates(rates)
+    if samples < 1:
+        raise ValueError(f"samples must be 1 or more, not {samples}")
     measured = []
     for work, names in shapes.items():
         timings = _timings(device, work, rates, samples)
@@ -69,30 +73,30 @@ def measure(
     return GpuRecord(
         measured=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device.facts(),
-        copies=device.copies,
-        samples=samples,
         shapes=tuple(measured),
     )
 
 
 def _timings(device: Device, work: Workload, rates: Sequence[float], samples: int) -> tuple[Timing, ...]:
-    """Of every rate. The rates take turns, so that a GPU that gets slower as it gets warm does so for all alike."""
+    """Of every rate. The rates take turns, there and back, so that a GPU that gets slower does so for all alike."""
     m, n, k = work.m, work.n, work.k_range[1]
-    device.sample(m, n, k, gemms=1, copies_gb_s=0)  # chooses the kernel, allocates
-    gemms = ceil(SAMPLE_SECONDS * 1e6 / device.sample(m, n, k, gemms=3, copies_gb_s=0).us)
-    rounds = [[device.sample(m, n, k, gemms=gemms, copies_gb_s=rate) for rate in rates] for _ in range(samples)]
-    return tuple(_timing(rate, gemms, found) for rate, found in zip(rates, zip(*rounds, strict=True), strict=True))
+    first = device.sample(m, n, k, gemms=FIRST_GEMMS, copies_gb_s=0)
+    gemms = ceil(SAMPLE_SECONDS * 1e6 / first.us)
+    for _ in range(WARM_SAMPLES):
+        device.sample(m, n, k, gemms=gemms, copies_gb_s=0)
+    found: dict[float, list[Sample]] = {rate: [] for rate in rates}
+    for number in range(samples):
+        for rate in reversed(rates) if number % 2 else rates:
+            found[rate].append(device.sample(m, n, k, gemms=gemms, copies_gb_s=rate))
+    return tuple(_timing(rate, gemms, taken) for rate, taken in found.items())
 
 
-def _timing(rate: float, gemms: int, found: Sequence[Sample]) -> Timing:
-    times = [sample.us for sample in found]
+def _timing(rate: float, gemms: int, samples: Sequence[Sample]) -> Timing:
     return Timing(
         asked_gb_s=rate,
-        read_gb_s=median(sample.read_gb_s for sample in found),
-        written_gb_s=median(sample.written_gb_s for sample in found),
+        read_gb_s=median(sample.read_gb_s for sample in samples),
+        written_gb_s=median(sample.written_gb_s for sample in samples),
         gemms=gemms,
-        clock_mhz=median(sample.clock_mhz for sample in found),
-        us=median(times),
-        least_us=min(times),
-        most_us=max(times),
+        samples_us=tuple(sample.us for sample in samples),
+        samples_mhz=tuple(sample.clock_mhz for sample in samples),
     )

@@ -3,10 +3,14 @@
 The model has no copies of their own beside a GEMM. What stands for them is T3's traffic on a link of their rate: its
 DMA engine reads and its neighbour's lines arrive while the GEMM runs (policy ``t3``), with lines that cost the memory a
 write, as a product's copies do. The output then passes the cache by, and copies begin with the second chunk.
+
+A GPU at its limit of power lowers its clock, which no machine file knows. So the model runs at the clock that the CUs
+had, too, and slowdowns are those of that clock.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
 from t3sim import __version__
@@ -36,7 +40,8 @@ class Slowdown:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuRow:
-    """One GEMM: the clock of the GPU's CUs, times in us, error of the model, and slowdowns by the copies' rate."""
+    """One GEMM: the clock of the GPU's CUs; times in us, of the model at the machine's clock and at that of the GPU;
+    slowdowns by the copies' rate."""
 
     names: tuple[str, ...]
     tp: int
@@ -46,12 +51,18 @@ class GpuRow:
     clock_mhz: float
     measured_us: float
     model_us: float
+    model_at_clock_us: float
     slowdowns: tuple[Slowdown, ...]
 
     @property
     def error(self) -> float:
-        """Of the time without copies."""
+        """Relative, of the model at the machine's clock, without copies."""
         return self.model_us / self.measured_us - 1
+
+    @property
+    def error_at_clock(self) -> float:
+        """Relative, of the model at the GPU's clock, without copies."""
+        return self.model_at_clock_us / self.measured_us - 1
 
 
 def compare(record: GpuRecord, machine_with: MachineWith, watch: Watch) -> list[GpuRow]:
@@ -59,33 +70,37 @@ def compare(record: GpuRecord, machine_with: MachineWith, watch: Watch) -> list[
     return [_row(shape, machine_with, watch) for shape in record.shapes]
 
 
-def comparison(record: GpuRecord, machine: Machine, rows: list[GpuRow]) -> dict[str, Any]:
+def comparison(record: GpuRecord, machine: Machine, rows: Sequence[GpuRow]) -> dict[str, Any]:
     """What ``validate.json`` holds."""
     return {
         "schema": 2, "opent3": __version__, "device": record.device.name, "measured": record.measured,
-        "copies": record.copies,
         "machine": machine.name, "provenance": Provenance.of(machine).model_dump(mode="json"),
-        "shapes": [asdict(row) | {"error": row.error} for row in rows],
+        "shapes": [
+            asdict(row) | {"error": row.error, "error_at_clock": row.error_at_clock} for row in rows
+        ],
     }  # fmt: skip
 
 
 def _row(shape: Shape, machine_with: MachineWith, watch: Watch) -> GpuRow:
     alone = shape.timings[0].us
+    clock = {"gpu.clock_mhz": round(shape.timings[0].clock_mhz)}
     model = _gemm_us(shape, machine_with({}), "sequential", watch)
+    at_clock = _gemm_us(shape, machine_with(clock), "sequential", watch)
     slowdowns = []
     for timing in shape.timings[1:]:
         if timing.copies_gb_s > 0:
-            beside = machine_with({"link.gb_s": timing.copies_gb_s} | AS_WRITES)
+            beside = machine_with(clock | {"link.gb_s": timing.copies_gb_s} | AS_WRITES)
             slowed = _gemm_us(shape, beside, "t3", watch)
             slowdowns.append(
                 Slowdown(
                     asked_gb_s=timing.asked_gb_s, copies_gb_s=timing.copies_gb_s,
-                    measured=timing.us / alone, model=slowed / model,
+                    measured=median(shape.slowdowns(timing)), model=slowed / at_clock,
                 )
             )  # fmt: skip
     return GpuRow(
         names=shape.names, tp=shape.tp, m=shape.m, n=shape.n, k=shape.k,
-        clock_mhz=shape.timings[0].clock_mhz, measured_us=alone, model_us=model, slowdowns=tuple(slowdowns),
+        clock_mhz=shape.timings[0].clock_mhz, measured_us=alone, model_us=model,
+        model_at_clock_us=at_clock, slowdowns=tuple(slowdowns),
     )  # fmt: skip
 
 

@@ -1,14 +1,12 @@
 """What ``t3 validate gpu`` measured on a GPU, as ``gpu.json`` holds it: docs/guides/validate-gpu.md."""
 
+from statistics import median
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
 
 from t3sim import __version__
 from t3sim.inputs.workload import Workload, custom_workload
-
-CopyKind = Literal["host", "memory"]
-"""Where copies go beside a GEMM: to and from the host, or within the GPU's memory, read here and written there."""
 
 
 class _Part(BaseModel):
@@ -29,23 +27,34 @@ class DeviceFacts(_Part):
 
 
 class Timing(_Part):
-    """GEMMs one after the other, beside copies of ``asked_gb_s`` each way, as far as these came: time of one in us, the
-    median, least and most of the samples."""
+    """Samples of ``gemms`` GEMMs, one after the other, beside copies to and from the host.
+
+    ``asked_gb_s``: the rate of the copies each way that was asked for; ``read_gb_s``, ``written_gb_s``: the rates that
+    they had at the GPU's memory, medians of the samples. ``samples_us``: mean time of a GEMM in each sample;
+    ``samples_mhz``: mean clock of the CUs meanwhile, which a GPU at its limit of power lowers.
+    """
 
     asked_gb_s: float = Field(ge=0)
     read_gb_s: float = Field(ge=0)
     written_gb_s: float = Field(ge=0)
     gemms: int = Field(ge=1)
-    clock_mhz: float = Field(gt=0)
-    """Of the CUs while they multiplied, the median: a GPU at its limit of power lowers it."""
-    us: float = Field(gt=0)
-    least_us: float = Field(gt=0)
-    most_us: float = Field(gt=0)
+    samples_us: tuple[PositiveFloat, ...] = Field(min_length=1)
+    samples_mhz: tuple[PositiveFloat, ...] = Field(min_length=1)
 
     @property
     def copies_gb_s(self) -> float:
-        """What the copies took of the memory each way, on average."""
+        """The rate of the copies each way, on average."""
         return (self.read_gb_s + self.written_gb_s) / 2
+
+    @property
+    def us(self) -> float:
+        """Time of a GEMM, the median of the samples."""
+        return median(self.samples_us)
+
+    @property
+    def clock_mhz(self) -> float:
+        """Clock of the CUs, the median of the samples."""
+        return median(self.samples_mhz)
 
 
 class Shape(_Part):
@@ -64,7 +73,14 @@ class Shape(_Part):
         rates = [timing.asked_gb_s for timing in self.timings]
         if rates[0] != 0 or len(set(rates)) < len(rates):
             raise ValueError(f"timings must begin with 0 GB/s of copies and have each rate once, not {rates}")
+        if len({len(samples) for timing in self.timings for samples in (timing.samples_us, timing.samples_mhz)}) > 1:
+            raise ValueError("timings must have as many samples of every rate, and as many clocks")
         return self
+
+    def slowdowns(self, timing: Timing) -> list[float]:
+        """Time of a GEMM beside those copies over that without, round by round: a round has a sample of every rate."""
+        alone = self.timings[0].samples_us
+        return [beside / without for beside, without in zip(timing.samples_us, alone, strict=True)]
 
     def workload(self) -> Workload:
         """The sublayer. Raises ValueError if its sizes are illegal."""
@@ -80,7 +96,4 @@ class GpuRecord(_Part):
     measured: str
     """When: ISO 8601, UTC."""
     device: DeviceFacts
-    copies: CopyKind
-    samples: int = Field(ge=1)
-    """Of which each time is the median."""
     shapes: tuple[Shape, ...] = Field(min_length=1)

@@ -1,20 +1,23 @@
-"""A CUDA GPU through PyTorch: GEMMs on one stream, copies by the copy engines on others."""
+"""A CUDA GPU through PyTorch: GEMMs on one stream, copies to and from the host on two others."""
 
 import importlib
 import platform
 import time
 from math import ceil
+from statistics import mean
 from typing import Any
 
-from .gpu_copies import CACHES, open_copies
+from .gpu_copies import CACHES, Copies
 from .gpu_measure import Sample
-from .gpu_record import CopyKind, DeviceFacts
+from .gpu_record import DeviceFacts
 
+CLOCK_SECONDS = 0.005
+"""From one reading of the clock to the next: a reading takes a tenth of a millisecond, in which no copy starts."""
 _REMEDY = "run on a computer with a CUDA GPU, or compare what was measured on one with --from FILE and --machine"
 
 
-def open_device(copies: CopyKind) -> "TorchDevice":
-    """The first CUDA GPU. Raises ValueError with the remedy if there is no PyTorch, no GPU, or not what copies need."""
+def open_device() -> "TorchDevice":
+    """The first CUDA GPU. Raises ValueError with the remedy if there is no PyTorch, or no GPU."""
     try:
         torch = importlib.import_module("torch")
     except ImportError as error:
@@ -23,22 +26,22 @@ def open_device(copies: CopyKind) -> "TorchDevice":
         ) from error
     if not torch.cuda.is_available():
         raise ValueError(f"PyTorch {torch.__version__} finds no CUDA GPU: {_REMEDY}")
-    return TorchDevice(torch, copies)
+    return TorchDevice(torch)
 
 
 class TorchDevice:
     """A :class:`~.gpu_measure.Device`; ``torch`` is the module."""
 
-    def __init__(self, torch: Any, copies: CopyKind) -> None:
-        self.copies = copies
+    def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._compute = torch.cuda.Stream()
         properties = torch.cuda.get_device_properties(0)
         self._driver = _Driver(str(properties.uuid))
         self._cache_bytes = properties.L2_cache_size
-        self._copies = open_copies(torch, copies, self._cache_bytes)
-        self._shape: tuple[int, int, int] | None = None
+        self._copies = [Copies(torch, self._cache_bytes, to_host=to_host) for to_host in (True, False)]
+        self._shape: tuple[int, int, int, int] | None = None
         self._operands: list[tuple[Any, Any, Any]] = []
+        self._gemms: Any = None
 
     def facts(self) -> DeviceFacts:
         """What PyTorch and the driver say."""
@@ -61,46 +64,61 @@ class TorchDevice:
     def sample(self, m: int, n: int, k: int, *, gemms: int, copies_gb_s: float) -> Sample:
         """As :class:`~.gpu_measure.Device` says; times are the GPU's own, by events on the stream of the GEMMs."""
         torch = self._torch
-        self._operands_of(m, n, k)
+        self._prepare(m, n, k, gemms)
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         torch.cuda.synchronize()
-        start.record(self._compute)
-        self._multiply(gemms)
-        end.record(self._compute)
-        clock = self._driver.clock_mhz()
-        copied = self._copy_until(end, copies_gb_s)
+        with torch.cuda.stream(self._compute):
+            start.record()
+            self._gemms.replay()
+            end.record()
+        copied, clock = self._copy_until(end, copies_gb_s)
         torch.cuda.synchronize()
         seconds = start.elapsed_time(end) / 1e3
         read, written = (count / seconds / 1e9 for count in copied)
         return Sample(us=seconds / gemms * 1e6, clock_mhz=clock, read_gb_s=read, written_gb_s=written)
 
+    def _prepare(self, m: int, n: int, k: int, gemms: int) -> None:
+        """Puts inputs and outputs into the GPU's memory, as many as fill its cache :data:`CACHES` times, at least two,
+        and all GEMMs of a sample into one graph: launched one by one, the last would start long after the first."""
+        if self._shape == (m, n, k, gemms):
+            return
+        self._gemms = None
+        self._operands.clear()
+        torch = self._torch
+        size = 2 * (m * k + k * n + m * n)
+        count = max(2, ceil(CACHES * self._cache_bytes / size))
+        options = {"device": "cuda", "dtype": torch.float16}
+        self._operands = [
+            (torch.randn(m, k, **options), torch.randn(k, n, **options), torch.empty(m, n, **options))
+            for _ in range(count)
+        ]
+        torch.cuda.synchronize()
+        with torch.cuda.stream(self._compute):
+            self._multiply(count)  # a kernel is chosen, and its workspace allocated, outside the graph
+        torch.cuda.synchronize()
+        self._gemms = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._gemms, stream=self._compute):
+            self._multiply(gemms)
+        self._shape = (m, n, k, gemms)
+
     def _multiply(self, gemms: int) -> None:
-        with self._torch.cuda.stream(self._compute):
-            for number in range(gemms):
-                a, b, out = self._operands[number % len(self._operands)]
-                self._torch.mm(a, b, out=out)
+        for number in range(gemms):
+            a, b, out = self._operands[number % len(self._operands)]
+            self._torch.mm(a, b, out=out)
 
-    def _operands_of(self, m: int, n: int, k: int) -> None:
-        """Inputs and outputs in the memory of the GPU: as many as fill its cache :data:`CACHES` times, at least two."""
-        if self._shape != (m, n, k):
-            self._operands.clear()
-            torch = self._torch
-            size = 2 * (m * k + k * n + m * n)
-            count = max(2, ceil(CACHES * self._cache_bytes / size))
-            options = {"device": "cuda", "dtype": torch.float16}
-            self._operands = [
-                (torch.randn(m, k, **options), torch.randn(k, n, **options), torch.empty(m, n, **options))
-                for _ in range(count)
-            ]
-            self._shape = (m, n, k)
-
-    def _copy_until(self, end: Any, gb_s: float) -> tuple[int, int]:
-        """Copies blocks at that rate until the event has come: how many bytes were read and written by then."""
-        self._copies.begin()
+    def _copy_until(self, end: Any, gb_s: float) -> tuple[list[int], float]:
+        """Copies blocks at that rate until the event has come: bytes that were read and written, and the mean clock."""
+        for copies in self._copies:
+            copies.begin()
         begin = time.perf_counter()
+        clocks: list[float] = []
         while not end.query():
-            self._copies.advance(gb_s * 1e9 * (time.perf_counter() - begin))
-        return self._copies.done()
+            seconds = time.perf_counter() - begin
+            for copies in self._copies:
+                copies.advance(gb_s * 1e9 * seconds)
+            if seconds >= CLOCK_SECONDS * (len(clocks) + 1):
+                clocks.append(self._driver.clock_mhz())
+        return [copies.done_bytes() for copies in self._copies], mean(clocks or [self._driver.clock_mhz()])
 
 
 class _Driver:

@@ -1,4 +1,4 @@
-"""As much of PyTorch, and of the driver's bindings, as measuring uses, on a GPU that exists in a count of questions.
+"""As much of PyTorch, and of pynvml, as measuring uses, on a GPU that exists in a count of questions.
 
 Every question whether an event has come takes a tick. A GEMM takes :data:`GEMM_TICKS`, a copy :data:`COPY_TICKS` on its
 stream; a tick is a microsecond.
@@ -7,7 +7,7 @@ stream; a tick is a microsecond.
 from contextlib import contextmanager
 from types import SimpleNamespace
 
-GEMM_TICKS, COPY_TICKS = 400, 20
+GEMM_TICKS, LAUNCH_TICKS, COPY_TICKS = 400, 100, 20
 L2_BYTES = 50 << 20
 
 
@@ -23,6 +23,7 @@ class FakeTorch:
         self.now = 0
         self.ends: dict[object, int] = {}
         self.current: object = None
+        self.capturing: _Graph | None = None
         self.multiplied: list[tuple] = []
         self.copied: list[tuple[str, str, int, int]] = []
         properties = SimpleNamespace(
@@ -31,6 +32,7 @@ class FakeTorch:
         self.cuda = SimpleNamespace(
             is_available=lambda: True, get_device_properties=lambda number: properties, Stream=_Stream,
             Event=lambda **options: _Event(self), stream=self.stream, synchronize=self.synchronize,
+            CUDAGraph=lambda: _Graph(self), graph=self.capture,
         )  # fmt: skip
 
     @contextmanager
@@ -38,6 +40,12 @@ class FakeTorch:
         self.current = stream
         yield
         self.current = None
+
+    @contextmanager
+    def capture(self, graph, stream):
+        self.capturing = graph
+        yield
+        self.capturing = None
 
     def work(self, ticks: int) -> None:
         """Adds work to the current stream."""
@@ -47,10 +55,19 @@ class FakeTorch:
         self.now = max([self.now, *self.ends.values()])
 
     def mm(self, a, b, out):
+        """A launch takes the host LAUNCH_TICKS, and the GPU begins meanwhile."""
+        if self.capturing is not None:
+            self.capturing.gemms.append((a, b, out))
+            return
+        self.now += LAUNCH_TICKS
+        self.multiply(a, b, out)
+
+    def multiply(self, a, b, out):
         self.multiplied.append((a, b, out))
         self.work(GEMM_TICKS)
 
     def empty(self, *shape, dtype, device="cpu", pin_memory=False):
+        assert pin_memory == (device == "cpu"), "copies of other memory of the host wait for each other"
         return _Tensor(self, shape, device)
 
     def randn(self, *shape, dtype, device):
@@ -58,10 +75,20 @@ class FakeTorch:
         return _Tensor(self, shape, device)
 
 
+class _Graph:
+    """GEMMs that one launch starts."""
+
+    def __init__(self, torch):
+        self.torch, self.gemms = torch, []
+
+    def replay(self):
+        assert self.torch.capturing is None
+        for operands in self.gemms:
+            self.torch.multiply(*operands)
+
+
 class _Stream:
-    @property
-    def cuda_stream(self):
-        return self
+    """A place where work follows work."""
 
 
 class _Tensor:
@@ -77,9 +104,6 @@ class _Tensor:
         assert 0 <= number < len(self)
         return _Tensor(self.torch, self.shape[1:], self.device, number)
 
-    def data_ptr(self):
-        return self
-
     def copy_(self, source, *, non_blocking):
         assert non_blocking and self.torch.current is not None and self.shape == source.shape
         self.torch.copied.append((self.device, source.device, self.number, source.number))
@@ -90,8 +114,8 @@ class _Event:
     def __init__(self, torch):
         self.torch, self.at = torch, 0
 
-    def record(self, stream):
-        self.at = max(self.torch.now, self.torch.ends.get(stream, 0))
+    def record(self, stream=None):
+        self.at = max(self.torch.now, self.torch.ends.get(stream or self.torch.current, 0))
 
     def query(self):
         self.torch.now += 1
@@ -99,34 +123,6 @@ class _Event:
 
     def elapsed_time(self, other):
         return (other.at - self.at) / 1e3
-
-
-class FakeDriver:
-    """The module cuda.bindings.driver; ``error``: what each batch of copies ends with."""
-
-    CUmemcpyAttributes = SimpleNamespace
-    CUmemcpySrcAccessOrder = SimpleNamespace(CU_MEMCPY_SRC_ACCESS_ORDER_STREAM="stream")
-    CUmemcpyFlags = SimpleNamespace(CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE=1)
-
-    def __init__(self, torch: FakeTorch, error: int = 0) -> None:
-        self.torch, self.error = torch, error
-
-    @staticmethod
-    def CUdeviceptr(block):
-        assert block.device == "cuda"
-        return block
-
-    @staticmethod
-    def CUstream(stream):
-        return stream
-
-    def cuMemcpyBatchAsync(self, targets, sources, sizes, count, attributes, first, kinds, stream):
-        assert len(targets) == len(sources) == len(sizes) == count == len(attributes) == kinds == 1 and first == [0]
-        assert (attributes[0].srcAccessOrder, attributes[0].flags) == ("stream", 1)
-        assert sizes == [targets[0].shape[0]]
-        with self.torch.stream(stream):
-            targets[0].copy_(sources[0], non_blocking=True)
-        return (self.error,)
 
 
 class FakeNvml:
