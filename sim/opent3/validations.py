@@ -151,26 +151,23 @@ def validate_gpu(
         with output_folder(target) as folder:
             measured = _measured(chosen, samples, on_shape)
             if folder is not None:
-                _write_gpu(folder, measured, [], own=True)
+                _write_gpu(folder, measured, [])
     if model is None:
         return GpuResult(measured=measured, rows=[])
     with output_folder(target) as folder:
         rows = compare(measured, machine_with, watch or silent)
         if folder is not None:
-            _write_gpu(folder, measured, rows, own=recorded is None, model=model)
+            _write_gpu(folder, measured, rows, model)
     return GpuResult(measured=measured, rows=rows)
 
 
-def _write_gpu(
-    folder: Path, measured: GpuRecord, rows: Sequence[GpuRow], *, own: bool, model: Machine | None = None
-) -> None:
-    """Writes what was measured, if it is this call's own, the comparison with ``model``, and the picture of both."""
+def _write_gpu(folder: Path, measured: GpuRecord, rows: Sequence[GpuRow], model: Machine | None = None) -> None:
+    """Writes what was measured, the comparison with ``model``, and the picture of both."""
     from t3sim.study.drawing import save
     from t3sim.validation.gpu_model import comparison
     from t3sim.validation.gpu_picture import gpu_figure
 
-    if own:
-        write_atomically(folder / "gpu.json", json_text(measured.model_dump(mode="json", by_alias=True)))
+    write_atomically(folder / "gpu.json", json_text(measured.model_dump(mode="json", by_alias=True)))
     if model is not None:
         write_atomically(folder / "validate.json", json_text(comparison(measured, model, rows)))
     save(gpu_figure(measured, rows), folder / "gpu")

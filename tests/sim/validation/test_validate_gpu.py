@@ -149,7 +149,16 @@ def test_a_file_that_is_no_record_is_refused(file, change, message):
 
 def test_the_comparison_has_time_and_slowdown_of_both():
     record = measured({custom_workload(256, 200, 512, 4): ("small fc2",)})
-    (row,) = compare(record, lambda settings: load_machine("toy", settings), silent)
+    asked: list[dict[str, object]] = []
+
+    def machine_with(settings):
+        asked.append(settings)
+        return load_machine("toy", settings)
+
+    (row,) = compare(record, machine_with, silent)
+    at_clock = {"gpu.clock_mhz": 1500}
+    beside = [at_clock | {"link.gb_s": rate, "hbm.nmc_update_cycles": 1} for rate in (10, 15)]
+    assert asked == [{}, at_clock, *beside]
     assert row.measured_us == record.shapes[0].timings[0].us
     assert row.error == pytest.approx(row.model_us / row.measured_us - 1)
     assert row.error_at_clock == pytest.approx(row.model_at_clock_us / row.measured_us - 1)
@@ -168,7 +177,7 @@ def test_the_command_compares_what_was_recorded(file, tmp_path):
     written = json.loads((out / "validate.json").read_text())
     assert [shape["m"] for shape in written["shapes"]] == [256, 256]
     assert (written["device"], written["machine"]) == ("Test GPU", "toy")
-    assert not (out / "gpu.json").exists(), "that is what was read"
+    assert read_record(out / "gpu.json", GpuRecord) == read_record(file, GpuRecord)
     assert (out / "gpu.png").read_bytes().startswith(b"\x89PNG") and "Test GPU" in (out / "gpu.svg").read_text()
     assert t3("--from", file, "--machine", "toy", "--tolerance", "0.0001").exit_code == 1
 
