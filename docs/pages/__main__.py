@@ -20,6 +20,7 @@ PAGES = (
     "today",
     "readme",
     "tracker_waits",
+    "gpu",
     "validation",
 )
 """Modules with ``PAGE`` and ``page()``, and names of pages. area and validation measure, which takes minutes; the

@@ -1,7 +1,7 @@
 """The page of the model beside GPUs: ``python -m docs.pages gpu`` writes it from what was measured and compared."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
@@ -25,24 +25,29 @@ def page() -> str:
     parts = []
     for folder, machine in MACHINES.items():
         record = read_record(KEPT / folder / "gpu.json", GpuRecord)
-        compared = json.loads((KEPT / folder / "validate.json").read_text(encoding="utf-8"))
+        comparison = KEPT / folder / "validate.json"
+        compared = json.loads(comparison.read_text(encoding="utf-8")) if comparison.exists() else None
         parts.append(section(folder, record, compared, machine))
     return HEAD + "\n" + "\n".join(parts) + "\n" + FINDINGS
 
 
-def section(folder: str, record: GpuRecord, compared: Mapping[str, Any], machine: str) -> str:
+def section(folder: str, record: GpuRecord, compared: Mapping[str, Any] | None, machine: str) -> str:
     """What is known of one GPU. Raises ValueError if ``compared`` is of another record or machine."""
-    if (compared["measured"], compared["machine"]) != (record.measured, machine):
-        raise ValueError(f"{folder}/validate.json is of another measurement than gpu.json, or of another machine")
-    rows, device = compared["shapes"], record.device
+    device = record.device
     versions = ", ".join(f"{name} {version}" for name, version in device.versions.items())
     of = paragraph(
         f"{device.name}, driver {device.driver}, {versions}, memory at {device.memory_clock_mhz:.0f} MHz; "
         f"{record.measured[:10]}, {len(record.shapes[0].timings[0].samples_us)} samples. Machine `{machine}`."
     )
+    head = f"## {device.name}\n\n{of}![rates and slowdowns](gpu/{folder}/gpu.png)\n\n"
+    if compared is None:
+        return head + paragraph("Not compared with the model yet.")
+    if (compared["measured"], compared["machine"]) != (record.measured, machine):
+        raise ValueError(f"{folder}/validate.json is of another measurement than gpu.json, or of another machine")
+    rows = compared["shapes"]
     return (
-        f"## {device.name}\n\n{of}![rates and slowdowns](gpu/{folder}/gpu.png)\n\n{ALONE}\n"
-        f"{_alone(record.shapes, rows, machine)}\n{_errors(rows)}{BESIDE}\n{_beside(record.shapes, rows)}\n"
+        f"{head}{ALONE}\n{_alone(record.shapes, rows, machine)}\n{_errors(rows)}"
+        f"{BESIDE}\n{_beside(record.shapes, rows)}\n{_slowdowns(rows)}"
     )
 
 
@@ -50,7 +55,7 @@ def _alone(shapes: Sequence[Shape], rows: Sequence[Mapping[str, Any]], machine: 
     gpu = load_machine(machine).gpu
     peak_per_mhz = gpu.cus * gpu.flop_per_clock_per_cu / 1e6  # TFLOP/s
     heads = ("GEMM", "TP:", "M x N x K / TP", "clock, MHz:", "time, us:", "least to most:", "TFLOP/s:", "of the peak:",
-             "model, us:", "error:", "model at the GPU's clock, us:", "error:")  # fmt: skip
+             "model, us:", "its error:", "model at the GPU's clock, us:", "its error:")  # fmt: skip
     cells = []
     for shape, row in zip(shapes, rows, strict=True):
         k, timing = shape.workload().k_range[1], shape.timings[0]
@@ -65,11 +70,11 @@ def _alone(shapes: Sequence[Shape], rows: Sequence[Mapping[str, Any]], machine: 
 
 
 def _errors(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Medians, apart for the GEMMs whose rows of K begin at 16 bytes, and for the others."""
+    """Medians and ranges, apart for the GEMMs whose rows of K begin at 16 bytes, and for the others."""
     aligned = [row for row in rows if _is_aligned(row)]
     others = [row for row in rows if not _is_aligned(row)]
     texts = [
-        f"{_median(some, 'error')} at the machine's clock and {_median(some, 'error_at_clock')} at the GPU's"
+        f"{_spread(some, 'error')} at the machine's clock and {_spread(some, 'error_at_clock')} at the GPU's"
         for some in (aligned, others)
     ]
     return paragraph(
@@ -82,8 +87,9 @@ def _is_aligned(row: Mapping[str, Any]) -> bool:
     return -(-row["k"] // row["tp"]) % 8 == 0
 
 
-def _median(rows: Iterable[Mapping[str, Any]], key: str) -> str:
-    return f"{median(row[key] for row in rows):+.0%}"
+def _spread(rows: Sequence[Mapping[str, Any]], key: str) -> str:
+    values = [row[key] for row in rows]
+    return f"{median(values):+.0%} ({min(values):+.0%} to {max(values):+.0%})"
 
 
 def _beside(shapes: Sequence[Shape], rows: Sequence[Mapping[str, Any]]) -> str:
@@ -96,14 +102,18 @@ def _beside(shapes: Sequence[Shape], rows: Sequence[Mapping[str, Any]]) -> str:
     return table(heads, (_beside_row(shape, row) for shape, row in zip(shapes, rows, strict=True)))
 
 
+def _slowdowns(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Medians beside the fastest copies, and beside T3's traffic."""
+    fastest = [row["slowdowns"][-1] for row in rows]
+    copies, measured, model = (median(item[key] for item in fastest) for key in ("copies_gb_s", "measured", "model"))
+    traffic, slowdown = (median(row[key] for row in rows) for key in ("t3_gb_s", "t3_slowdown"))
+    return paragraph(
+        f"Medians: the fastest copies, of {copies:.0f} GB/s each way, lengthen a GEMM by {measured - 1:.1%}, in the "
+        f"model by {model - 1:.1%}; T3's traffic, of {traffic:.0f} GB/s, lengthens it there by {slowdown - 1:.1%}."
+    )
+
+
 def _beside_row(shape: Shape, row: Mapping[str, Any]) -> tuple[object, ...]:
-    model = {item["asked_gb_s"]: item["model"] for item in row["slowdowns"]}
-    cells = []
-    for timing in shape.timings[1:]:
-        slowed = model.get(timing.asked_gb_s)
-        cells += [
-            f"{timing.copies_gb_s:.1f}",
-            f"{median(shape.slowdowns(timing)):.3f}",
-            f"{slowed:.3f}" if slowed else "",
-        ]
-    return (", ".join(shape.names), shape.tp, *cells)
+    items = row["slowdowns"]
+    cells = ((f"{item['copies_gb_s']:.1f}", f"{item['measured']:.3f}", f"{item['model']:.3f}") for item in items)
+    return (", ".join(shape.names), shape.tp, *(cell for three in cells for cell in three))

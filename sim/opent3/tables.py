@@ -164,11 +164,8 @@ def gpu_table(record: GpuRecord, rows: Sequence[GpuRow]) -> FittedTable:
     """Times of the GEMMs, and how copies of each rate slow them; beside the model's, if there are ``rows``."""
     rates = [timing.asked_gb_s for timing in record.shapes[0].timings[1:]]
     measured = [f"x at {rate:g} GB/s" for rate in rates]
-    model = (
-        ["model (us)", "error", "at the GPU's clock", "error", *(f"model {title}" for title in measured)]
-        if rows
-        else []
-    )
+    times = ["model (us)", "its error", "model at GPU's clock (us)", "its error"]
+    model = [*times, *(f"model {title}" for title in measured)] if rows else []
     table = FittedTable("GEMM", "TP", "M", "N", "K", "clock (MHz)", "time (us)", *measured, *model)
     for number, shape in enumerate(record.shapes):
         sizes = (", ".join(shape.names), *map(str, (shape.tp, shape.m, shape.n, shape.k)))

@@ -20,5 +20,25 @@ The model's time is given at the clock of the machine file, and at that of the G
 """
 
 BESIDE = """\
-Beside copies: the rate that they had, by how much they lengthened the GEMM, and by how much they do in the model.
+Beside copies: the rate that they had, by how much they lengthened the GEMM, and by how much they would in the model.
+"""
+
+FINDINGS = """\
+## What it means
+
+- *The GEMM.* At the clock that the H100 had, the model's GEMM is 2 to 12 % short where K / TP is a multiple of 8, with
+  no constant chosen for it. At the clock of the data sheet's rate it is a quarter short: these GEMMs ran at 1.3 to 1.5
+  GHz instead of 1.83, as the driver lowers the clock at the limit of power. The presets keep the public clock; on an
+  H100, `--set gpu.clock_mhz=1400` is nearer to a sustained GEMM.
+- *Shapes.* T-NLG's OP and IP have K / TP of 266, 532, 798 and 1596. Rows of that many FP16 numbers do not begin at
+  multiples of 16 bytes, and the library's kernels for such operands reach 14 to 20 % of the peak, at 1.98 GHz. The
+  model has no such kernels.
+- *Contention.* A host's bus brings a hundredth of the memory's rate each way. Where K / TP is a multiple of 8, the
+  slowdown by it, up to 4 %, and that of the model in proportion to the rate have the same size, and OP, with the least
+  work for each byte, is among those that lose most in both. T3's own traffic is ten times as much and comes from other
+  GPUs; this measurement does not reach it. Where T3's reduce-scatter is longer than the GEMM, stores wait for the link,
+  and the model's proportion has that in it.
+- *Small sample.* One card, one library, one hour. In this record short GEMMs were more than 512 in a sample; the driver
+  queued no more, and the copies beside them began late. Their slowdown is diluted, as the rate is. (`t3 validate gpu`
+  takes 500 at most now.) The H200 has a cache of 60 MiB, and its preset that of the H100.
 """

@@ -137,7 +137,7 @@ def _rates(text: str) -> tuple[float, ...]:
         return tuple(float(rate) for rate in text.split(","))
     except ValueError:
         raise ValueError(
-            f"--rates must be numbers with commas between them, as 0,6,12, not {shortened(text)}"
+            f"--rates must be numbers with commas between them, as 0,12,24, not {shortened(text)}"
         ) from None
 
 

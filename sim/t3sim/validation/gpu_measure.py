@@ -15,6 +15,8 @@ SAMPLE_SECONDS = 0.05
 """About the time of a sample: many times what it takes to start and stop the copies."""
 FIRST_GEMMS = 20
 """Of the sample that says how many GEMMs take so long."""
+MOST_GEMMS = 500
+"""In a sample: an H100's driver queued about 512, and kept the host, which starts the copies, waiting until then."""
 WARM_SAMPLES = 6
 """Samples before those that count, in which the GPU finds its clock."""
 
@@ -81,7 +83,7 @@ def _timings(device: Device, work: Workload, rates: Sequence[float], samples: in
     """Of every rate. The rates take turns, there and back, so that a GPU that gets slower does so for all alike."""
     m, n, k = work.m, work.n, work.k_range[1]
     first = device.sample(m, n, k, gemms=FIRST_GEMMS, copies_gb_s=0)
-    gemms = ceil(SAMPLE_SECONDS * 1e6 / first.us)
+    gemms = min(MOST_GEMMS, ceil(SAMPLE_SECONDS * 1e6 / first.us))
     for _ in range(WARM_SAMPLES):
         device.sample(m, n, k, gemms=gemms, copies_gb_s=0)
     found: dict[float, list[Sample]] = {rate: [] for rate in rates}

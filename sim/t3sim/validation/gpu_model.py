@@ -1,8 +1,10 @@
 """A GPU's measured GEMMs beside the model's on a machine file: times, and how copies slow them.
 
-The model has no copies of their own beside a GEMM. What stands for them is T3's traffic on a link of their rate: its
-DMA engine reads and its neighbour's lines arrive while the GEMM runs (policy ``t3``), with lines that cost the memory a
-write, as a product's copies do. The output then passes the cache by, and copies begin with the second chunk.
+The model has no copies of their own beside a GEMM. What stands for them is T3's traffic (policy ``t3``), with lines
+that cost the memory a write, as a product's copies do: the DMA engine reads and the neighbour's lines arrive while the
+GEMM runs. It has the rate of the machine's link, because on a slower one the GEMM waits for its own first chunk, which
+goes over the link. The slowdown beside fewer copies is in proportion. In T3 the output passes the cache by, which is
+part of the slowdown, too.
 
 A GPU at its limit of power lowers its clock, which no machine file knows. So the model runs at the clock that the CUs
 had, too, and slowdowns are those of that clock.
@@ -14,10 +16,12 @@ from statistics import median
 from typing import Any
 
 from t3sim import __version__
+from t3sim.inputs.geometry import ELEMENT_BYTES
 from t3sim.inputs.machine.machine import Machine
 from t3sim.run.policies import Watch, run_policies
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import Policy, RunRequest
+from t3sim.run.result import TimeNs
 
 from .gpu_record import GpuRecord, Shape
 
@@ -30,7 +34,7 @@ MachineWith = Callable[[dict[str, Any]], Machine]
 @dataclass(frozen=True, kw_only=True)
 class Slowdown:
     """By how much copies lengthen the GEMM, measured and in the model: they came at ``copies_gb_s`` each way, of the
-    ``asked_gb_s`` that were wanted."""
+    ``asked_gb_s`` that were asked for."""
 
     asked_gb_s: float
     copies_gb_s: float
@@ -40,8 +44,11 @@ class Slowdown:
 
 @dataclass(frozen=True, kw_only=True)
 class GpuRow:
-    """One GEMM: the clock of the GPU's CUs; times in us, of the model at the machine's clock and at that of the GPU;
-    slowdowns by the copies' rate."""
+    """One GEMM: the clock of the GPU's CUs; times in us, of the model at the machine's clock and at that of the GPU.
+
+    ``t3_slowdown``: by how much T3's traffic lengthens the GEMM in the model; ``t3_gb_s``: its mean rate each way.
+    ``slowdowns`` by the copies' rate: the model's are in proportion to these two.
+    """
 
     names: tuple[str, ...]
     tp: int
@@ -52,6 +59,8 @@ class GpuRow:
     measured_us: float
     model_us: float
     model_at_clock_us: float
+    t3_gb_s: float
+    t3_slowdown: float
     slowdowns: tuple[Slowdown, ...]
 
     @property
@@ -82,31 +91,30 @@ def comparison(record: GpuRecord, machine: Machine, rows: Sequence[GpuRow]) -> d
 
 
 def _row(shape: Shape, machine_with: MachineWith, watch: Watch) -> GpuRow:
-    alone = shape.timings[0].us
-    clock = {"gpu.clock_mhz": round(shape.timings[0].clock_mhz)}
-    model = _gemm_us(shape, machine_with({}), "sequential", watch)
-    at_clock = _gemm_us(shape, machine_with(clock), "sequential", watch)
-    slowdowns = []
-    for timing in shape.timings[1:]:
-        if timing.copies_gb_s > 0:
-            beside = machine_with(clock | {"link.gb_s": timing.copies_gb_s} | AS_WRITES)
-            slowed = _gemm_us(shape, beside, "t3", watch)
-            slowdowns.append(
-                Slowdown(
-                    asked_gb_s=timing.asked_gb_s, copies_gb_s=timing.copies_gb_s,
-                    measured=median(shape.slowdowns(timing)), model=slowed / at_clock,
-                )
-            )  # fmt: skip
+    alone = shape.timings[0]
+    clock = {"gpu.clock_mhz": round(alone.clock_mhz)}
+    model = _times(shape, machine_with({}), "sequential", watch).gemm / 1e3
+    at_clock = _times(shape, machine_with(clock), "sequential", watch).gemm / 1e3
+    t3 = _times(shape, machine_with(clock | AS_WRITES), "t3", watch)
+    sent_bytes = shape.m * shape.n * ELEMENT_BYTES * (shape.tp - 1) / shape.tp
+    t3_gb_s = sent_bytes / max(t3.gemm, t3.reduce_scatter)  # of a longer reduce-scatter, a part comes after the GEMM
+    t3_slowdown = t3.gemm / 1e3 / at_clock
+    slowdowns = tuple(
+        Slowdown(
+            asked_gb_s=timing.asked_gb_s, copies_gb_s=timing.copies_gb_s, measured=median(shape.slowdowns(timing)),
+            model=1 + (t3_slowdown - 1) * timing.copies_gb_s / t3_gb_s,
+        )
+        for timing in shape.timings[1:]
+    )  # fmt: skip
     return GpuRow(
-        names=shape.names, tp=shape.tp, m=shape.m, n=shape.n, k=shape.k,
-        clock_mhz=shape.timings[0].clock_mhz, measured_us=alone, model_us=model,
-        model_at_clock_us=at_clock, slowdowns=tuple(slowdowns),
+        names=shape.names, tp=shape.tp, m=shape.m, n=shape.n, k=shape.k, clock_mhz=alone.clock_mhz,
+        measured_us=alone.us, model_us=model, model_at_clock_us=at_clock, t3_gb_s=t3_gb_s, t3_slowdown=t3_slowdown,
+        slowdowns=slowdowns,
     )  # fmt: skip
 
 
-def _gemm_us(shape: Shape, machine: Machine, policy: Policy, watch: Watch) -> float:
-    """Time of the GEMM on one GPU, its traffic mirrored."""
+def _times(shape: Shape, machine: Machine, policy: Policy, watch: Watch) -> TimeNs:
+    """Times on one GPU, its traffic mirrored."""
     request = RunRequest(workload=shape.workload(), machine=machine, policy=policy, hardware="golden", mirror=True)
     title = f"{shape.names[0]} TP={shape.tp}"
-    result = run_policies(request, (policy,), lambda name: watch(f"{title}, {name}"))[policy].record
-    return result.time_ns.gemm / 1e3
+    return run_policies(request, (policy,), lambda name: watch(f"{title}, {name}"))[policy].record.time_ns

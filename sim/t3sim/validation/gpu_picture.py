@@ -20,6 +20,7 @@ def gpu_figure(record: GpuRecord, rows: Sequence[GpuRow]) -> Figure:
     rates, slowdowns = figure.subplots(1, 2)
     _draw_rates(rates, record, rows)
     _draw_slowdowns(slowdowns, record, rows)
+    figure.legend(*rates.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
     return figure
 
 
@@ -38,7 +39,6 @@ def _draw_rates(axes: Axes, record: GpuRecord, rows: Sequence[GpuRow]) -> None:
     axes.invert_yaxis()
     axes.set_xlabel("rate of the GEMM alone, TFLOP/s")
     axes.grid(axis="x", alpha=0.3)
-    axes.legend(fontsize="small")
 
 
 def _draw_slowdowns(axes: Axes, record: GpuRecord, rows: Sequence[GpuRow]) -> None:
@@ -47,9 +47,8 @@ def _draw_slowdowns(axes: Axes, record: GpuRecord, rows: Sequence[GpuRow]) -> No
         measured = [median(shape.slowdowns(timing)) for timing in beside]
         axes.plot([timing.copies_gb_s for timing in beside], measured, ".", color=MEASURED, alpha=0.6)
     for row in rows:
-        found = [(item.copies_gb_s, item.model) for item in row.slowdowns]
-        if found:
-            axes.plot(*zip(*found, strict=True), "D", color=MODEL, alpha=0.6, markersize=3)
+        rates = [item.copies_gb_s for item in row.slowdowns]
+        axes.plot(rates, [item.model for item in row.slowdowns], "D", color=MODEL, alpha=0.6, markersize=3)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xlabel("copies, GB/s each way")
     axes.set_ylabel("time over that without copies")

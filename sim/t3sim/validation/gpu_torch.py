@@ -137,9 +137,10 @@ class _Driver:
             nvml.nvmlInit()
             self._handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
             self.version = str(nvml.nvmlSystemGetDriverVersion())
+            self._nvml = nvml
+            self.clock_mhz(), self.memory_clock_mhz()
         except nvml.NVMLError as error:
             raise ValueError(f"the driver does not say what GPU {uuid} is ({error}): {_REMEDY}") from error
-        self._nvml = nvml
 
     def clock_mhz(self) -> float:
         """Of the CUs, now."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 GEMM_TICKS, LAUNCH_TICKS, COPY_TICKS = 400, 100, 20
+QUEUED = 512
 L2_BYTES = 50 << 20
 
 
@@ -43,6 +44,7 @@ class FakeTorch:
 
     @contextmanager
     def capture(self, graph, stream):
+        assert stream is not None
         self.capturing = graph
         yield
         self.capturing = None
@@ -82,9 +84,11 @@ class _Graph:
         self.torch, self.gemms = torch, []
 
     def replay(self):
+        """Keeps the host waiting until no more GEMMs than QUEUED are left."""
         assert self.torch.capturing is None
         for operands in self.gemms:
             self.torch.multiply(*operands)
+        self.torch.now += max(0, len(self.gemms) - QUEUED) * GEMM_TICKS
 
 
 class _Stream:
