@@ -105,7 +105,7 @@ def _beside(shapes: Sequence[Shape], rows: Sequence[Mapping[str, Any]]) -> str:
 def _slowdowns(rows: Sequence[Mapping[str, Any]]) -> str:
     """Medians beside the fastest copies, and beside T3's traffic."""
     fastest = [row["slowdowns"][-1] for row in rows]
-    copies, measured, model = (median(item[key] for item in fastest) for key in ("copies_gb_s", "measured", "model"))
+    copies, measured, model = (median(item[key] for item in fastest) for key in ("copies_gb_s", "measured", "modelled"))
     traffic, slowdown = (median(row[key] for row in rows) for key in ("t3_gb_s", "t3_slowdown"))
     return paragraph(
         f"Medians: the fastest copies, of {copies:.0f} GB/s each way, lengthen a GEMM by {measured - 1:.1%}, in the "
@@ -115,5 +115,5 @@ def _slowdowns(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _beside_row(shape: Shape, row: Mapping[str, Any]) -> tuple[object, ...]:
     items = row["slowdowns"]
-    cells = ((f"{item['copies_gb_s']:.1f}", f"{item['measured']:.3f}", f"{item['model']:.3f}") for item in items)
+    cells = ((f"{item['copies_gb_s']:.1f}", f"{item['measured']:.3f}", f"{item['modelled']:.3f}") for item in items)
     return (", ".join(shape.names), shape.tp, *(cell for three in cells for cell in three))

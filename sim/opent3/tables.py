@@ -176,7 +176,7 @@ def gpu_table(record: GpuRecord, rows: Sequence[GpuRow]) -> FittedTable:
         ]
         if rows:
             row = rows[number]
-            slowed = {item.asked_gb_s: item.model for item in row.slowdowns}
+            slowed = {item.asked_gb_s: item.modelled for item in row.slowdowns}
             cells += [digits(row.model_us), f"{row.error:+.1%}"]
             cells += [digits(row.model_at_clock_us), f"{row.error_at_clock:+.1%}", *_slowdowns(slowed, rates)]
         table.add_row(*sizes, *cells)

@@ -17,7 +17,7 @@ from t3sim.inputs.workload import Workload, paper_shapes
 from t3sim.run.policies import Watch
 from t3sim.run.records import read_record
 from t3sim.run.request import Backend
-from t3sim.validation.gpu_measure import RATES, check_rates, measure
+from t3sim.validation.gpu_measure import RATES, check_rates, check_samples, measure
 from t3sim.validation.gpu_record import GpuRecord
 from t3sim.validation.gpu_torch import open_device
 
@@ -148,8 +148,9 @@ def validate_gpu(
         measured = read_record(Path(recorded), GpuRecord)
     else:
         chosen = check_rates(RATES if rates is None else arguments.items("rates", rates, (int, float), "GB/s"))
+        count = check_samples(5 if samples is None else arguments.integer("samples", samples))
         with output_folder(target) as folder:
-            measured = _measured(chosen, samples, on_shape)
+            measured = _measured(chosen, count, on_shape)
             if folder is not None:
                 _write_gpu(folder, measured, [])
     if model is None:
@@ -185,12 +186,12 @@ def _check_gpu(
         raise ValueError("--set is of a comparison: give --machine")
 
 
-def _measured(rates: Sequence[float], samples: int | None, on_shape: Callable[[int, int], None] | None) -> GpuRecord:
+def _measured(rates: Sequence[float], samples: int, on_shape: Callable[[int, int], None] | None) -> GpuRecord:
     """What this computer's GPU takes for the paper's shapes."""
     shapes, device = paper_shapes(), open_device()
     tell = on_shape or _ignore
     tell(0, len(shapes))
-    return measure(device, shapes, rates, 5 if samples is None else samples, lambda done: tell(done, len(shapes)))
+    return measure(device, shapes, rates, samples, lambda done: tell(done, len(shapes)))
 
 
 def validate_tracker(

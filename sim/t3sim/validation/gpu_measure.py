@@ -46,6 +46,13 @@ class Device(Protocol):
         ``copies_gb_s`` GB/s in each direction, or as many as the bus carries. Inputs do not come from the cache."""
 
 
+def check_samples(samples: int) -> int:
+    """That many samples. Raises ValueError for less than one."""
+    if samples < 1:
+        raise ValueError(f"samples must be 1 or more, not {samples}")
+    return samples
+
+
 def check_rates(rates: Sequence[float]) -> tuple[float, ...]:
     """The rates of copies, with 0 first. Raises ValueError if one is negative, or comes twice."""
     if any(not 0 <= rate < float("inf") for rate in rates) or len(set(rates)) < len(rates):
@@ -64,9 +71,7 @@ def measure(
 
     ``on_shape`` is told how many shapes are done. Raises ValueError for illegal rates and less than one sample.
     """
-    rates = check_rates(rates)
-    if samples < 1:
-        raise ValueError(f"samples must be 1 or more, not {samples}")
+    rates, samples = check_rates(rates), check_samples(samples)
     measured = []
     for work, names in shapes.items():
         timings = _timings(device, work, rates, samples)

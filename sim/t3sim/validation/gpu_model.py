@@ -39,7 +39,7 @@ class Slowdown:
     asked_gb_s: float
     copies_gb_s: float
     measured: float
-    model: float
+    modelled: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ def _row(shape: Shape, machine_with: MachineWith, watch: Watch) -> GpuRow:
     slowdowns = tuple(
         Slowdown(
             asked_gb_s=timing.asked_gb_s, copies_gb_s=timing.copies_gb_s, measured=median(shape.slowdowns(timing)),
-            model=1 + (t3_slowdown - 1) * timing.copies_gb_s / t3_gb_s,
+            modelled=1 + (t3_slowdown - 1) * timing.copies_gb_s / t3_gb_s,
         )
         for timing in shape.timings[1:]
     )  # fmt: skip

@@ -48,7 +48,7 @@ def _draw_slowdowns(axes: Axes, record: GpuRecord, rows: Sequence[GpuRow]) -> No
         axes.plot([timing.copies_gb_s for timing in beside], measured, ".", color=MEASURED, alpha=0.6)
     for row in rows:
         rates = [item.copies_gb_s for item in row.slowdowns]
-        axes.plot(rates, [item.model for item in row.slowdowns], "D", color=MODEL, alpha=0.6, markersize=3)
+        axes.plot(rates, [item.modelled for item in row.slowdowns], "D", color=MODEL, alpha=0.6, markersize=3)
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xlabel("copies, GB/s each way")
     axes.set_ylabel("time over that without copies")

@@ -173,7 +173,7 @@ def test_the_comparison_has_time_and_slowdown_of_both():
     assert [item.measured for item in row.slowdowns] == pytest.approx([1.1, 1.15])
     assert 0 < row.t3_gb_s <= load_machine("toy").link.gb_s, "what a reduce-scatter sends after the GEMM does not count"
     assert row.t3_slowdown > 1
-    assert [(item.model - 1) / (row.t3_slowdown - 1) for item in row.slowdowns] == pytest.approx(
+    assert [(item.modelled - 1) / (row.t3_slowdown - 1) for item in row.slowdowns] == pytest.approx(
         [10 / row.t3_gb_s, 15 / row.t3_gb_s]
     )
 
@@ -204,7 +204,7 @@ def test_the_picture_shows_rates_and_slowdowns_of_both():
         [f / row.model_at_clock_us for f, row in zip(flop, rows, strict=True)]
     )
     assert list(both.axes[1].lines[0].get_xydata().ravel()) == pytest.approx([10, 1.1, 15, 1.15])
-    assert list(both.axes[1].lines[2].get_ydata()) == [item.model for item in rows[0].slowdowns]
+    assert list(both.axes[1].lines[2].get_ydata()) == [item.modelled for item in rows[0].slowdowns]
     assert len(alone.axes[0].lines) == 0 and len(alone.axes[1].lines) == 2 + 1, "two shapes, and the line of none"
 
 
