@@ -172,7 +172,7 @@ def test_the_comparison_has_time_and_slowdown_of_both():
     assert [(item.asked_gb_s, item.copies_gb_s) for item in row.slowdowns] == [(10, 10), (30, 15)]
     assert [item.measured for item in row.slowdowns] == pytest.approx([1.1, 1.15])
     assert 0 < row.t3_gb_s <= load_machine("toy").link.gb_s, "what a reduce-scatter sends after the GEMM does not count"
-    assert row.t3_slowdown > 1
+    assert 0.5 < row.t3_slowdown < 2 and row.t3_slowdown != 1
     assert [(item.modelled - 1) / (row.t3_slowdown - 1) for item in row.slowdowns] == pytest.approx(
         [10 / row.t3_gb_s, 15 / row.t3_gb_s]
     )
