@@ -4,8 +4,9 @@ HEAD = """\
 # The model beside GPUs
 
 `t3 validate gpu` timed the GEMMs of the paper's sublayers on two products, alone and beside copies to and from the
-host, and computed the same GEMMs with the machine files of these products, as they were before the measurement. Nothing
-was fitted. How it measures, and what stands for the copies in the model, is in [the guide](../guides/validate-gpu.md).
+host. For the first it computed the same GEMMs with the product's machine file, as it was before the measurement.
+Nothing was fitted. How it measures, and what stands for the copies in the model, is in
+[the guide](../guides/validate-gpu.md).
 Written by `python -m docs.pages gpu` from `docs/results/gpu`, for each GPU by
 
     t3 validate gpu --samples 15 -o docs/results/gpu/h100
@@ -38,7 +39,7 @@ FINDINGS = """\
   work for each byte, is among those that lose most in both. T3's own traffic is ten times as much and comes from other
   GPUs; this measurement does not reach it. Where T3's reduce-scatter is longer than the GEMM, stores wait for the link,
   and the model's proportion has that in it.
-- *Small sample.* One card, one library, one hour. In this record short GEMMs were more than 512 in a sample; the driver
-  queued no more, and the copies beside them began late. Their slowdown is diluted, as the rate is. (`t3 validate gpu`
-  takes 500 at most now.) The H200 has a cache of 60 MiB, and its preset that of the H100.
+- *Small sample.* One card, one library, one hour. In this record short GEMMs were more than 512 in a sample; the
+  driver queued about so many, and the copies beside them began late. Their slowdown is diluted, as the rate is.
+  (`t3 validate gpu` takes 500 at most now.) The H200 has a cache of 60 MiB, and its preset that of the H100.
 """

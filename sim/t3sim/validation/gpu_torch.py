@@ -138,7 +138,7 @@ class _Driver:
             self._handle = nvml.nvmlDeviceGetHandleByUUID(f"GPU-{uuid}")
             self.version = str(nvml.nvmlSystemGetDriverVersion())
             self._nvml = nvml
-            self.clock_mhz(), self.memory_clock_mhz()
+            self.clock_mhz(), self.memory_clock_mhz()  # a driver that does not tell is refused before a measurement
         except nvml.NVMLError as error:
             raise ValueError(f"the driver does not say what GPU {uuid} is ({error}): {_REMEDY}") from error
 
