@@ -43,8 +43,8 @@ speedup there (1.35).
 NOT_VALIDATED = """\
 - **No GPU of the paper's.** The tile that the GEMM uses, its time, the cache's hit rate, the latencies of cache and
   crossbar, and the time of a launch are assumptions with reasons ([constants](../reference/constants.md)). The machine
-  of the paper is no product. The GEMMs of an H100 were measured, and are beside those of the same models with its
-  public figures: [the model beside GPUs](gpu.md).
+  of the paper is no product. The GEMMs of an H100 and of an H200 were measured, and are beside those of the same
+  models with their public figures: [the model beside GPUs](gpu.md).
 - **No T3.** Neither simulator nor hardware of the paper is published, so there is no reference for tracker, trigger
   and arbitration but the paper's text and its figures.
 - **Memory.** One pseudo-channel, 18 traces, one simulator, and that with split queues. Two traces have the bank hash
