@@ -53,8 +53,7 @@ One fault per run; GPU, place and cycle are drawn from the seed, the kind and th
   own, because of an access the co-simulation's memory knows only the tag. Slices and token network carry the stores of
   two contexts to a tracker; the registers a driver's program and what it reads after it; an NMC unit updates of all
   types and operations. All that comes out is compared: accesses, tiles, chunks and counts; answers and broadcasts;
-  lines and reports. `protect` covers little of it ([what it does not](../guides/integration.md)), so these are counted
-  and not held against anything. Of the kept campaign they are only if the table has them.
+  lines and reports. Afterwards an error that the part reports is looked for, as a driver would.
 - **Lost, repeated, reordered packet**: on the ring link, of the reduce-scatter and of the all-gather.
 - **Stalled DMA engine**: it reads nothing from some cycle on, for a while or for ever.
 - **Straggling GPU**: a clock or link of 5 to 80 %, a start up to 20 us late, or no start.

@@ -92,7 +92,7 @@ class T3Config:
     protect: bool = choice(
         False,
         (),
-        "SECDED on tables, parity on long-lived registers; an error that cannot be corrected poisons its chunk",
+        "SECDED on tables, parity on all other registers; what cannot be corrected is reported, and poisons its chunk",
     )
     count_on: Literal["accepted", "performed"] = choice(
         "accepted",

@@ -40,6 +40,7 @@ class T3Core(wiring.Component):
     command : Out(stream(DmaCommand)) : blocks for the DMA engine.
     command_done : In : pulse; a command of this context is done (its credit comes back).
     nmc_flags : In : exception flags that NMC units raised in this cycle.
+    nmc_uncorrectable : In(1) : pulse; an NMC unit has found a wrong bit of its own.
     bus_*, response_* : the register file.
     interrupt : Out(1) : an enabled bit of IRQ_STATUS is set.
     init_done, armed, live, chunks_done, done_mask, quiet : Out : as in STATUS and DONE_MASK, for logic beside the unit.
@@ -69,11 +70,19 @@ class T3Core(wiring.Component):
             "core": [from_inside(self)],
             # Of the network, which has the inputs of all leaves and the outputs of all roots.
             "leaf": [
-                SimpleNamespace(token_in=self._network.token_in[inputs * number : inputs * (number + 1)])
+                SimpleNamespace(
+                    token_in=self._network.token_in[inputs * number : inputs * (number + 1)],
+                    corrected=self._network.corrected[number],
+                    uncorrectable=self._network.uncorrectable[number],
+                )
                 for number in range(config.nodes)
             ],
             "root": [
-                SimpleNamespace(token_out=self._network.token_out[number :: config.roots])
+                SimpleNamespace(
+                    token_out=self._network.token_out[number :: config.roots],
+                    corrected=self._network.corrected[config.nodes + number],
+                    uncorrectable=self._network.uncorrectable[config.nodes + number],
+                )
                 for number in range(config.roots)
             ],
             **made,

@@ -41,7 +41,8 @@ module channel (
     output         answer_valid,
     output [255:0] answer,
     // exceptions of the NMC unit in this cycle
-    output [4:0]   flags
+    output [4:0]   flags,
+    output         nmc_uncorrectable
 );
     localparam READ = 3'd0;
 
@@ -98,6 +99,7 @@ module channel (
         .read_valid(memory_read), .read_line(read_line), .read_data(read_data),
         .write_valid(memory_write), .write_line(write_line), .write_data(write_data), .write_mask(write_mask),
         .done_valid(done_valid), .done_tag(done_tag), .done_data(done_data), .done_flags(done_flags),
+        .uncorrectable(nmc_uncorrectable),
         .idle(), .wake_at()
     );
 

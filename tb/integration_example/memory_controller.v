@@ -114,6 +114,7 @@ module memory_controller (
     wire [127:0] update_done [0:3];
     wire [255:0] answered [0:3];
     wire [4:0]   flags [0:3];
+    wire [3:0]   nmc_uncorrectable;
 
     genvar n;
     generate
@@ -136,7 +137,8 @@ module memory_controller (
                 .comm_refused_valid(comm_refused_valid[n]), .comm_refused(comm_refused[n]),
                 .compute_stale_valid(compute_stale_valid[n]), .compute_stale(compute_stale[n]),
                 .comm_stale_valid(comm_stale_valid[n]), .comm_stale(comm_stale[n]),
-                .answer_valid(answers[n]), .answer(answered[n]), .flags(flags[n])
+                .answer_valid(answers[n]), .answer(answered[n]), .flags(flags[n]),
+                .nmc_uncorrectable(nmc_uncorrectable[n])
             );
         end
     endgenerate
@@ -157,7 +159,7 @@ module memory_controller (
         .route__0__valid(route_valid), .route__0__ready(route_ready), .route__0__payload(route),
         .command__valid(command_valid), .command__ready(command_ready), .command__payload(command),
         .command_done_valid(command_done_valid), .command_done(command_done),
-        .nmc_flags(flags[0] | flags[1] | flags[2] | flags[3]),
+        .nmc_flags(flags[0] | flags[1] | flags[2] | flags[3]), .nmc_uncorrectable(|nmc_uncorrectable),
         .compute_write__0__valid(compute_write_valid[0]), .compute_write__0__ready(compute_write_ready[0]),
         .compute_write__0__payload(compute_write[0]),
         .comm_write__0__valid(comm_write_valid[0]), .comm_write__0__ready(comm_write_ready[0]),

@@ -30,7 +30,16 @@ _EVENTS = (
     regs.ERRORS,
     regs.NMC_FLAGS,
 )
-_MOSTLY_0 = {"maintenance", "abort_busy", "quiesced", "violations", "stale_updates", "nmc_flags", "pending"}
+_MOSTLY_0 = {
+    "maintenance",
+    "abort_busy",
+    "quiesced",
+    "violations",
+    "stale_updates",
+    "nmc_flags",
+    "nmc_uncorrectable",
+    "pending",
+}
 """Inputs that would refuse nearly every arm, or raise the same event all the time."""
 
 

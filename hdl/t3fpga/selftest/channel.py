@@ -25,6 +25,7 @@ class Channel(wiring.Component):
     dram : In(stream(MemoryRequest)) : from the slice. The data of a write are what its tag stands for.
     read_done, read_data : Out : pulse; the line of a read (an access whose tag has its highest bit set).
     flags : Out(5) : exceptions of the NMC unit.
+    uncorrectable : Out(1) : pulse; the NMC unit had a wrong bit.
     busy : Out(1) : something is not performed yet.
     forget, block : In : zeroes the count of a DMA block (or shows it).
     updates : Out(6) : tracked updates of ``block`` that were taken, two cycles later.
@@ -35,8 +36,8 @@ class Channel(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
             "seed": In(Seed), "open": In(1), "dram": In(stream.Signature(MemoryRequest)),
-            "read_done": Out(1), "read_data": Out(8 * LINE_BYTES), "flags": Out(5), "busy": Out(1),
-            "forget": In(1), "block": In(range(gemm.BLOCK_NUMBERS)), "updates": Out(UPDATE_BITS),
+            "read_done": Out(1), "read_data": Out(8 * LINE_BYTES), "flags": Out(5), "uncorrectable": Out(1),
+            "busy": Out(1), "forget": In(1), "block": In(range(gemm.BLOCK_NUMBERS)), "updates": Out(UPDATE_BITS),
         })  # fmt: skip
         self._config = config
 
@@ -59,6 +60,7 @@ class Channel(wiring.Component):
             self.read_done.eq(nmc.done_valid & nmc.done_tag[READ_BIT]),
             self.read_data.eq(nmc.done_data),
             self.flags.eq(nmc.done_flags & nmc.done_valid.replicate(5)),
+            self.uncorrectable.eq(nmc.uncorrectable),
             self.busy.eq(self.dram.valid | ~nmc.idle),
         ]
         m.submodules.counts = counts = UpdateCounts()

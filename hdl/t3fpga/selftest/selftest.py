@@ -146,6 +146,7 @@ class SelfTest(wiring.Component):
             ]
             with m.If(channel.flags.any()):
                 m.d.sync += unit.nmc_flags.eq(channel.flags)
+        m.d.sync += unit.nmc_uncorrectable.eq(Cat(channel.uncorrectable for channel in self._channels).any())
 
     def _connect_traffic(self, m: Module) -> None:
         """The stores use the first of the egress ports."""

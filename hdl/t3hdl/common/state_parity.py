@@ -1,10 +1,10 @@
 """A parity over every register of a part that has no check bits of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Fragment, Signal, Value
+from amaranth.hdl import Cat, Const, Fragment, Module, Signal, Value
 
 from .register_inputs import Chunk, RegisterInputs, bits_of
 from .synthesis_attributes import KEEP
@@ -13,6 +13,14 @@ CHECKED: Mapping[str, int] = MappingProxyType({"t3_checked": 1})
 """Attributes of a register whose owner sees a wrong bit of it by check bits or parity; ``attrs=CHECKED``."""
 GROUP_BITS = 16
 """Register bits that share a parity bit: four levels of gates behind what they take."""
+
+
+def under_state_parity(parts: Callable[[Value], Module], platform: Any, *, protect: bool) -> Module | Fragment:
+    """What ``parts`` makes, with ``protect`` under :func:`add_state_parity`; it gets ``damaged``, else a constant 0."""
+    if not protect:
+        return parts(Const(0))
+    damaged = Signal(name="state_damaged")
+    return add_state_parity(parts(damaged), platform, damaged)
 
 
 def add_state_parity(part: Any, platform: Any, damaged: Signal) -> Fragment:

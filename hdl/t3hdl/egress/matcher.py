@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Fragment, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
@@ -11,6 +11,7 @@ from ..common.choose import chosen, lowest_bit, one_hot_index
 from ..common.parity import write_with_parity
 from ..common.queues import InputQueue
 from ..common.range_table import RangeTable, find_range
+from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import LINE_BITS, NEVER, ChunkKind, MemoryRequest, Route
@@ -55,8 +56,8 @@ class RangeMatcher(wiring.Component):
     store : In(stream(MemoryRequest)) : a burst of a row of a wavefront tile, by its first line.
     route : Out(stream(Route)) : where it goes, in the order of ``store``.
     config_valid, config : In : configuration writes (ranges, descriptors, CONTROL).
-    corrected, uncorrectable : Out(1) : sticky; the first is always 0, the second: a register is damaged, and what it
-        describes matches nothing. Cleared by a disarm.
+    corrected, uncorrectable : Out(1) : sticky; the first is always 0, the second: a register is damaged. What a damaged
+        range, descriptor or window describes matches nothing. Cleared by a disarm.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: 3. Throughput: one row per cycle. Reset: empty, not armed, every range and descriptor 0. Disarm empties
@@ -77,7 +78,11 @@ class RangeMatcher(wiring.Component):
         """Cycles from ``store`` to ``route`` when nothing waits."""
         return 3
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Any) -> Module | Fragment:
+        """With ``protect`` a parity watches the registers that have none of their own."""
+        return under_state_parity(self._parts, platform, protect=self._parameters.protect)
+
+    def _parts(self, wrong: Value) -> Module:
         """Queue, match, register with the descriptor's number, its contents, output register."""
         m = Module()
         config = self._parameters
@@ -121,11 +126,13 @@ class RangeMatcher(wiring.Component):
         m.d.comb += [
             damaged.eq(table.damaged | ~sound_windows | ~Cat(chunk.sound for chunk in chunks).all()),
             self.idle.eq(
-                (self.route.valid | ~found_valid) & (found_valid | ~queue.o.valid) & ~(damaged & ~self.uncorrectable)
+                (self.route.valid | ~found_valid)
+                & (found_valid | ~queue.o.valid)
+                & ~((damaged | wrong) & ~self.uncorrectable)
             ),
             self.wake_at.eq(NEVER),
         ]
-        m.d.sync += self.uncorrectable.eq((self.uncorrectable | damaged) & ~control.disarm)
+        m.d.sync += self.uncorrectable.eq(((self.uncorrectable | damaged) & ~control.disarm) | wrong)
         return m
 
     def _windows(self, m: Module, control: ControlPulses) -> tuple[list[Value], Value]:

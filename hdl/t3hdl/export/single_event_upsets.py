@@ -10,6 +10,7 @@ from amaranth.hdl import Const, Fragment, MemoryData, MemoryInstance, Module, Mu
 from amaranth.lib.wiring import Component, In, Signature
 
 from ..common.register_inputs import Chunk, RegisterInputs
+from ..common.state_parity import CHECKED
 
 WORD_BITS, BIT_BITS = 16, 9
 """Widths of the ports that name a stored word and a bit of it."""
@@ -18,11 +19,13 @@ WORD_BITS, BIT_BITS = 16, 9
 @dataclass(frozen=True)
 class Stored:
     """A register or a row of a memory: its path in the part (``~2``: the second one of that name), its number (from
-    1), its bits."""
+    1), its bits; and whether its owner checks it (:data:`~t3hdl.common.state_parity.CHECKED`), as that of a memory
+    does."""
 
     path: str
     number: int
     bits: int
+    checked: bool
 
 
 def upsettable_signature(signature: Signature) -> Signature:
@@ -77,29 +80,33 @@ class _Instrument(RegisterInputs):
         self._word, self._bit = word, bit
         self.stored: list[Stored] = []
 
-    def _number(self, name: str, bits: int) -> int:
+    def _number(self, name: str, bits: int, checked: bool = True) -> int:
         """A number for a new word."""
         number = len(self.stored) + 1
         if number >= 1 << WORD_BITS or bits > 1 << BIT_BITS:
             raise ValueError(f"the part must have fewer than {1 << WORD_BITS} words of at most {1 << BIT_BITS} bits")
         path = ".".join((*self.path, name))
         twins = sum(word.path.split("~")[0] == path for word in self.stored)
-        self.stored.append(Stored(f"{path}~{twins + 1}" if twins else path, number, bits))
+        self.stored.append(Stored(f"{path}~{twins + 1}" if twins else path, number, bits, checked))
         return number
 
     def _mask(self, hit: Value, bits: int) -> Value:
         """What is inverted in a word of so many bits."""
         return Mux(hit, (Const(1) << self._bit)[:bits], Const(0, bits))
 
-    def _hit(self, following: Value, name: str) -> Value:
+    def _hit(self, following: Value, name: str, checked: bool = True) -> Value:
         """What a register named ``name`` takes instead of ``following``."""
         bits = len(following)
-        return following ^ self._mask(self._word == self._number(name, bits), bits)
+        return following ^ self._mask(self._word == self._number(name, bits, checked), bits)
 
     def taken(self, fragment: Fragment, chunks: list[tuple[Chunk, Value]]) -> list[Value]:
         """Each chunk of a register is a stored word."""
         return [
-            self._hit(value, signal.name if stop is None else f"{signal.name}[{start}:{stop}]")
+            self._hit(
+                value,
+                signal.name if stop is None else f"{signal.name}[{start}:{stop}]",
+                CHECKED.keys() <= signal.attrs.keys(),
+            )
             for (signal, start, stop), value in chunks
         ]
 

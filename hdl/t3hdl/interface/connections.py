@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from amaranth.lib.wiring import Signature
+from amaranth.lib.wiring import Out, Signature
 
 from ..config import T3Config
 from .parts import TABLE
@@ -91,7 +91,9 @@ def _same(source: str, target: str, *ports: str) -> tuple[Connection, ...]:
 
 _REFUSED = ("slice.compute_refused", "slice.comm_refused")
 _STALE = ("slice.compute_stale", "slice.comm_stale")
-_PROTECTED = ("slice", "matcher", "tracker", "trigger")
+_PROTECTED = tuple(
+    name for name, part in TABLE.items() if ("corrected", Out(1)) in [*part.ports(T3Config()).members.items()]
+)
 
 CONNECTIONS: dict[str, tuple[Connection, ...]] = {
     "slices, between memory, GPU, link and token network": (
@@ -134,7 +136,7 @@ CONNECTIONS: dict[str, tuple[Connection, ...]] = {
     ),
     "what a driver reads": (
         Connection(("tracker.init_done", "trigger.init_done"), ("core.init_done", "registers.init_done"), By.ALL),
-        *_same("core", "registers", "nmc_flags"),
+        *_same("core", "registers", "nmc_flags", "nmc_uncorrectable"),
         *_same(
             "tracker", "registers", "unmatched", "over_count", "over_total", "peak_entries", "overflowed",
             "maintenance", "abort_busy", "debug_data", "updates", "tiles",

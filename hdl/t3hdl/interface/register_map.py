@@ -181,7 +181,7 @@ Choice = data.StructLayout({
 
 Version = data.StructLayout({
     "patch": 8,  # repairs
-    "minor": 8,  # incremented when CAPABILITY fields are added
+    "minor": 8,  # incremented when CAPABILITY fields or ports are added
     "major": 8,  # grows with what breaks a driver
 })  # fmt: skip
 
@@ -219,7 +219,7 @@ Interrupts = data.StructLayout({
     "violation": 1,  # a write was refused: to another context's range, or improper
     "aborted": 1,  # an abort has ended
     "corrected": 1,  # a stored bit was corrected
-    "uncorrectable": 1,  # a stored error could not be
+    "uncorrectable": 1,  # ERRORS.uncorrectable rose
     "locked_write": 1,  # a write to a locked register was refused
     "stale_update": 1,  # an update of no live epoch was refused
     "tile_twice": 1,  # TILE_TWICE became valid
@@ -232,7 +232,7 @@ Errors = data.StructLayout({
     "locked_write": 1,  # a write to a locked register
     "violation": 1,  # a refused write, see VIOLATION
     "corrected": 1,  # a stored bit was corrected
-    "uncorrectable": 1,  # a stored error could not be, see POISONED
+    "uncorrectable": 1,  # a wrong bit could not be corrected, also of an NMC unit: abort the jobs; see POISONED
     "stale_update": 1,  # a refused update, see STALE_UPDATE
     "tile_twice": 1,  # a tile was complete twice in an epoch, see TILE_TWICE and POISONED
     "too_large": 1,  # a chunk has more tiles than its slot has marks, see TILE_MARKS and POISONED
@@ -376,7 +376,7 @@ RESET = {
     ID: {"value": 1412628485},
     ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8, "quiet": 0},
     THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5, "backlog": 0, "patience": 0},
-    VERSION: {"patch": 0, "minor": 1, "major": 4},
+    VERSION: {"patch": 0, "minor": 2, "major": 4},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }
 """What is not 0 after reset (CAPABILITY tells of the configuration)."""

@@ -77,12 +77,13 @@ def matcher_signature(config: T3Config) -> Signature:
     )
 
 
-def node_signature(inputs: int, outputs: int, skip: int = 0) -> Signature:
-    """Ports of :class:`t3hdl.token_network.network.TokenNode`, whatever ``skip`` is."""
+def node_signature(inputs: int, outputs: int, skip: int = 0, protect: bool = False) -> Signature:
+    """Ports of :class:`t3hdl.token_network.network.TokenNode`, whatever ``skip`` and ``protect`` are."""
     return Signature(
         {
             "token_in": In(stream.Signature(Token)).array(inputs),
             "token_out": Out(stream.Signature(Token)).array(outputs),
+            **_FAULTS,
             **_IDLE,
         }
     )
@@ -179,7 +180,7 @@ def registers_signature(config: T3Config) -> Signature:
         "violations": In(8), "violation": In(Refusal),
         "stale_updates": In(8), "stale_update": In(Refusal),
         "pending": In(MAX_CONTEXTS),
-        "nmc_flags": In(5),
+        "nmc_flags": In(5), "nmc_uncorrectable": In(1),
         **_IDLE,
         "context": In(ContextStatus).array(config.contexts),
     })  # fmt: skip
@@ -192,6 +193,7 @@ def nmc_signature(config: T3Config) -> Signature:
         "read_valid": Out(1), "read_line": Out(LINE_BITS), "read_data": In(256),
         "write_valid": Out(1), "write_line": Out(LINE_BITS), "write_data": Out(256), "write_mask": Out(32),
         "done_valid": Out(1), "done_tag": Out(32), "done_data": Out(256), "done_flags": Out(5),
+        "uncorrectable": Out(1),
         **_IDLE,
     })  # fmt: skip
 
@@ -276,6 +278,7 @@ def _machine_side(config: T3Config) -> dict[str, Member]:
         "command_done_valid": In(1),
         "command_done": In(4),
         "nmc_flags": In(5),
+        "nmc_uncorrectable": In(1),
     }
 
 

@@ -5,10 +5,11 @@ from math import ceil
 from operator import or_
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Fragment, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..common.queues import PingPongQueue
+from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface.layouts import LINE_BITS, LINE_BYTES, NEVER, NmcRequest, Op
 from ..interface.signatures import nmc_signature
@@ -43,6 +44,8 @@ class NmcUnit(wiring.Component):
     write_valid, write_line, write_data, write_mask : Out : pulse; writes the bytes that the mask enables.
     done_valid, done_tag, done_data, done_flags : Out : pulse, beside the write; the request with this tag is performed,
         with this line (new for updates, else old) and these exceptions (:data:`~t3hdl.nmc.float.Flags`).
+    uncorrectable : Out(1) : pulse, for as long as it is so: a register of this unit had a wrong bit a cycle ago
+        (``protect``), so that lines may be wrong or lost.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: ``latency`` = 2 + ``nmc_latency`` + beats - 1 cycles from the issue of the head to the write and done
@@ -60,7 +63,11 @@ class NmcUnit(wiring.Component):
         """Cycles from issue to ``write_valid`` and ``done_valid``."""
         return _ISSUE_STAGES + int(self._alu.latency)
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Any) -> Module | Fragment:
+        """With ``protect`` a parity watches every register, those of the ALU, too."""
+        return under_state_parity(self._parts, platform, protect=self._config.protect)
+
+    def _parts(self, damaged: Value) -> Module:
         """Queue, issue, a shift register of what is in flight, and the ALU that ends together with it."""
         m = Module()
         m.submodules.queue = queue = PingPongQueue(NmcRequest)
@@ -105,9 +112,10 @@ class NmcUnit(wiring.Component):
             self.done_tag.eq(done.tag),
             self.done_data.eq(alu.result),
             self.done_flags.eq(alu.flags),
-            self.idle.eq(~queue.o.valid & ~issued.any()),
+            self.idle.eq(~queue.o.valid & ~issued.any() & (damaged == self.uncorrectable)),
             self.wake_at.eq(NEVER),
         ]
+        m.d.sync += self.uncorrectable.eq(damaged)
         return m
 
     def _watch(

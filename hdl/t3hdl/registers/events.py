@@ -31,9 +31,11 @@ class EventRecord(wiring.Component):
     violations, violation : In : refused writes to other contexts' ranges in this cycle, and the first of them.
     stale_updates, stale_update : In : refused updates of no live epoch in this cycle, and the first of them.
     nmc_flags : In : flags raised in this cycle.
+    damaged : In(1) : pulse; a bit of the registers or of an NMC unit is wrong.
     clear_irq, clear_flags : In : ones clear the bits of ``irq``, ``flags``.
-    clear_refusals : In(1) : forgets what was refused, whatever else happens.
+    clear_refusals : In(1) : forgets what was refused, whatever else happens, and ``damage`` of the cycles before.
     busy : Out(1) : there were refused writes in the last cycle; as many in this one count again.
+    damage, news : Out(1) : sticky, ``damaged`` was given; and in this cycle it becomes an interrupt.
     irq, flags : Out : the registers IRQ_STATUS and NMC_FLAGS.
     first_violation, violation_count : Out : the registers VIOLATION and VIOLATIONS.
     first_stale, stale_count : Out : the registers STALE_UPDATE and STALE_UPDATES.
@@ -44,13 +46,13 @@ class EventRecord(wiring.Component):
     def __init__(self, *, contexts: int) -> None:
         super().__init__({
             **{name: In(1) for name in _RISING}, "error": In(4), "complete": In(contexts), "aborting": In(contexts),
-            "locked_write": In(1), "nmc_flags": In(_NMC_FLAGS),
+            "locked_write": In(1), "nmc_flags": In(_NMC_FLAGS), "damaged": In(1),
             "violations": In(8), "violation": In(Refusal), "stale_updates": In(8), "stale_update": In(Refusal),
             "clear_irq": In(regs.Interrupts.size), "clear_flags": In(_NMC_FLAGS), "clear_refusals": In(1),
             "irq": Out(regs.Interrupts), "flags": Out(_NMC_FLAGS),
             "first_violation": Out(regs.RefusalRecord), "violation_count": Out(32),
             "first_stale": Out(regs.RefusalRecord), "stale_count": Out(32),
-            "busy": Out(1),
+            "busy": Out(1), "damage": Out(1), "news": Out(1),
         })  # fmt: skip
         self._contexts = contexts
 
@@ -65,12 +67,14 @@ class EventRecord(wiring.Component):
             *(event[name].eq(bit) for name, bit in zip(_RISING, rising, strict=True)),
             *(event[name].eq(self._rising(m, getattr(self, name), name).any()) for name in _MASKS),
             event.aborted.eq(self._rising(m, ~self.aborting, "settled", init=-1).any()),
+            self.news.eq(self.damage & event.uncorrectable),
             event.violation.eq(violates),
             event.stale_update.eq(stale),
             event.locked_write.eq(self.locked_write),
         ]
         m.d.sync += [
             self.busy.eq(violates | stale),
+            self.damage.eq((self.damage & ~self.clear_refusals) | self.damaged),
             self.irq.eq((self.irq.as_value() & ~self.clear_irq) | event.as_value()),
             self.flags.eq((self.flags & ~self.clear_flags) | self.nmc_flags),
         ]

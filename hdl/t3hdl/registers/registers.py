@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Fragment, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 
+from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import NEVER, PROFILE_WAVEFRONTS, Dtype, Op
@@ -53,6 +54,7 @@ class ControlRegisters(wiring.Component):
     pending : In : a bit per context; some slice has tracked accesses of it.
     corrected, uncorrectable : In(1) : some part had an error that was corrected, or was not. Inputs without a word
         here: what the part of that name shows.
+    nmc_uncorrectable : In(1) : pulse; an NMC unit had a wrong bit.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: a request taken at t has its response, and its ``config`` pulse, at t+1. Throughput: one request
@@ -69,7 +71,11 @@ class ControlRegisters(wiring.Component):
         """Cycles from a request to its response and configuration write."""
         return 1
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Any) -> Module | Fragment:
+        """With ``protect`` a parity watches every register."""
+        return under_state_parity(self._parts, platform, protect=self._config.protect)
+
+    def _parts(self, damaged: Value) -> Module:
         """Decode, judge, answer; then what the good writes do."""
         m = Module()
         m.submodules.locks = locks = ConfigurationLocks(config=self._config)
@@ -84,10 +90,11 @@ class ControlRegisters(wiring.Component):
         readings = self._readable(stored, events, aborts, locked_write)
         read_value, readable = self._read(m, readings, tables, stored, aborts)
 
+        fault = damaged & ~events.damage
         m.d.comb += [
             self.bus_ready.eq(~self.response_valid),
             self.interrupt.eq((events.irq.as_value() & stored[regs.IRQ_ENABLE]).any()),
-            self.idle.eq(~self.response_valid & ~events.busy & aborts.settled),
+            self.idle.eq(aborts.settled & ~Cat(self.response_valid, events.busy, events.news, fault).any()),
             self.wake_at.eq(NEVER),
         ]
         broadcast = Cat(good for address, good in writes.good.items() if address in BROADCAST).any()
@@ -99,6 +106,7 @@ class ControlRegisters(wiring.Component):
                 self.config.address.eq(self.bus_address & address_bits(self._config)),
                 self.config.data.eq(self.bus_data),
             ]
+        m.d.comb += events.damaged.eq(damaged | self.nmc_uncorrectable)
         self._follow(m, writes, locks, events, aborts)
         m.d.sync += locked_write.eq((locked_write | writes.hit_lock) & ~events.clear_refusals)
         return m
@@ -263,7 +271,6 @@ class ControlRegisters(wiring.Component):
                 getattr(events, name).eq(getattr(self, name))
                 for name in (
                     "corrected",
-                    "uncorrectable",
                     "violations",
                     "violation",
                     "stale_updates",
@@ -271,6 +278,7 @@ class ControlRegisters(wiring.Component):
                     "nmc_flags",
                 )
             ),
+            events.uncorrectable.eq(self.uncorrectable | events.damage),
             events.aborting.eq(aborts.aborting),
             aborts.abort.eq(locks.abort),
             aborts.disarm.eq(locks.disarm),
@@ -310,6 +318,7 @@ class ControlRegisters(wiring.Component):
             "locked_write": locked_write, "violation": events.first_violation.valid,
             "stale_update": events.first_stale.valid, "tile_twice": self.tile_twice.valid,
             "abort_busy": self.abort_busy | aborts.aborting.any(),
+            "uncorrectable": self.uncorrectable | events.damage,
         }  # fmt: skip
 
         def collect(layout: data.StructLayout) -> Value:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, ResetInserter, Signal, Value
+from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import data, wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
 from ..common.choose import chosen
 from ..common.queues import PingPongQueue
 from ..common.range_table import RangeTable, find_range
+from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import MemoryRequest, Op
@@ -57,8 +58,8 @@ class MemorySlice(wiring.Component):
     comm_seen : Out : communication was granted since arm.
     now : In : timestamp.
     config_valid, config : In : configuration writes (ranges, ARBITER, CONTROL).
-    corrected, uncorrectable : Out(1) : sticky; a token was corrected; a token was lost or a range is damaged (it
-        matches nothing then). Cleared by a disarm.
+    corrected, uncorrectable : Out(1) : sticky; a token was corrected; a token was lost, a range is damaged (it matches
+        nothing then), or a bit of another register was wrong. Cleared by a disarm.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is the end of communication's wait.
 
     Latency: 2 from an input to ``dram``; 1 from ``dram`` (or ``update_done``) to ``token``, and from an input to its
@@ -85,7 +86,11 @@ class MemorySlice(wiring.Component):
         """Cycles from the transfer on ``dram`` (or from ``update_done``) to ``token`` when nothing waits."""
         return 1
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Any) -> Module | Fragment:
+        """With ``protect`` a parity watches the registers that have no check bits of their own."""
+        return under_state_parity(self._parts, platform, protect=self._parameters.protect)
+
+    def _parts(self, damaged: Value) -> Module:
         """Match at the entry of the four queues, one arbiter, the output register, the token queue behind it."""
         m = Module()
         control = control_pulses(m, self.config_valid, self.config)
@@ -126,9 +131,11 @@ class MemorySlice(wiring.Component):
         new_uncorrectable = table.damaged | tokens.uncorrectable
         m.d.sync += [
             self.corrected.eq((self.corrected | tokens.corrected) & ~control.disarm),
-            self.uncorrectable.eq((self.uncorrectable | new_uncorrectable) & ~control.disarm),
+            # A bit that is wrong in the cycle of a disarm is not what that ends.
+            self.uncorrectable.eq(((self.uncorrectable | new_uncorrectable) & ~control.disarm) | damaged),
         ]
-        fault = tokens.uncorrectable | (table.damaged & ~self.uncorrectable) | (tokens.corrected & ~self.corrected)
+        fault = tokens.uncorrectable | (tokens.corrected & ~self.corrected)
+        fault |= (table.damaged | damaged) & ~self.uncorrectable
         m.d.comb += [self.idle.eq(rests & ~fault), self.wake_at.eq(arbiter.wake_at)]
         return m
 

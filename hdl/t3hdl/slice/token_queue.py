@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..common.secded import check_bits, decode, encode
+from ..common.state_parity import CHECKED
 from ..interface.layouts import COUNT_BITS, INTERLEAVE_BITS, LENGTH_BITS, Token
 
 TileKey = data.StructLayout({name: field.shape for name, field in Token if name != "n"})
@@ -66,7 +67,8 @@ class TokenQueue(wiring.Component):
         """A shift register whose first entry is the head: neither the output nor a comparison waits for a pointer."""
         m = Module()
         width = _TOKEN_BITS + (check_bits(_TOKEN_BITS) if self._protect else 0)
-        entries = [Signal(width, name=f"entry_{i}") for i in range(self._depth)]
+        attrs = CHECKED if self._protect else {}
+        entries = [Signal(width, name=f"entry_{i}", attrs=dict(attrs)) for i in range(self._depth)]
         self._show(m, entries[0])
         leaves, merge = Signal(), Signal()
         same, counted = [Const(0)], [entries[0]]

@@ -3,13 +3,14 @@
 from types import SimpleNamespace
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Fragment, Module, Mux, Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from ..common.choose import RoundRobin, chosen, lowest_bit
 from ..common.linked import Parts, connect, from_inside
 from ..common.queues import InputQueue
+from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface.connections import links, links_from, links_to
 from ..interface.layouts import COUNT_BITS, NEVER, Token, tracker_bank
@@ -79,11 +80,13 @@ class TokenNode(wiring.Component):
     inputs : token streams in, at least 1.
     outputs : token streams out, a power of two.
     skip : low bits of a bank's number that the nodes before have decided by; the bits above choose the output.
+    protect : a parity watches every register.
 
     Members
     -------
     token_in : In(stream(Token)).array(inputs) : counted updates of slices, or of first-level nodes.
     token_out : Out(stream(Token)).array(outputs) : towards the tracker.
+    corrected, uncorrectable : Out(1) : the first is always 0, the second sticky: a bit was wrong. Cleared by reset.
     idle : Out(1) : without a transfer, nothing changes.
     wake_at : Out : always NEVER.
 
@@ -95,13 +98,13 @@ class TokenNode(wiring.Component):
         if ``inputs`` or ``outputs`` is illegal.
     """
 
-    def __init__(self, *, inputs: int, outputs: int, skip: int = 0) -> None:
+    def __init__(self, *, inputs: int, outputs: int, skip: int = 0, protect: bool = False) -> None:
         if inputs < 1:
             raise ValueError(f"inputs must be at least 1, not {inputs}")
         if outputs < 1 or outputs & (outputs - 1):
             raise ValueError(f"outputs must be a power of two, not {outputs}")
         super().__init__(node_signature(inputs, outputs))
-        self._inputs, self._outputs, self._skip = inputs, outputs, skip
+        self._inputs, self._outputs, self._skip, self._protect = inputs, outputs, skip, protect
 
     @property
     def latency(self) -> int:
@@ -112,8 +115,11 @@ class TokenNode(wiring.Component):
         bank = tracker_bank(token.row, token.col, token.wf, self._outputs << self._skip)
         return (bank >> self._skip) == output
 
-    def elaborate(self, platform: Any) -> Module:
+    def elaborate(self, platform: Any) -> Module | Fragment:
         """Queues, then one output stage per bank; each head asks exactly one stage."""
+        return under_state_parity(self._stages, platform, protect=self._protect)
+
+    def _stages(self, damaged: Value) -> Module:
         m = Module()
         queues = [InputQueue(Token) for _ in range(self._inputs)]
         outputs = [_NodeOutput(self._inputs) for _ in range(self._outputs)]
@@ -129,7 +135,9 @@ class TokenNode(wiring.Component):
                     output.head[i].eq(queue.o.payload),
                     output.requests[i].eq(queue.o.valid & self._goes_to(queue.o.payload, number)),
                 ]
-        m.d.comb += [self.idle.eq(Cat(output.settled for output in outputs).all()), self.wake_at.eq(NEVER)]
+        settled = Cat(output.settled for output in outputs).all()
+        m.d.comb += [self.idle.eq(settled & ~(damaged & ~self.uncorrectable)), self.wake_at.eq(NEVER)]
+        m.d.sync += self.uncorrectable.eq(self.uncorrectable | damaged)
         return m
 
 
@@ -147,6 +155,7 @@ class TokenNetwork(wiring.Component):
     -------
     token_in : In(stream(Token)).array(slices)
     token_out : Out(stream(Token)).array(tracker_banks)
+    corrected, uncorrectable : Out(nodes + roots) : those of every node, leaves first.
     idle : Out(1) : without a transfer at the boundary, nothing changes.
     wake_at : Out : always NEVER.
 
@@ -154,7 +163,8 @@ class TokenNetwork(wiring.Component):
     """
 
     def __init__(self, *, config: T3Config) -> None:
-        super().__init__(node_signature(config.slices, config.tracker_banks))
+        faults = {name: Out(config.nodes + config.roots) for name in ("corrected", "uncorrectable")}
+        super().__init__({**node_signature(config.slices, config.tracker_banks).members, **faults})
         self._config = config
 
     @property
@@ -170,7 +180,7 @@ class TokenNetwork(wiring.Component):
             [TABLE[name].make(config) for _ in range(TABLE[name].count(config))] for name in ("leaf", "root")
         )
         still = [root.idle for root in roots]
-        found, own = links(config), from_inside(self)
+        found, own = [link for link in links(config) if link.kind == "stream"], from_inside(self)
         parts: Parts = {
             "leaf": leaves,
             "root": roots,
@@ -185,5 +195,12 @@ class TokenNetwork(wiring.Component):
         for number, root in enumerate(roots):
             m.submodules[f"root_{number}"] = root
             connect(m, links_from(found, "root", number), parts)
-        m.d.comb += [self.idle.eq(Cat(*still).all()), self.wake_at.eq(NEVER)]
+        m.d.comb += [
+            self.idle.eq(Cat(*still).all()),
+            self.wake_at.eq(NEVER),
+            *(
+                getattr(self, fault).eq(Cat(getattr(node, fault) for node in (*leaves, *roots)))
+                for fault in ("corrected", "uncorrectable")
+            ),
+        ]
         return m

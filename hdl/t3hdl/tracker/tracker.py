@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
 from ..common.choose import chosen, popcount
-from ..common.state_parity import add_state_parity
+from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import EventKind
@@ -77,11 +77,9 @@ class Tracker(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module | Fragment:
         """With ``protect`` a parity watches the registers that have no check bits of their own."""
-        damaged = Signal(name="state_damaged")
-        m = self._parts(damaged)
-        return add_state_parity(m, platform, damaged) if self._parameters.protect else m
+        return under_state_parity(self._parts, platform, protect=self._parameters.protect)
 
-    def _parts(self, damaged: Signal) -> Module:
+    def _parts(self, damaged: Value) -> Module:
         """Profile and quotas stay outside the part that a disarm resets."""
         m, core = Module(), Module()
         config = self._parameters

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signa
 from amaranth.lib import wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.state_parity import add_state_parity
+from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
 from ..interface.layouts import ChunkKind
@@ -101,11 +101,9 @@ class Trigger(wiring.Component):
 
     def elaborate(self, platform: Any) -> Module | Fragment:
         """With ``protect`` a parity watches the registers that have no check bits of their own."""
-        damaged = Signal(name="state_damaged")
-        top = self._top(damaged)
-        return add_state_parity(top, platform, damaged) if self._parameters.protect else top
+        return under_state_parity(self._top, platform, protect=self._parameters.protect)
 
-    def _top(self, damaged: Signal) -> Module:
+    def _top(self, damaged: Value) -> Module:
         """A disarm resets all but the settings; the descriptor table is a memory, which a reset does not touch."""
         top, m = Module(), Module()
         control = control_pulses(top, self.config_valid, self.config)

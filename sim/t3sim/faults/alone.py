@@ -10,7 +10,7 @@ from t3hdl.interface.words import mask_of, pack
 
 from t3sim.hardware.abi import Instance, PartType
 
-from .outcome import Observation
+from .outcome import TOLD, Observation
 
 PATIENCE = 64
 """Cycles after which an access or an update will not be answered any more."""
@@ -33,10 +33,11 @@ class Hit:
 
 
 class _Clock:
-    """Steps an instance, with the hit in its cycle."""
+    """Steps an instance, with the hit in its cycle. ``told``: the part has said that a bit was wrong."""
 
     def __init__(self, part: PartType, hit: Hit | None) -> None:
         self.instance, self.now, self._hit = Instance(part), 0, hit
+        self.told, self._tells = False, "uncorrectable" in part.words.outputs
 
     def step(self) -> None:
         """One cycle."""
@@ -48,11 +49,15 @@ class _Clock:
         self.instance.step()
         if struck:
             self.instance.set("upset_word", 0)
+        self.told |= self._tells and bool(self.instance.get("uncorrectable"))
         self.now += 1
 
 
 def observe_registers(part: PartType, writes: Sequence[tuple[int, int]], hit: Hit | None) -> tuple[Observation, int]:
-    """A driver's program, then what it reads: answers, and what the parts hear of it; and how many cycles it took."""
+    """A driver's program, then what it reads: answers, and what the parts hear of it; and how many cycles it took.
+
+    At the end it looks whether anything went wrong, also after an access without an answer.
+    """
     clock = _Clock(part, hit)
     bus, heard, answers = clock.instance, [], []
     bus.set("init_done", 1)
@@ -75,11 +80,15 @@ def observe_registers(part: PartType, writes: Sequence[tuple[int, int]], hit: Hi
 
     accesses = [(1, *write) for write in writes] + [(0, address, 0) for address in READS]
     completed = all(access(*one) for one in accesses)
-    errors = answers[len(writes) + READS.index(regs.ERRORS)][1] if completed else 0
+    result, cycles = (str(heard), str(answers), str(bus.get("interrupt"))), clock.now
+    bus.set("bus_valid", 0)
+    for _ in range(TOLD):
+        clock.step()
+    errors = answers[-1][1] if access(0, regs.ERRORS, 0) else 0
     named = {name for name in ("locked_write", "uncorrectable") if errors & mask_of(regs.Errors, name)}
     named |= {"bus"} if any(error for error, _ in answers) else set()
     corrected = bool(errors & mask_of(regs.Errors, "corrected"))
-    return _seen(completed, (str(heard), str(answers), str(bus.get("interrupt"))), named, corrected), clock.now
+    return _seen(completed, result, named, corrected), cycles
 
 
 def observe_nmc(part: PartType, dtypes: Sequence[str], hit: Hit | None) -> tuple[Observation, int]:
@@ -97,7 +106,10 @@ def observe_nmc(part: PartType, dtypes: Sequence[str], hit: Hit | None) -> tuple
             "mask": (1 << 32) - 1, "data": rng.getrandbits(256),
         }  # fmt: skip
         completed &= _update(clock, pack(NmcRequest, **request), memory, told)
-    return _seen(completed, (str(memory), str(told)), set(), False), clock.now
+    cycles = clock.now
+    for _ in range(TOLD):
+        clock.step()
+    return _seen(completed, (str(memory), str(told)), {"uncorrectable"} if clock.told else set(), False), cycles
 
 
 def _update(clock: _Clock, request: int, memory: list[int], told: list[tuple[int, ...]]) -> bool:

@@ -15,7 +15,7 @@ CLASSES: Mapping[str, Mapping[str, int]] = {
 """The kinds of faults in each class, and how many there are of a kind in 1080 faults of all classes."""
 KINDS = tuple(kind for kinds in CLASSES.values() for kind in kinds)
 """All kinds of faults."""
-PROTECTED_AGAINST = ("bits", "lost", "repeated", "reordered")
+PROTECTED_AGAINST = tuple(kind for name in ("bits", "link", "around") for kind in CLASSES[name])
 """Kinds of which the hardware with its protection, and the link with its retries, must let none do silent harm."""
 
 PLAIN_PART = 10

@@ -30,6 +30,8 @@ class Outcome(StrEnum):
     """It ended with a wrong result or a wrong count, and nothing says so."""
 
 
+TOLD = 3
+"""Cycles from a wrong bit to where a part tells it, at most."""
 SILENT = (Outcome.HANG, Outcome.SILENT)
 """What must not happen."""
 _COUNTS = (regs.UPDATES, regs.DONE_MASK, regs.CONTEXT)

@@ -98,7 +98,7 @@ _LISTED = 50
 
 
 def _is_in_model(fault: str) -> bool:
-    return fault.startswith(("bit of the tracker", "bit of the trigger", *PROTECTED_AGAINST))
+    return fault.startswith(("bit of", *PROTECTED_AGAINST))
 
 
 def record_of(seed: int, verdicts: Mapping[FaultCase, Verdict]) -> Record:

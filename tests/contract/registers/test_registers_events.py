@@ -117,6 +117,27 @@ def test_nmc_flags_are_sticky(backend):
     assert part.read(regs.NMC_FLAGS) == 0b10101, "a flag of the same cycle wins"
 
 
+def test_a_wrong_bit_of_an_nmc_unit_is_remembered_until_a_disarm(backend):
+    part = Registers(backend)
+    bench = part.bench
+    part.show(nmc_uncorrectable=1)
+    bench.step()
+    part.show(nmc_uncorrectable=0)
+    assert bench["idle"] == 0, "the interrupt comes in the next cycle"
+    bench.step()
+    assert bench["idle"] == 1
+    assert part.read(regs.ERRORS) == word(regs.Errors, uncorrectable=1)
+    assert part.interrupts() == {"uncorrectable"}
+    assert part.controls(disarm=1)
+    assert part.read(regs.ERRORS) == 0
+    part.request(regs.CONTROL, control(disarm=1))
+    part.show(nmc_uncorrectable=1)
+    bench.step()
+    part.show(nmc_uncorrectable=0, bus_valid=0)
+    bench.step()
+    assert part.read(regs.ERRORS) == word(regs.Errors, uncorrectable=1), "that of the disarm's own cycle is kept"
+
+
 def test_a_disarm_keeps_configuration_events_and_flags(backend):
     part = Registers(backend, nmc_flags=1, corrected=1)
     part.bench.step()

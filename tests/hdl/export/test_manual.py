@@ -40,8 +40,8 @@ def test_every_port_is_in_the_table_of_its_part(name):
 
 
 def test_parameters_are_those_that_change_a_part():
-    assert manual.parameters_of("nmc") == ("nmc_lanes", "nmc_latency", "dtypes")
-    assert manual.parameters_of("leaf") == ("node_inputs", "leaf_outputs", "tracker_banks")
+    assert manual.parameters_of("nmc") == ("nmc_lanes", "nmc_latency", "dtypes", "protect")
+    assert manual.parameters_of("leaf") == ("node_inputs", "leaf_outputs", "tracker_banks", "protect")
     assert "egress_ports" in manual.parameters_of("unit")
     assert "egress_ports" not in manual.parameters_of("tracker")
 

@@ -164,6 +164,7 @@ def _drive(state, out):
     for word in range(_DATA_WORDS):
         out[_OUT.write_data + word] = state[oldest + _ENTRY.write + word]
         out[_OUT.done_data + word] = state[oldest + _ENTRY.done + word]
+    out[_OUT.uncorrectable] = 0
     out[_OUT.idle] = 1 if state[_S.queued] + state[_S.in_flight] == 0 else 0
     out[_OUT.wake_at] = NEVER
 

@@ -27,11 +27,15 @@ _INPUT_WORDS = _IN.token_in_1_payload - _IN.token_in_0_payload
 _VALID = _IN.token_in_0_valid
 _OUTPUT_WORDS = _OUT.token_out_1_payload - _OUT.token_out_0_payload
 _OUT_VALID = _OUT.token_out_0_valid - _OUT.token_out_0_payload
+# Outputs behind the streams: faults, idle and wake_at.
+_FAULTS, _IDLE, _WAKE_AT = (port - _OUT.corrected for port in (_OUT.corrected, _OUT.idle, _OUT.wake_at))
+_OTHERS = _OUT.size - _OUT.corrected
 
 
-def init_state(inputs: int, outputs: int, skip: int = 0) -> np.ndarray:
+def init_state(inputs: int, outputs: int, skip: int = 0, protect: bool = False) -> np.ndarray:
     """State of a node of ``inputs`` x ``outputs`` (1 to 16; outputs a power of two), which are chosen by the bits of a
-    bank's number above the lowest ``skip``. Call ``reset`` before ``step``.
+    bank's number above the lowest ``skip``. ``protect`` changes nothing: no bit is wrong here. Call ``reset`` before
+    ``step``.
 
     Raises ValueError for a size out of range.
     """
@@ -137,8 +141,9 @@ def _drive(state, out):
         out[first] = state[_S.front + o]
         out[first + _OUT_VALID] = 1 if state[_S.level + o] > 0 else 0
     first = inputs + outputs * _OUTPUT_WORDS
-    out[first] = 1 if _is_idle(state) else 0
-    out[first + 1] = NEVER
+    out[first + _FAULTS] = out[first + _FAULTS + 1] = 0
+    out[first + _IDLE] = 1 if _is_idle(state) else 0
+    out[first + _WAKE_AT] = NEVER
 
 
 @cfunc(CALL, cache=True)
@@ -146,7 +151,7 @@ def reset(state_at, in_at, out_at):
     """State after reset, outputs of the first cycle."""
     state = int64_at(state_at, _S.size)
     state[_S.count : _S.size] = 0
-    _drive(state, int64_at(out_at, state[_S.inputs] + state[_S.outputs] * _OUTPUT_WORDS + 2))
+    _drive(state, int64_at(out_at, state[_S.inputs] + state[_S.outputs] * _OUTPUT_WORDS + _OTHERS))
 
 
 @cfunc(CALL, cache=True)
@@ -167,4 +172,4 @@ def step(state_at, in_at, out_at):
             at = _S.head + i if state[_S.count + i] == 0 else _S.tail + i
             state[at] = words[i * _INPUT_WORDS] & _TOKEN_MASK
             state[_S.count + i] += 1
-    _drive(state, int64_at(out_at, inputs + outputs * _OUTPUT_WORDS + 2))
+    _drive(state, int64_at(out_at, inputs + outputs * _OUTPUT_WORDS + _OTHERS))

@@ -138,24 +138,25 @@ class StreamBench:
             at = self._word(end, port)
             self._words[at : at + len(words)] = np.array(words, np.uint64).view(np.int64)
 
-    def _rest(self, cycles: int) -> None:
+    def rest(self, cycles: int) -> None:
+        """Nothing new comes for so many cycles."""
         nothing = Queues(np.zeros((0, 5), np.int64), np.zeros(self._config.slices + 1, np.int64))
         self._play([nothing, nothing], cycles)
 
     def _configure(self, jobs: Sequence[Job]) -> None:
-        self._rest(self._config.sets_per_bank + 2)
+        self.rest(self._config.sets_per_bank + 2)
         for address, data in (write for job in jobs for write in job.writes()):
             words = split(pack(ConfigWrite, address=address, data=data), 2)
             for part in ("slice", "tracker"):
                 self._broadcast(part, "config", words, 1)
-            self._rest(1)
+            self.rest(1)
         for part in ("slice", "tracker"):
             self._broadcast(part, "config", (0, 0), 0)
         slot = 0
         for job in jobs:
             for load in job.loads(slot):
                 self._broadcast("tracker", "load", split(load, 2), 1)
-                self._rest(1)
+                self.rest(1)
                 slot += 1
         self._broadcast("tracker", "load", (0, 0), 0)
 
@@ -180,7 +181,7 @@ class StreamBench:
         self._configure(jobs)
         queues = [Queues.of(job, self._config) for job in jobs]
         cycles, held, served, left = self._play(queues, 0, most, strike)
-        self._rest(REST)
+        self.rest(REST)
         return Streamed(
             cycles=cycles,
             bursts=sum(len(queue.bursts) for queue in queues),

@@ -83,6 +83,12 @@ def _status(state, words):
 
 
 @njit(cache=True)
+def _uncorrectable(state, words):
+    """Whether a part says so, or an NMC unit has said so since the last disarm."""
+    return words[IN.uncorrectable] & 1 | state[S.damage]
+
+
+@njit(cache=True)
 def _errors(state, words):
     """The ERRORS register."""
     return (
@@ -95,7 +101,7 @@ def _errors(state, words):
         | place(ERRORS.tile_twice, take(words[IN.tile_twice], TILE_TWICE.valid))
         | place(ERRORS.too_large, words[IN.too_large])
         | place(ERRORS.corrected, words[IN.corrected])
-        | place(ERRORS.uncorrectable, words[IN.uncorrectable])
+        | place(ERRORS.uncorrectable, _uncorrectable(state, words))
     )
 
 
@@ -140,7 +146,7 @@ def _events(state, words):
     levels = (
         place(INTERRUPTS.watchdog, stuck)
         | place(INTERRUPTS.corrected, words[IN.corrected])
-        | place(INTERRUPTS.uncorrectable, words[IN.uncorrectable])
+        | place(INTERRUPTS.uncorrectable, _uncorrectable(state, words))
         | place(INTERRUPTS.tile_twice, take(words[IN.tile_twice], TILE_TWICE.valid))
         | (words[IN.unmatched] & 1) << _ERROR_LEVELS
         | (words[IN.over_count] & 1) << _ERROR_LEVELS + 1
@@ -238,6 +244,9 @@ def step(state_at, in_at, out_at):
         violations, stale = words[IN.violations] & _REFUSED_MASK, words[IN.stale_updates] & _REFUSED_MASK
         _record(state, violations, words[IN.violation], S.violations, S.violation)
         _record(state, stale, words[IN.stale_update], S.stale_updates, S.stale_update)
+    state[S.damage] |= words[IN.nmc_uncorrectable] & 1
+    if state[S.damage] and not take(state[S.levels], INTERRUPTS.uncorrectable):
+        state[S.busy] = 1  # the next cycle makes an interrupt of it
     state[S.irq_status] |= events
     state[S.nmc_flags] |= words[IN.nmc_flags] & _FLAGS_MASK
     _drive(state, int64_at(out_at, OUT.size))

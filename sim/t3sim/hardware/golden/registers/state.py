@@ -38,7 +38,7 @@ S = state_map(
     range_valid=_RANGES, range_context=_RANGES,
     window_first=_CONTEXTS, window_end=_CONTEXTS,  # of the last arm
     irq_status=1, irq_enable=1, nmc_flags=1, locked_write=1,
-    violation=1, violations=1, stale_update=1, stale_updates=1,
+    violation=1, violations=1, stale_update=1, stale_updates=1, damage=1,
     aborting=1, abort_begins=1,  # contexts; that of the last cycle's request, which the inputs do not show yet
     # of the last cycle: contexts, contexts, status bits, whether the next one may change something
     complete=1, aborting_before=1, levels=1, busy=1,
