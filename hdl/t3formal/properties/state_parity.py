@@ -3,7 +3,8 @@
 from dataclasses import replace
 from functools import partial
 
-from amaranth.hdl import Array, Signal
+from amaranth.hdl import Array, Const, Signal, Value
+from t3hdl.common.broadcast import control_pulses
 from t3hdl.config import T3Config, preset
 from t3hdl.export.single_event_upsets import BIT_BITS, Upsettable, stored_words
 from t3hdl.export.verilog import PARTS
@@ -15,6 +16,8 @@ from .idle import LEAST
 
 _TOLD = {"registers": "events.damage"}
 """Where a part remembers what it found, but for its output ``uncorrectable``."""
+_RESET = ("tracker", "trigger")
+"""Parts that a disarm resets, with what was wrong in them."""
 
 
 def _told(name: str, config: T3Config) -> Harness:
@@ -34,7 +37,10 @@ def _told(name: str, config: T3Config) -> Harness:
     remembered = harness.inside[_TOLD[name]] if name in _TOLD else part.uncorrectable
     harness.claim("nothing is told before a bit is wrong", struck | ~damaged)
     harness.claim("a wrong bit is told in the next cycle", ~was_struck | damaged)
-    harness.claim("and the part says so in the one after", ~harness.past(was_struck) | remembered)
+    forgotten: Value = Const(0)
+    if name in _RESET:
+        forgotten = harness.past(control_pulses(m, part.config_valid, part.config).disarm)
+    harness.claim("and the part says so in the one after", ~harness.past(was_struck) | forgotten | remembered)
     harness.cover("a bit is wrong", damaged)
     return harness
 
@@ -46,7 +52,9 @@ PROOFS = tuple(
         name=f"{name}.wrong-bit-is-told",
         invariants=(3,),
         says="A wrong bit of any register that has no check bits of its own, in any cycle, is told in the next one, "
-        "and by the part itself in the one after; nothing is told before.",
+        "and by the part itself in the one after"
+        + (", if no disarm resets it before; " if name in _RESET else "; ")
+        + "nothing is told before.",
         harness=partial(_told, name),
         sizes={"least": replace(_SIZES.get(name, LEAST), protect=True)},
         method="induction",
