@@ -85,7 +85,8 @@ _NOT_COVERED = """\
 ## What this does not say
 
 - Single faults: no two at a time, no stuck bits, no faults of gates, clocks or resets.
-- Matchers and monitor are not hit ([integration](../guides/integration.md) says what is not protected).
+- Matchers are not hit here (`matcher.wrong-bit-is-told` is proven), nor is what `protect` does not cover
+  ([integration](../guides/integration.md#protection-and-what-it-does-not-cover)).
 - Credits and acknowledgements of the link are not hit, and its packets are not changed: a packet with a wrong check
   sum is a lost one.
 - A legal but wrong program is the driver's to refuse; what the hardware does not notice of it is counted above.

@@ -416,11 +416,11 @@ int t3_wait(const struct t3_job *job, unsigned long polls)
     uint64_t fatal = T3_ERRORS_OVER_COUNT_MASK | T3_ERRORS_OVER_TOTAL_MASK | T3_ERRORS_UNCORRECTABLE_MASK |
                      T3_ERRORS_TILE_TWICE_MASK;
     while (polls-- > 0) {
-        TRY(get(job->device, T3_ERRORS, &errors));
+        TRY(get(job->device, T3_CONTEXT(job->output.context), &context));
+        TRY(get(job->device, T3_ERRORS, &errors)); /* after CONTEXT: it says what went wrong up to completion */
         TRY(get(job->device, T3_POISONED, &poisoned));
         if ((errors & fatal) || (poisoned & mine))
             return T3_EFAULT;
-        TRY(get(job->device, T3_CONTEXT(job->output.context), &context));
         if (FIELD(context, T3_CONTEXT_COMPLETE) && FIELD(context, T3_CONTEXT_OUTSTANDING) == 0)
             return T3_OK;
     }

@@ -29,8 +29,8 @@ enum t3_error {
     T3_ERANGE = -4,    /* more than this configuration has: ranges, contexts, descriptors, blocks, counter widths; or
                         * tiles of another shape than those of the output that was mapped last */
     T3_ETIMEDOUT = -5, /* it did not happen within the polls allowed; t3_stuck may say why */
-    T3_EFAULT = -6,    /* counts do not fit, a tile was complete twice, or a stored bit is lost, in some job since the
-                        * last t3_disarm */
+    T3_EFAULT = -6,    /* counts do not fit, a tile was complete twice, or a wrong bit could not be corrected, in some
+                        * job since the last t3_disarm */
     T3_EWINDOW = -7    /* more chunks than can be live at a time, and updates of the others would have no place to wait:
                         * see t3_set_early_room */
 };
@@ -131,7 +131,8 @@ int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned adde
  * one does and they are not. */
 int t3_arm(const struct t3_job *job, unsigned long polls);
 
-/* Waits until every tracked chunk is counted and every command done, at most `polls` times. */
+/* Waits until every tracked chunk is counted and every command done, at most `polls` times. T3_EFAULT: what to do then is
+ * in docs/guides/integration.md, "Protection". */
 int t3_wait(const struct t3_job *job, unsigned long polls);
 
 /* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, its commands done, and the

@@ -39,7 +39,7 @@ CONFIGS = {
 QUICK = {
     "small": tuple(STIMULI),
     "narrow": ("slice", "matcher", "tracker", "trigger", "registers"),
-    "protected": ("slice", "matcher", "tracker", "trigger"),
+    "protected": ("slice", "matcher", "leaf", "root", "tracker", "trigger", "registers", "nmc"),
 }
 """Sizes and parts compared in ``make test`` (small) and ``make test-long``: tables of odd sizes, check bits."""
 

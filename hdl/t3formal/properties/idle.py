@@ -124,15 +124,16 @@ def _proof(name: str, *, quick: bool = True, **sizes: T3Config) -> Proof:
     )
 
 
-_SMALL = preset("small")
+_SMALL, _PROTECTED = preset("small"), preset("small", protect=True)
+_NMC = preset("small", dtypes=("int32",), nmc_latency=2)
 PROOFS = (
     _proof("axi", small=_SMALL),
-    _proof("leaf", small=_SMALL),
+    _proof("leaf", small=_SMALL, protect=_PROTECTED),
     _proof("matcher", least=LEAST, small=_SMALL, protect=preset("small", descriptors=4, protect=True)),
     _proof("monitor", small=_SMALL),
-    _proof("nmc", quick=False, small=preset("small", dtypes=("int32",), nmc_latency=2)),
-    _proof("registers", small=_SMALL),
-    _proof("root", small=_SMALL),
+    _proof("nmc", quick=False, small=_NMC, protect=replace(_NMC, nmc_lanes=2, protect=True)),
+    _proof("registers", small=_SMALL, protect=_PROTECTED),
+    _proof("root", small=_SMALL, protect=_PROTECTED),
     _proof(
         "slice",
         least=LEAST,

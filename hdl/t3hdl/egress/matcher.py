@@ -128,7 +128,7 @@ class RangeMatcher(wiring.Component):
             self.idle.eq(
                 (self.route.valid | ~found_valid)
                 & (found_valid | ~queue.o.valid)
-                & ~((damaged | wrong) & ~self.uncorrectable)
+                & ~(wrong | (damaged & ~self.uncorrectable))
             ),
             self.wake_at.eq(NEVER),
         ]

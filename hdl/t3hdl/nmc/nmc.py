@@ -44,8 +44,8 @@ class NmcUnit(wiring.Component):
     write_valid, write_line, write_data, write_mask : Out : pulse; writes the bytes that the mask enables.
     done_valid, done_tag, done_data, done_flags : Out : pulse, beside the write; the request with this tag is performed,
         with this line (new for updates, else old) and these exceptions (:data:`~t3hdl.nmc.float.Flags`).
-    uncorrectable : Out(1) : pulse, for as long as it is so: a register of this unit had a wrong bit a cycle ago
-        (``protect``), so that lines may be wrong or lost.
+    uncorrectable : Out(1) : 1 in the cycle after one in which a register of this unit had a wrong bit (``protect``), so
+        that lines may be wrong or lost.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md; ``wake_at`` is ``NEVER``.
 
     Latency: ``latency`` = 2 + ``nmc_latency`` + beats - 1 cycles from the issue of the head to the write and done
@@ -112,7 +112,7 @@ class NmcUnit(wiring.Component):
             self.done_tag.eq(done.tag),
             self.done_data.eq(alu.result),
             self.done_flags.eq(alu.flags),
-            self.idle.eq(~queue.o.valid & ~issued.any() & (damaged == self.uncorrectable)),
+            self.idle.eq(~queue.o.valid & ~issued.any() & ~damaged & ~self.uncorrectable),
             self.wake_at.eq(NEVER),
         ]
         m.d.sync += self.uncorrectable.eq(damaged)

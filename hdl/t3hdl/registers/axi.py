@@ -84,15 +84,17 @@ class AxiLitePort(wiring.Component):
                 m.d.comb += [take_write.eq(self.bus_write), take_read.eq(~self.bus_write)]
                 m.d.sync += self.bus_valid.eq(0)
                 m.next = "WAIT"
-            with m.State("WAIT"), m.If(self.response_valid):
-                answer = Mux(self.response_error, SLVERR, OKAY)
+            # A register file that is ready again without an answer has lost it by a wrong bit.
+            with m.State("WAIT"), m.If(self.response_valid | self.bus_ready):
+                good = self.response_valid & ~self.response_error
+                answer = Mux(good, OKAY, SLVERR)
                 with m.If(self.bus_write):
                     m.d.sync += [self.axi_bvalid.eq(1), self.axi_bresp.eq(answer)]
                 with m.Else():
                     m.d.sync += [
                         self.axi_rvalid.eq(1),
                         self.axi_rresp.eq(answer),
-                        self.axi_rdata.eq(Mux(self.response_error, 0, self.response_data)),
+                        self.axi_rdata.eq(Mux(good, self.response_data, 0)),
                     ]
                 m.next = "CHOOSE"
         return m

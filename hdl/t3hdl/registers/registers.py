@@ -90,11 +90,10 @@ class ControlRegisters(wiring.Component):
         readings = self._readable(stored, events, aborts, locked_write)
         read_value, readable = self._read(m, readings, tables, stored, aborts)
 
-        fault = damaged & ~events.damage
         m.d.comb += [
             self.bus_ready.eq(~self.response_valid),
             self.interrupt.eq((events.irq.as_value() & stored[regs.IRQ_ENABLE]).any()),
-            self.idle.eq(aborts.settled & ~Cat(self.response_valid, events.busy, events.news, fault).any()),
+            self.idle.eq(aborts.settled & ~Cat(self.response_valid, events.busy, events.news, damaged).any()),
             self.wake_at.eq(NEVER),
         ]
         broadcast = Cat(good for address, good in writes.good.items() if address in BROADCAST).any()

@@ -134,8 +134,8 @@ class MemorySlice(wiring.Component):
             # A bit that is wrong in the cycle of a disarm is not what that ends.
             self.uncorrectable.eq(((self.uncorrectable | new_uncorrectable) & ~control.disarm) | damaged),
         ]
-        fault = tokens.uncorrectable | (tokens.corrected & ~self.corrected)
-        fault |= (table.damaged | damaged) & ~self.uncorrectable
+        fault = damaged | tokens.uncorrectable
+        fault |= (table.damaged & ~self.uncorrectable) | (tokens.corrected & ~self.corrected)
         m.d.comb += [self.idle.eq(rests & ~fault), self.wake_at.eq(arbiter.wake_at)]
         return m
 

@@ -136,7 +136,7 @@ class TokenNode(wiring.Component):
                     output.requests[i].eq(queue.o.valid & self._goes_to(queue.o.payload, number)),
                 ]
         settled = Cat(output.settled for output in outputs).all()
-        m.d.comb += [self.idle.eq(settled & ~(damaged & ~self.uncorrectable)), self.wake_at.eq(NEVER)]
+        m.d.comb += [self.idle.eq(settled & ~damaged), self.wake_at.eq(NEVER)]
         m.d.sync += self.uncorrectable.eq(self.uncorrectable | damaged)
         return m
 

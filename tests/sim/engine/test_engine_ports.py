@@ -38,7 +38,8 @@ def test_registers_show_every_context_and_the_faults_of_every_part(config):
     assert (first_in + inputs["stuck"][0], trigger + outputs["stuck"][0]) in rows
     assert len({target for target, _ in rows}) == len(rows)
     corrected, uncorrectable = fault_words(hardware, words)
-    assert len(corrected) == len(uncorrectable) == config.slices + config.egress_ports + 2
+    parts = config.slices + config.egress_ports + config.nodes + config.roots + 2
+    assert len({*corrected}) == len({*uncorrectable}) == len(corrected) == parts
     assert tracker + hardware.parts["tracker"].words.outputs["corrected"][0] in corrected
     assert words[2 * SLICE + 1] + hardware.parts["slice"].words.outputs["uncorrectable"][0] in uncorrectable
     hardware.close()

@@ -97,6 +97,7 @@ def _reads(config: T3Config) -> Harness:
         "violation": inside[r"events\.first_violation"][valid], "stale_update": inside[r"events\.first_stale"][valid],
         "locked_write": locked, "abort_busy": registers.abort_busy | aborting.any(),
         "tile_twice": registers.tile_twice.valid,
+        "uncorrectable": registers.uncorrectable | inside[r"events\.damage"],
     }  # fmt: skip
     for layout, address in ((regs.Status, regs.STATUS), (regs.Errors, regs.ERRORS)):
         for name, field in layout:
@@ -129,6 +130,11 @@ def _interrupts(config: T3Config) -> Harness:
         _sticky(harness, name, status[field.offset], events.get(name), bus, (regs.IRQ_STATUS, field.offset))
     for bit in range(len(registers.nmc_flags)):
         _sticky(harness, f"NMC flag {bit}", flags[bit], registers.nmc_flags[bit], bus, (regs.NMC_FLAGS, bit))
+    damage = harness.inside[r"events\.damage"]
+    disarmed = bus.writes_to(regs.CONTROL) & bus.data[regs.Control["disarm"].offset]
+    expected = harness.past(registers.nmc_uncorrectable) | (harness.past(damage) & ~disarmed)
+    harness.claim("damage is that of NMC units since the last disarm, and in its cycle", damage == expected)
+    harness.cover("damage is forgotten", harness.past(damage) & ~damage)
     locked = status[regs.Interrupts["locked_write"].offset]
     harness.claim(
         "locked_write rises beside an error alone",
@@ -154,7 +160,7 @@ def _events(harness: Harness, registers: ControlRegisters) -> dict[str, Value]:
         "complete": Cat(rises(context.complete) for context in registers.context).any(),
         "watchdog": rises(registers.stuck.valid),
         "corrected": rises(registers.corrected),
-        "uncorrectable": rises(registers.uncorrectable),
+        "uncorrectable": rises(registers.uncorrectable | harness.inside[r"events\.damage"]),
         "tile_twice": rises(registers.tile_twice.valid),
         "error": Cat(rises(each) for each in errors).any(),
         "violation": registers.violations != 0,
