@@ -131,7 +131,7 @@ PROOFS = (
     _proof("leaf", small=_SMALL, protect=_PROTECTED),
     _proof("matcher", least=LEAST, small=_SMALL, protect=preset("small", descriptors=4, protect=True)),
     _proof("monitor", small=_SMALL),
-    _proof("nmc", quick=False, small=_NMC, protect=replace(_NMC, nmc_lanes=2, protect=True)),
+    _proof("nmc", quick=False, small=_NMC, protect=replace(_NMC, protect=True)),
     _proof("registers", small=_SMALL, protect=_PROTECTED),
     _proof("root", small=_SMALL, protect=_PROTECTED),
     _proof(

@@ -62,12 +62,13 @@ class EventRecord(wiring.Component):
         event = Signal(regs.Interrupts)
         violates, stale = self.violations != 0, self.stale_updates != 0
         levels = Cat(getattr(self, name) for name in _RISING)
-        rising = self._rising(m, levels, "levels")
+        before = Signal(len(levels), name="levels_before")
+        m.d.sync += before.eq(levels)
         m.d.comb += [
-            *(event[name].eq(bit) for name, bit in zip(_RISING, rising, strict=True)),
+            *(event[name].eq(bit) for name, bit in zip(_RISING, levels & ~before, strict=True)),
             *(event[name].eq(self._rising(m, getattr(self, name), name).any()) for name in _MASKS),
             event.aborted.eq(self._rising(m, ~self.aborting, "settled", init=-1).any()),
-            self.news.eq(self.damage & event.uncorrectable),
+            self.news.eq(self.damage & ~before[_RISING.index("uncorrectable")]),
             event.violation.eq(violates),
             event.stale_update.eq(stale),
             event.locked_write.eq(self.locked_write),
