@@ -92,7 +92,7 @@ class T3Config:
     protect: bool = choice(
         False,
         (),
-        "SECDED on tables, parity on registers; what cannot be corrected is reported, and poisons chunks it may concern",
+        "SECDED on tables, parity on registers; what is not corrected is reported, and poisons chunks it may concern",
     )
     count_on: Literal["accepted", "performed"] = choice(
         "accepted",

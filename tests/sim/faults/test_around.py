@@ -80,6 +80,34 @@ def test_every_part_is_struck_and_compared(upsettable: LoadedHardware) -> None:
 
 
 @pytest.mark.slow
+def test_with_protection_every_wrong_bit_is_named() -> None:
+    """Of the words without check bits: whatever else comes of it, ``uncorrectable`` is among what names it."""
+    if missing_compiler():
+        pytest.skip(missing_compiler())
+    config, rng = preset("small", protect=True), random.Random("named")
+    hardware = rtl_hardware(config, dict.fromkeys(STRUCK, upsettable_source))
+    _, cycles = observe_streams(hardware, None, None)
+    for part in STRUCK:
+        words = [word for word in stored_words(PARTS[part](config)) if not word.checked]
+        for word in rng.sample(words, 12):
+            bit, cycle = rng.randrange(word.bits), rng.randrange(8, 60)
+            if part in ("slice", "leaf", "root"):
+                strike = Strike(part=part, instance=0, word=word.number, bit=bit, cycle=cycle)
+                seen, _ = observe_streams(hardware, strike, cycles)
+            else:
+                hit = Hit(word=word.number, bit=bit, cycle=cycle)
+                alone = hardware.parts[part]
+                observed = (
+                    observe_registers(alone, PROGRAM, hit)
+                    if part == "registers"
+                    else observe_nmc(alone, config.dtypes, hit)
+                )
+                seen, _ = observed
+            assert "uncorrectable" in seen.named, (part, word, bit, cycle)
+    hardware.close()
+
+
+@pytest.mark.slow
 def test_a_fault_is_drawn_by_its_number_alone() -> None:
     if missing_compiler():
         pytest.skip(missing_compiler())
