@@ -1,6 +1,7 @@
 """How large the hardware is, and how deep: ``python -m docs.pages area`` writes the page again, after a change."""
 
 import textwrap
+from dataclasses import replace
 from functools import cache
 
 from amaranth.hdl import Shape
@@ -55,6 +56,11 @@ nothing was placed. A part that is above its budget has no reason yet to run at 
 presets for an accelerator, {presets}; `small` is made for proofs and simulation, its ALU of {small} stages included."""
 
 
+_PROTECT = """\
+The presets have no `protect`. With it memories have check bits, and every register has check bits or shares a parity.
+That is logic behind what a register takes, so that it also makes ways longer. Of `paper`, without it and with it:"""
+
+
 def instances(config: T3Config) -> dict[str, int]:
     """Instances of each part in the unit; 0 for parts outside it. Without parts that are made of parts alone."""
     wholes = {name for name, part in TABLE.items() if part.wires}
@@ -69,7 +75,7 @@ def page() -> str:
     """The text of :data:`PAGE`; takes minutes. Raises SynthesisError if Yosys is missing."""
     sections = [_HEAD.format(version=yosys_version())]
     sections += [f"## {name}\n\n{table(PRESETS[name])}" for name in SHOWN]
-    return "\n".join([*sections, depth_section(), tracker_section(PRESETS["paper"])])
+    return "\n".join([*sections, depth_section(), protect_section(PRESETS["paper"]), tracker_section(PRESETS["paper"])])
 
 
 def depth_section() -> str:
@@ -86,6 +92,27 @@ def depth_section() -> str:
         _BUDGET.format(budget=BUDGET, presets=presets, small=PRESETS["small"].nmc_latency), 120, break_on_hyphens=False
     )
     return f"## Depth and budget\n\n{text}\n\n{heads}{''.join(rows)}"
+
+
+def protect_section(plain: T3Config) -> str:
+    """What protection comes to in each part that has any, and in the unit."""
+    protected, rows, sums = replace(plain, protect=True), [], [Area(), Area()]
+    for name, number in instances(plain).items():
+        sizes = [_size(config, name) for config in (plain, protected)]
+        sums = [total + one * number for total, one in zip(sums, sizes, strict=True)]
+        if sizes[0] != sizes[1]:
+            most = budget(name)
+            verdict = "met" if sizes[1].depth <= most else f"**missed** by {sizes[1].depth - most}"
+            rows.append(_pairs(name, sizes, f"{most} | {verdict}"))
+    heads = "| part | gates | flip-flops | memory bits | depth | budget | |\n|---|---:|---:|---:|---:|---:|---|\n"
+    text = textwrap.fill(_PROTECT, 120, break_on_hyphens=False)
+    return f"## What `protect` costs\n\n{text}\n\n{heads}{''.join([*rows, _pairs('**unit**', sums, ' | ')])}"
+
+
+def _pairs(name: str, sizes: list[Area], verdict: str) -> str:
+    fields = ("gates", "flip_flops", "memory_bits", "depth")
+    cells = (" -> ".join(f"{getattr(size, field):,}" for size in sizes) for field in fields)
+    return f"| {name} | {' | '.join(cells)} | {verdict} |\n"
 
 
 def table(config: T3Config) -> str:
@@ -137,5 +164,5 @@ workgroup's 8 wavefronts. Here:
 {reasons}
 
 Not in this sum: the slots of the live chunks, which are flip-flops, and the blocks and descriptors of the trigger,
-which stand for the paper's DMA table. With `protect` each row of a memory also has check bits.
+which stand for the paper's DMA table.
 """
