@@ -39,10 +39,10 @@ FINDINGS = """\
   multiples of 16 bytes, and the library's kernels for such operands reach 14 to 20 % of the peak, at 1.98 GHz. The
   model has no such kernels.
 - *Contention.* A host's bus brings a hundredth of the memory's rate each way. Where K / TP is a multiple of 8, the
-  slowdown by it, up to 4 % on the H100 and 3 % on the H200, and that of the model in proportion to the rate have the same size, and OP, with the least
-  work for each byte, is among those that lose most in both. T3's own traffic is ten times as much and comes from other
-  GPUs; this measurement does not reach it. Where T3's reduce-scatter is longer than the GEMM, stores wait for the link,
-  and the model's proportion has that in it.
+  slowdown by it, up to 4 % on the H100 and 3 % on the H200, and that of the model in proportion to the rate have the
+  same size, and OP, with the least work for each byte, is among those that lose most in both. T3's own traffic is ten
+  times as much and comes from other GPUs; this measurement does not reach it. Where T3's reduce-scatter is longer than
+  the GEMM, stores wait for the link, and the model's proportion has that in it.
 - *Small sample.* One card of each, one library, one hour. In both records short GEMMs were more than 512 in a sample;
   the driver queued about so many, and the copies beside them began late. Their slowdown is diluted, as the rate is.
   (`t3 validate gpu` takes 500 at most now.) The driver names a cache of 60 MiB for the H200; its preset has the H100's.
