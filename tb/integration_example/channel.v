@@ -46,6 +46,8 @@ module channel (
 );
     localparam READ = 3'd0;
 
+    // Payloads are 0 while `valid` is 0: registers with a parity (`protect`) must take no unknown bits.
+
     // Write data, eight places for each of the two write ports: tag = {port, place}. A place is taken in turn, and free
     // again when all lines of its write are done, or when it is refused.
     reg [2047:0] data [0:15];
@@ -55,10 +57,10 @@ module channel (
     wire [3:0] store_tag = {1'b0, store_place};
     wire [3:0] update_tag = {1'b1, update_place};
     assign compute_write_valid = store_valid && !busy[store_tag];
-    assign compute_write = {store_item[98:96], 25'b0, store_tag, store_item[95:0]};
+    assign compute_write = {128{store_valid}} & {store_item[98:96], 25'b0, store_tag, store_item[95:0]};
     assign store_ready = compute_write_ready && !busy[store_tag];
     assign comm_write_valid = update_valid && !busy[update_tag];
-    assign comm_write = {update_item[98:96], 25'b0, update_tag, update_item[95:0]};
+    assign comm_write = {128{update_valid}} & {update_item[98:96], 25'b0, update_tag, update_item[95:0]};
     assign update_ready = comm_write_ready && !busy[update_tag];
 
     // The DRAM queue: sixteen lines. It is ready when it has room for the longest burst, and serves the first one line
@@ -83,8 +85,9 @@ module channel (
     wire         read = head[41:39] == READ;
     wire [31:0]  tag = {read, last_part, 26'b0, head[99:96]};
     wire [38:0]  line_now = {head[38:3], head[2:0] + part};
-    wire [255:0] data_now = data[head[99:96]][256 * part +: 256];
-    wire [383:0] request = {data_now, tag, 32'hffffffff, 20'b0, head[43:42], head[41:39], line_now};
+    wire [255:0] data_now = read ? 256'b0 : data[head[99:96]][256 * part +: 256];
+    wire [383:0] request = {384{request_valid}} &
+        {data_now, tag, 32'hffffffff, 20'b0, head[43:42], head[41:39], line_now};
 
     wire         memory_read, memory_write, done_valid;
     wire [38:0]  read_line, write_line;
@@ -111,7 +114,7 @@ module channel (
     reg [127:0]  given [0:15];
     wire         written = done_valid && !done_tag[31] && done_tag[30];
     assign update_done_valid = written;
-    assign update_done = given[done_tag[3:0]];
+    assign update_done = {128{written}} & given[done_tag[3:0]];
 
     // 64 lines: lines of 256 bytes stay together, four channels take turns.
     reg [255:0] memory [0:63];
@@ -121,7 +124,8 @@ module channel (
     initial for (line = 0; line < 64; line = line + 1) memory[line] = {8{32'hdead0000 + line}};
 
     always @(posedge clk) begin
-        if (memory_read) read_data <= memory[read_place];
+        if (rst) read_data <= 256'b0;
+        else if (memory_read) read_data <= memory[read_place];
         if (memory_write)
             for (lane = 0; lane < 32; lane = lane + 1)
                 if (write_mask[lane]) memory[write_place][8 * lane +: 8] <= write_data[8 * lane +: 8];

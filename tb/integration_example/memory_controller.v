@@ -120,7 +120,7 @@ module memory_controller (
     generate
         for (n = 0; n < 4; n = n + 1) begin : channels
             assign comm_read_valid[n] = read_valid && read_line[4:3] == n;
-            assign comm_read[n] = {read_length, 86'b0, read_line};
+            assign comm_read[n] = {128{comm_read_valid[n]}} & {read_length, 86'b0, read_line};
             channel channel (
                 .clk(clk), .rst(rst),
                 .store_valid(local_valid[n]), .store_ready(local_ready[n]), .store_item(item),
@@ -155,10 +155,10 @@ module memory_controller (
         .axi_bresp(axi_bresp), .axi_bvalid(axi_bvalid), .axi_bready(axi_bready),
         .axi_araddr(axi_araddr), .axi_arprot(axi_arprot), .axi_arvalid(axi_arvalid), .axi_arready(axi_arready),
         .axi_rdata(axi_rdata), .axi_rresp(axi_rresp), .axi_rvalid(axi_rvalid), .axi_rready(axi_rready),
-        .store__0__valid(match_valid), .store__0__ready(match_ready), .store__0__payload({store_item[98:96], 29'b0, store_item[95:0]}),
+        .store__0__valid(match_valid), .store__0__ready(match_ready), .store__0__payload({128{match_valid}} & {store_item[98:96], 29'b0, store_item[95:0]}),
         .route__0__valid(route_valid), .route__0__ready(route_ready), .route__0__payload(route),
         .command__valid(command_valid), .command__ready(command_ready), .command__payload(command),
-        .command_done_valid(command_done_valid), .command_done(command_done),
+        .command_done_valid(command_done_valid), .command_done({4{command_done_valid}} & command_done),
         .nmc_flags(flags[0] | flags[1] | flags[2] | flags[3]), .nmc_uncorrectable(|nmc_uncorrectable),
         .compute_write__0__valid(compute_write_valid[0]), .compute_write__0__ready(compute_write_ready[0]),
         .compute_write__0__payload(compute_write[0]),
