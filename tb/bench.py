@@ -5,12 +5,12 @@ transactions and coverage, writes it as JSON, and exits with status 1 if a run f
 of this length should hit.
 """
 
-import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
+from opent3.options import usable_cores
 from t3hdl.config import PRESETS, preset
 from t3sim.hardware.golden.backend import golden_hardware
 
@@ -35,11 +35,19 @@ def several(context: click.Context, parameter: click.Parameter, value: str) -> l
 @click.command(help="Random testbenches of the generated Verilog, under Verilator and Icarus.")
 @click.option("--parts", default=",".join(BENCHES), callback=several, show_default=True)
 @click.option("--simulators", default=",".join(SIMULATORS), callback=several, show_default=True)
-@click.option("--seeds", default=1, show_default=True, help="Number of seeds: 1, 2, ...")
-@click.option("--cycles", default=4000, show_default=True, help="Cycles per part, simulator and seed.")
+@click.option("--seeds", default=1, show_default=True, type=click.IntRange(1), help="Number of seeds: 1, 2, ...")
+@click.option(
+    "--cycles", default=4000, show_default=True, type=click.IntRange(1), help="Cycles per part, simulator and seed."
+)
 @click.option("--preset", "size", default="small", type=click.Choice(list(PRESETS)), show_default=True)
 @click.option("--out", default="build/tb", type=click.Path(path_type=Path), show_default=True)
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Processes at the same time.")
+@click.option(
+    "--jobs",
+    default=usable_cores,
+    show_default="usable cores",
+    type=click.IntRange(1),
+    help="Processes at the same time.",
+)
 @click.option(
     "--bins/--no-bins",
     default=True,

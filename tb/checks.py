@@ -6,6 +6,7 @@ Every check raises AssertionError with the first cycle that breaks it, the port,
 from collections.abc import Iterable
 
 import numpy as np
+from t3hdl.interface.words import word_count
 
 from tb.coverage_bins import control
 from tb.words import UNCOMPARED, Ports, Stream, Trace, Words, full_mask, valid_of
@@ -66,14 +67,14 @@ class OutputChecks:
         meaning = np.full(trace.outputs.shape, ~np.uint64(0))
         for port, valid in self._payloads:
             first, bits = self._outputs[port]
-            meaning[~trace.is_set(valid), first : first + -(-bits // 64)] = 0
+            meaning[~trace.is_set(valid), first : first + word_count(bits)] = 0
         return meaning
 
     def _first(self, wrong: Words) -> tuple[int, int, str]:
         """Cycle, word and port of the first wrong bit."""
         cycle = int(np.argmax(wrong.any(axis=1)))
         word = int(np.argmax(wrong[cycle] != 0))
-        port = next(port for port, (first, bits) in self._outputs.items() if first <= word < first + -(-bits // 64))
+        port = next(port for port, (first, bits) in self._outputs.items() if first <= word < first + word_count(bits))
         return cycle, word, port
 
 
@@ -86,7 +87,7 @@ def check_streams(trace: Trace, streams: Iterable[Stream], start: int) -> None:
         changed = np.zeros(len(trace) - 1, bool)
         for port in stream.payload:
             is_input, (first, bits) = trace.ports.place(port)
-            payload = (trace.inputs if is_input else trace.outputs)[:, first : first + -(-bits // 64)]
+            payload = (trace.inputs if is_input else trace.outputs)[:, first : first + word_count(bits)]
             differs = (payload[1:] != payload[:-1]).any(axis=1)
             if port in stream.conditional:
                 differs &= trace.is_set(stream.conditional[port])[1:]

@@ -29,14 +29,13 @@ class Coverage:
     def __init__(self, bins: CoverageBins, rare: Mapping[str, int]) -> None:
         self._bins, self._rare = bins, rare
         self.hits = dict.fromkeys(bins, 0)
-        self.transactions = self.cycles = 0
+        self.transactions = 0
 
     def sample(self, trace: Trace, transactions: int) -> None:
         """Count what happened in this trace."""
         for name, occurs in self._bins.items():
             self.hits[name] += int(np.count_nonzero(occurs(trace)))
         self.transactions += transactions
-        self.cycles += len(trace)
 
     def save(self, path: Path, **about: object) -> None:
         """Write the counts as JSON, with ``about`` beside them.
@@ -46,12 +45,7 @@ class Coverage:
         if unknown := self._rare.keys() - self.hits:
             raise ValueError(f"no bins of these names: {', '.join(sorted(unknown))}")
         expected = {name: self._rare.get(name, SHORT) for name in self.hits}
-        counts = {
-            "transactions": self.transactions,
-            "cycles": self.cycles,
-            "bins": self.hits,
-            "expected_from": expected,
-        }
+        counts = {"transactions": self.transactions, "bins": self.hits, "expected_from": expected}
         path.write_text(json.dumps({**about, **counts}, indent=1) + "\n")
 
 

@@ -11,6 +11,8 @@ import numpy as np
 from t3hdl.interface.words import value_at
 from t3sim.hardware.abi import Instance, PartType
 
+from tb.words import UNCOMPARED, streams_of, valid_of
+
 HISTORY = 8
 """Cycles that a failure shows."""
 
@@ -38,21 +40,13 @@ class Lockstep:
             instance.inputs = self._inputs
         self._previous = self._inputs.copy()
         self._compared = np.ones(len(self._first.outputs), bool)
-        for name in ("idle", "wake_at"):
+        for name in UNCOMPARED:
             self._compared[self._words.outputs[name][0]] = False
-        self._payloads = [(name, valid) for name in self._words.outputs if (valid := self._valid_of(name))]
-        self._sources = [name.removesuffix(".valid") for name in self.inputs if name.endswith(".valid")]
-        self._sinks = [name.removesuffix(".ready") for name in self.inputs if name.endswith(".ready")]
+        self._payloads = [(name, valid) for name in self.outputs if (valid := valid_of(name, self.outputs))]
+        self._sources, self._sinks = streams_of(self.inputs, "valid"), streams_of(self.inputs, "ready")
         self._pulses = [name for name in self.inputs if name.endswith("_valid")]
         self._history: deque[tuple[int, np.ndarray, np.ndarray]] = deque(maxlen=HISTORY)
         self._compare()
-
-    def _valid_of(self, name: str) -> str | None:
-        """The output that says whether the output ``name`` means something, if there is one."""
-        for valid in (name.replace(".payload", ".valid"), f"{name}_valid", f"{name.split('_')[0]}_valid"):
-            if valid != name and valid in self._words.outputs:
-                return valid
-        return None
 
     def reset(self) -> None:
         """Reset all instances, wherever they are, with all inputs 0; ``skipped`` and ``seen`` go on."""
@@ -125,7 +119,7 @@ class Lockstep:
 
     def _compare_ports(self, name: str, instance: Instance) -> None:
         """As ``_compare``, without payloads that mean nothing."""
-        ignored = {"idle", "wake_at"} | {port for port, valid in self._payloads if not self._first.get(valid)}
+        ignored = {*UNCOMPARED} | {port for port, valid in self._payloads if not self._first.get(valid)}
         wrong = [
             f"{port}: {next(iter(self._eager))} {self.get(port):#x}, {name} {instance.get(port):#x}"
             for port in self._words.outputs

@@ -4,6 +4,7 @@ import os
 from importlib import import_module
 
 import click
+from t3hdl.export.synthesis import SynthesisError
 from t3sim.common.output import write_atomically
 
 PAGES = (
@@ -35,7 +36,7 @@ def main(names: tuple[str, ...]) -> None:
         module = import_module(f"docs.pages.{name}")
         try:
             write_atomically(module.PAGE, module.page())
-        except ValueError as error:
+        except (OSError, ValueError, SynthesisError) as error:
             raise click.ClickException(f"{name}: {error}") from error
         click.echo(f"written: {os.path.relpath(module.PAGE)}")
 

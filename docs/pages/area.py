@@ -1,6 +1,5 @@
 """How large the hardware is, and how deep: ``python -m docs.pages area`` writes the page again, after a change."""
 
-import textwrap
 from dataclasses import replace
 from functools import cache
 
@@ -13,6 +12,7 @@ from t3hdl.interface.parts import TABLE
 from t3hdl.tracker.entry_table import entry_layout
 
 from docs.pages import REFERENCE
+from docs.pages.shared.markdown import paragraph, table
 
 PAGE = REFERENCE / "area.md"
 SHOWN = ("paper", "paper-fit", "small", "fpga")
@@ -44,10 +44,9 @@ threshold: that comes from one profile of {profile} numbers for all tiles. And {
 number of its set. On the other side, context and epoch in the tag and the marks of overflow are in no entry of the
 paper: they let several jobs and two uses of an output be in flight, and lose nothing on an overflow."""
 
-_COLUMNS = """\
-| part | instances | gates | flip-flops | memories | memory bits | depth | gates at this depth |
-|---|---:|---:|---:|---:|---:|---:|---:|
-"""
+_COLUMNS = (
+    "part", "instances:", "gates:", "flip-flops:", "memories:", "memory bits:", "depth:", "gates at this depth:",
+)  # fmt: skip
 
 _BUDGET = """\
 A budget says how many gates may be in a row if a part is to reach 1 GHz: {budget}, 25 ps for each with its share of
@@ -74,24 +73,22 @@ def instances(config: T3Config) -> dict[str, int]:
 def page() -> str:
     """The text of :data:`PAGE`; takes minutes. Raises SynthesisError if Yosys is missing."""
     sections = [_HEAD.format(version=yosys_version())]
-    sections += [f"## {name}\n\n{table(PRESETS[name])}" for name in SHOWN]
+    sections += [f"## {name}\n\n{sizes_table(PRESETS[name])}" for name in SHOWN]
     return "\n".join([*sections, depth_section(), protect_section(PRESETS["paper"]), tracker_section(PRESETS["paper"])])
 
 
 def depth_section() -> str:
     """The depth of every part in every preset that is shown, against its budget."""
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for name in instances(PRESETS["paper"]):
         depths = [_size(PRESETS[shown], name).depth for shown in SHOWN]
         most, deepest = budget(name), max(_size(PRESETS[shown], name).depth for shown in HELD)
         verdict = "met" if deepest <= most else f"**missed** by {deepest - most}"
-        rows.append(f"| {name} | " + " | ".join(map(str, depths)) + f" | {most} | {verdict} |\n")
-    heads = f"| part | {' | '.join(SHOWN)} | budget | |\n|---|{'---:|' * (len(SHOWN) + 1)}---|\n"
+        rows.append((name, *depths, most, verdict))
     presets = " and ".join(f"`{name}`" for name in HELD)
-    text = textwrap.fill(
-        _BUDGET.format(budget=BUDGET, presets=presets, small=PRESETS["small"].nmc_latency), 120, break_on_hyphens=False
-    )
-    return f"## Depth and budget\n\n{text}\n\n{heads}{''.join(rows)}"
+    text = _BUDGET.format(budget=BUDGET, presets=presets, small=PRESETS["small"].nmc_latency)
+    heads = ("part", *(f"{name}:" for name in SHOWN), "budget:", "")
+    return f"## Depth and budget\n\n{paragraph(text)}{table(heads, rows)}"
 
 
 def protect_section(plain: T3Config) -> str:
@@ -103,26 +100,26 @@ def protect_section(plain: T3Config) -> str:
         if sizes[0] != sizes[1]:
             most = budget(name)
             verdict = "met" if sizes[1].depth <= most else f"**missed** by {sizes[1].depth - most}"
-            rows.append(_pairs(name, sizes, f"{most} | {verdict}"))
-    heads = "| part | gates | flip-flops | memory bits | depth | budget | |\n|---|---:|---:|---:|---:|---:|---|\n"
-    text = textwrap.fill(_PROTECT, 120, break_on_hyphens=False)
-    return f"## What `protect` costs\n\n{text}\n\n{heads}{''.join([*rows, _pairs('**unit**', sums, ' | ')])}"
+            rows.append((name, *_pairs(sizes), str(most), verdict))
+    heads = ("part", "gates:", "flip-flops:", "memory bits:", "depth:", "budget:", "")
+    rows.append(("**unit**", *_pairs(sums), "", ""))
+    return f"## What `protect` costs\n\n{paragraph(_PROTECT)}{table(heads, rows)}"
 
 
-def _pairs(name: str, sizes: list[Area], verdict: str) -> str:
+def _pairs(sizes: list[Area]) -> list[str]:
     fields = ("gates", "flip_flops", "memory_bits", "depth")
-    cells = (" -> ".join(f"{getattr(size, field):,}" for size in sizes) for field in fields)
-    return f"| {name} | {' | '.join(cells)} | {verdict} |\n"
+    return [" -> ".join(f"{getattr(size, field):,}" for size in sizes) for field in fields]
 
 
-def table(config: T3Config) -> str:
+def sizes_table(config: T3Config) -> str:
     """A row per part, one instance each, and the sum of all instances in the unit."""
-    rows, total = [], Area()
+    rows: list[tuple[str, ...]] = []
+    total = Area()
     for name, number in instances(config).items():
         one = _size(config, name)
         total += one * number
         rows.append(_row(name, str(number or ""), one))
-    return _COLUMNS + "".join([*rows, _row("**unit**", "", total)])
+    return table(_COLUMNS, [*rows, _row("**unit**", "", total)])
 
 
 def _size(config: T3Config, name: str) -> Area:
@@ -136,9 +133,9 @@ def _area_of(verilog: str, top: str) -> Area:
     return area(verilog, top)
 
 
-def _row(name: str, number: str, size: Area) -> str:
+def _row(name: str, number: str, size: Area) -> tuple[str, ...]:
     values = (size.gates, size.flip_flops, size.memories, size.memory_bits, size.depth, size.fast_gates)
-    return f"| {name} | {number} | " + " | ".join(f"{value:,}" for value in values) + " |\n"
+    return name, number, *(f"{value:,}" for value in values)
 
 
 def tracker_section(config: T3Config) -> str:
@@ -146,23 +143,28 @@ def tracker_section(config: T3Config) -> str:
     fields = {str(name): Shape.cast(place.shape).width for name, place in entry_layout(config)}
     entry, entries = sum(fields.values()), config.tracker_sets * config.tracker_ways
     marks = config.tracker_sets * config.descriptors
-    reasons = textwrap.fill(_REASONS.format(profile=4 * config.wavefronts, index=config.set_bits), 120)
+    title = f"one wavefront's entry: valid {fields['valid']}, tag {fields['tag']}, count {fields['count']}"
+    rows = [
+        (title, entry, ""),
+        _memory(f"entries: {config.tracker_sets} sets x {config.tracker_ways} ways", entries * entry),
+        _memory(f"marks of overflow: {config.tracker_sets} sets x {config.descriptors} chunks", marks),
+        _memory("both", entries * entry + marks),
+        _memory("the paper", PAPER_BYTES * 8),
+    ]
+    reasons = paragraph(_REASONS.format(profile=4 * config.wavefronts, index=config.set_bits))
     return f"""\
 ## The tracker's memory beside the paper's
 
 The paper gives its tracker 256 entries, one per workgroup, and 19 KB: 76 bytes per entry, or 76 bits for each of a
 workgroup's 8 wavefronts. Here:
 
-| | bits | bytes |
-|---|---:|---:|
-| one wavefront's entry: valid {fields["valid"]}, tag {fields["tag"]}, count {fields["count"]} | {entry} | |
-| entries: {config.tracker_sets} sets x {config.tracker_ways} ways | {entries * entry:,} | {entries * entry // 8:,} |
-| marks of overflow: {config.tracker_sets} sets x {config.descriptors} chunks | {marks:,} | {marks // 8:,} |
-| both | {entries * entry + marks:,} | {(entries * entry + marks) // 8:,} |
-| the paper | {PAPER_BYTES * 8:,} | {PAPER_BYTES:,} |
-
-{reasons}
+{table(("", "bits:", "bytes:"), rows)}
+{reasons.rstrip()}
 
 Not in this sum: the slots of the live chunks, which are flip-flops, and the blocks and descriptors of the trigger,
 which stand for the paper's DMA table.
 """
+
+
+def _memory(title: str, bits: int) -> tuple[str, ...]:
+    return title, f"{bits:,}", f"{bits // 8:,}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from opent3.options import usable_cores
 from t3fpga.build.build import Build, Record
 from t3fpga.build.platforms import BOARDS
 from t3fpga.build.tools import ToolError, Tools
@@ -22,8 +23,8 @@ from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
 
 from docs.pages import RESULTS
-from docs.pages.hardware import measured_on
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.hardware import measured_on
+from docs.pages.shared.markdown import paragraph, table
 
 PAGE = RESULTS / "boards-results.md"
 KEPT = PAGE.parent / "fpga"
@@ -81,7 +82,7 @@ def _path(board: str, preset: str) -> Path:
 
 
 def page() -> str:
-    """The text of :data:`PAGE`, from the records that are kept. Raises ToolError if a record lacks a seed."""
+    """The text of :data:`PAGE`, from the records that are kept. Raises Failure if one is missing or lacks a seed."""
     return text([kept(*name) for name in names()])
 
 
@@ -202,7 +203,9 @@ def _build(board: str, preset: str, tools: Tools, begin: float) -> None:
 
 
 @click.command()
-@click.option("--jobs", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), help="Builds at a time.")
+@click.option(
+    "--jobs", type=click.IntRange(1), default=usable_cores, show_default="usable cores", help="Builds at a time."
+)
 def main(jobs: int) -> None:
     """Build all boards and write the page."""
     KEPT.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ from t3sim.inputs.machine.files import load_machine, preset_names
 from t3sim.inputs.machine.machine import Machine, unit_of
 
 from docs.pages import REFERENCE
-from docs.pages.markdown import table
+from docs.pages.shared.markdown import table
 
 PAGE = REFERENCE / "constants.md"
 BASE = "paper"

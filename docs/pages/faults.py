@@ -1,14 +1,14 @@
 """The page of faults: ``python -m docs.pages faults`` writes ``docs/results/faults.md`` from the campaign beside it."""
 
-import json
 from pathlib import Path
 
 from t3sim.faults.outcome import Outcome
 from t3sim.faults.report import VARIANTS, Record, table_cells
+from t3sim.run.records import read_record
 
 from docs.pages import RESULTS
-from docs.pages.hardware import measured_on
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.hardware import measured_on
+from docs.pages.shared.markdown import paragraph, table
 
 PAGE = RESULTS / "faults.md"
 KEPT = PAGE.parent / "faults" / "faults.json"
@@ -96,12 +96,12 @@ _NOT_COVERED = """\
 
 
 def read(path: Path) -> Record:
-    """The record of a campaign. Raises ValueError if the file is none."""
-    return Record(**json.loads(path.read_text()))
+    """The record of a campaign. Raises ValueError if the file is missing, or none."""
+    return read_record(path, Record)
 
 
 def page() -> str:
-    """The text of :data:`PAGE`, from the campaign that is kept."""
+    """The text of :data:`PAGE`, from the campaign that is kept. Raises ValueError as :func:`read`."""
     return text(read(KEPT))
 
 

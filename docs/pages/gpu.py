@@ -10,7 +10,7 @@ from t3sim.run.records import read_record
 from t3sim.validation.gpu_record import GpuRecord, Shape
 
 from docs.pages import RESULTS
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.markdown import paragraph, table
 from docs.pages.texts.gpu import ALONE, BESIDE, FINDINGS, HEAD
 
 PAGE = RESULTS / "gpu.md"

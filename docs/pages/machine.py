@@ -6,7 +6,7 @@ from t3sim.inputs.machine.describe import range_text
 from t3sim.inputs.machine.machine import SECTIONS, unit_of
 
 from docs.pages import REFERENCE
-from docs.pages.markdown import table
+from docs.pages.shared.markdown import table
 
 PAGE = REFERENCE / "machine.md"
 _HEAD = """\

@@ -12,7 +12,7 @@ from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_
 from t3sim.study.suite import OVERLAPPED
 
 from docs.pages import RESULTS
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.markdown import paragraph, table
 
 PAGE = RESULTS / "map-results.md"
 KEPT = RESULTS / "map"
@@ -34,7 +34,7 @@ the reduce-scatter its reads, so a sublayer whose reduce-scatter is the longer p
 percent of the sequential GEMM's time, under sequential → t3 → t3-mca. Waits of streams are memory clocks at the memory
 slices for each line, under t3 → t3-mca.
 
-`make map` measures all of it again and writes this page: five to six hours of one core, in runs of seconds. Finished
+`make map` measures all of it again and writes this page: some six hours of one core, in runs of seconds. Finished
 runs are kept, so that the same command goes on where it was interrupted; `--jobs` or `--scheduler` of each command
 shares it among cores or computers.
 """
@@ -89,9 +89,16 @@ def _section(title: str, text: str, folder: Path, make: Callable[[str, Arbitrati
         return
     yield f"## {title}\n\n{text}"
     for name, record in records.items():
-        command = shell(map_command(record, f"docs/results/{folder.name}/{name}")).replace("\n", "\n    ")
+        command = _command(record, f"docs/results/{folder.name}/{name}").replace("\n", "\n    ")
         yield f"    {command}\n"
         yield make(name, record)
+
+
+def _command(record: ArbitrationMap, out: str) -> str:
+    """The command that measures a record. Raises ValueError if none does."""
+    if (command := map_command(record, out)) is None:
+        raise ValueError(f"{out} was measured by no command of t3 map: run the command that made it again")
+    return shell(command)
 
 
 def _gains(name: str, record: ArbitrationMap) -> str:
@@ -170,7 +177,7 @@ def _provenance(name: str, record: ArbitrationMap) -> str:
     settings = "".join(f", `{key}={value}`" for key, value in record.settings.items())
     pairs = sum(map(is_pair, record.machines))
     settings += f", of which {pairs} have two changes and are not in the table" if pairs else ""
-    command = " ".join(shell(map_command(record, f"docs/results/map/{name}")).replace("\\\n", "").split())
+    command = " ".join(_command(record, f"docs/results/map/{name}").replace("\\\n", "").split())
     return paragraph(
         f"`{command}`: {len(record.machines)} machines{settings}; {record.hardware} hardware, one GPU mirrored, "
         f"sources {record.sources}, {len(record.failures)} accounting identities broken."

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from docs.pages import RESULTS
-from docs.pages.hardware import measured_on
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.hardware import measured_on
+from docs.pages.shared.markdown import paragraph, table
 
 PAGE = RESULTS / "mutation.md"
-RESULTS = PAGE.parent / "mutation" / "mutation.json"
+KEPT = RESULTS / "mutation" / "mutation.json"
+"""The file of ``make mutants`` that is kept beside the page."""
 
 _HEAD = """\
 # Mutation
@@ -114,7 +115,7 @@ def explained_section(results: Mapping[str, Any]) -> str:
 
 def page() -> str:
     """The whole page."""
-    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    results = json.loads(KEPT.read_text(encoding="utf-8"))
     hardware = measured_on(results.get("hardware"))
     return (
         f"{_HEAD}\n## Results\n\n{hardware}{results_section(results)}\n## What is left\n\n{explained_section(results)}"

@@ -11,7 +11,6 @@ from dataclasses import asdict
 from functools import cache
 from inspect import getdoc
 from math import prod
-from textwrap import fill
 from typing import Any
 
 from amaranth.hdl import Fragment, Shape, UnusedElaboratable
@@ -29,6 +28,7 @@ from t3hdl.tracker.tracker import Tracker
 from t3hdl.trigger.trigger import Trigger
 
 from docs.pages import REFERENCE
+from docs.pages.shared.markdown import paragraph, table
 
 PAGE = REFERENCE / "parts.md"
 SHOWN = ("paper", "small")
@@ -61,7 +61,7 @@ the part; `ready` goes the other way. Latencies are in cycles.
 """
 
 
-class ManualError(Exception):
+class ManualError(ValueError):
     """A port without a meaning, or a part without latency, throughput or reset; the message says where to write it."""
 
 
@@ -76,20 +76,17 @@ def page() -> str:
 
 def _page() -> str:
     instances = {name: [PARTS[name](PRESETS[preset]) for preset in SHOWN] for name in _ORDER}
-    lines = [
-        _HEAD,
-        _row("part", "module", "in the unit", *(f"latency, {preset}" for preset in SHOWN), "what it is"),
-        _rule(4 + len(SHOWN)),
-    ]
-    for name, (component, *_) in instances.items():
-        latencies = [_latencies(instance) for instance in instances[name]]
-        kind = type(component).__name__
-        link = f"[{kind}](#{_anchor(name, kind)})"
-        lines.append(_row(link, f"`t3_{name}`", _number(name), *latencies, _summary(component)))
-    lines.append("")
-    for name, components in instances.items():
-        lines += _part(name, components)
-    return "\n".join([*lines, *_parameters(), *_words()])
+    heads = ("part", "module", "in the unit", *(f"latency, {preset}" for preset in SHOWN), "what it is")
+    rows = [_overview(name, components) for name, components in instances.items()]
+    parts = [_part(name, components) for name, components in instances.items()]
+    return "\n".join([_HEAD, table(heads, rows), *parts, _parameters(), _words()])
+
+
+def _overview(name: str, components: list[Component]) -> tuple[str, ...]:
+    """A part's row in the first table."""
+    kind = type(components[0]).__name__
+    link = f"[{kind}](#{_anchor(name, kind)})"
+    return link, f"`t3_{name}`", _number(name), *map(_latencies, components), _summary(components[0])
 
 
 @cache
@@ -115,24 +112,24 @@ def _read_by(action: Callable[[T3Config], object]) -> tuple[str, ...]:
     return tuple(name for name in PARAMETERS if name in read)
 
 
-def _parameters() -> Iterator[str]:
+def _parameters() -> str:
     """Every parameter with its meaning, unit and legal values, what depends on it, and its value in each preset."""
     intro = (
         "What `--set` of `t3 verilog` changes, and `--set hardware.NAME=VALUE` of the simulations. *Number* of a part: "
         "so many there are. `registers` shows most parameters to software; core and unit are made of the other parts."
     )
-    yield from ("## Parameters", "", fill(intro, width=120), "")
-    yield _row("parameter", "unit", "legal values", "meaning", "parts that depend on it")
-    yield _rule(5)
-    for name, parameter in PARAMETERS.items():
-        yield _row(f"`{name}`", parameter.unit, parameter.legal, parameter.meaning, ", ".join(_dependents(name)))
-    yield from ("", _row("preset", "for"), _rule(2))
-    for name, use in PRESET_USES.items():
-        yield _row(f"`{name}`", use)
-    yield from ("", _row("value in the preset", *(f"`{preset}`" for preset in PRESETS)), _rule(1 + len(PRESETS)))
-    for name in PARAMETERS:
-        yield _row(f"`{name}`", *(_value(getattr(config, name)) for config in PRESETS.values()))
-    yield ""
+    meanings = [
+        (f"`{name}`", parameter.unit, parameter.legal, parameter.meaning, ", ".join(_dependents(name)))
+        for name, parameter in PARAMETERS.items()
+    ]
+    uses = [(f"`{name}`", use) for name, use in PRESET_USES.items()]
+    values = [(f"`{name}`", *(_value(getattr(config, name)) for config in PRESETS.values())) for name in PARAMETERS]
+    tables = (
+        table(("parameter", "unit", "legal values", "meaning", "parts that depend on it"), meanings),
+        table(("preset", "for"), uses),
+        table(("value in the preset", *(f"`{preset}`" for preset in PRESETS)), values),
+    )
+    return f"## Parameters\n\n{paragraph(intro)}" + "\n".join(tables)
 
 
 def _dependents(parameter: str) -> Iterator[str]:
@@ -147,20 +144,20 @@ def _value(value: Any) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value).lower()
 
 
-def _part(name: str, components: list[Component]) -> Iterator[str]:
+def _part(name: str, components: list[Component]) -> str:
+    """A part's section: what it is, its facts, its ports."""
     kind = type(components[0])
-    yield from (f"## {_title(name, kind.__name__)}", "", _description(kind), "")
-    yield "| | |"
-    yield "|---|---|"
     cycles = [f"{preset}: {text}" for preset, text in zip(SHOWN, map(_latencies, components), strict=True) if text]
-    for fact, text in _facts(kind).items():
-        yield _row(fact.lower(), f"{text} ({'; '.join(cycles)})" if fact == "Latency" and cycles else text)
-    yield _row("parameters", ", ".join(f"`{each}`" for each in parameters_of(name)) or "none")
-    yield ""
-    yield _row("port", "direction", "kind", "bits", f"number, {' / '.join(SHOWN)}", "meaning")
-    yield _rule(6)
-    yield from (_row(*cells) for cells in _port_rows(components))
-    yield ""
+    facts = [
+        (fact.lower(), f"{text} ({'; '.join(cycles)})" if fact == "Latency" and cycles else text)
+        for fact, text in _facts(kind).items()
+    ]
+    facts.append(("parameters", ", ".join(f"`{each}`" for each in parameters_of(name)) or "none"))
+    heads = ("port", "direction", "kind", "bits", f"number, {' / '.join(SHOWN)}", "meaning")
+    return (
+        f"## {_title(name, kind.__name__)}\n\n{_description(kind)}{table(('', ''), facts)}\n"
+        f"{table(heads, _port_rows(components))}"
+    )
 
 
 def _port_rows(components: list[Component]) -> Iterator[tuple[str, ...]]:
@@ -220,10 +217,10 @@ def _members(kind: type) -> Iterator[tuple[str, str]]:
 
 
 def _description(kind: type) -> str:
-    """The docstring without its sections and facts: paragraphs, each on lines of the page's own length."""
+    """The docstring without its sections and facts, in paragraphs."""
     text = _SECTION.sub("", f"{getdoc(kind)}\n")
     kept = [part for part in text.split("\n\n") if part.strip() and not _FACTS.match(part.strip())]
-    return "\n\n".join(fill(_plain(" ".join(part.split())), width=120, break_on_hyphens=False) for part in kept)
+    return "".join(paragraph(_plain(" ".join(part.split()))) for part in kept)
 
 
 def _facts(kind: type) -> dict[str, str]:
@@ -255,20 +252,23 @@ def _number(name: str) -> str:
     return part.beside or (" / ".join(map(str, counts)) if counts != [1] * len(counts) else "1")
 
 
-def _words() -> Iterator[str]:
+def _words() -> str:
     """Every word that travels, with the place of each field."""
     codes = f"`op` {_codes(layouts.Op)}; `dtype` {_codes(layouts.Dtype)}"
     text = (
         f"The same in every configuration. Codes: {codes}. A line is a byte address / 32; rows and columns count tiles."
     )
-    yield from ("## Words", "", fill(text, width=120), "")
-    yield _row("word", "bits", "fields")
-    yield _rule(3)
-    for name, word in vars(layouts).items():
-        if isinstance(word, data.Layout):
-            places = (_place(part, place.offset, Shape.cast(place.shape).width) for part, place in word)
-            yield _row(name, str(Shape.cast(word).width), ", ".join(places))
-    yield ""
+    rows = [
+        (name, Shape.cast(word).width, ", ".join(_place(part, *_bits(place)) for part, place in word))
+        for name, word in vars(layouts).items()
+        if isinstance(word, data.Layout)
+    ]
+    return f"## Words\n\n{paragraph(text)}{table(('word', 'bits', 'fields'), rows)}"
+
+
+def _bits(place: data.Field) -> tuple[int, int]:
+    """Lowest bit and width."""
+    return place.offset, Shape.cast(place.shape).width
 
 
 def _codes(codes: Any) -> str:
@@ -295,11 +295,3 @@ def _plain(text: str) -> str:
     """Markdown from a docstring: references lose their path, code its second quotation mark, the contract is a link."""
     text = re.sub(r":\w+:`~?[^`]*?(\w+)`", r"`\1`", text)
     return text.replace("``", "`").replace("docs/hardware/rules.md", "[the contract](../hardware/rules.md)")
-
-
-def _row(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-
-def _rule(columns: int) -> str:
-    return "|" + "---|" * columns

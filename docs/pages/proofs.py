@@ -12,10 +12,11 @@ from t3formal.models.invariants import GAPS, INVARIANTS
 from t3formal.prover.catalogue import all_proofs
 from t3formal.prover.reach import Reach, reaches
 from t3hdl.export.identity import hardware_identity
+from t3sim.cli.proof_tables import covers_text
 
 from docs.pages import RESULTS
-from docs.pages.hardware import measured_on
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.hardware import measured_on
+from docs.pages.shared.markdown import paragraph, table
 from docs.pages.texts.proofs import CHAINS, HEAD, LEVELS, READING
 
 PAGE = RESULTS / "proofs.md"
@@ -67,7 +68,7 @@ def results_section() -> str:
     rows = [
         (
             f"`{row['name']}`", row["size"], _method(row), f"{row['latches']:,}", len(row["claims"]),
-            _covers(row["covers"]), f"{times['tasks'][_title(row)]:.1f}", row["outcome"],
+            covers_text(row["covers"]), f"{times['tasks'][_title(row)]:.1f}", row["outcome"],
         )
         for row in results
     ]  # fmt: skip
@@ -147,8 +148,3 @@ def _method(row: Mapping[str, Any]) -> str:
     if row["method"] == "bounded":
         return f"first {row['depth']} cycles"
     return f"induction, k = {row['depth']}" if row["method"] == "induction" else row["method"]
-
-
-def _covers(covers: Mapping[str, int | None]) -> str:
-    reached = [cycles for cycles in covers.values() if cycles is not None]
-    return f"{len(reached)} of {len(covers)}" + (f", {max(reached)}" if reached else "")

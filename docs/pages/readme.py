@@ -18,7 +18,7 @@ from t3sim.run.records import Comparison, read_record
 from t3sim.study.reproduction import FigureRecord, Reproduction
 
 from docs.pages import DOCS, RESULTS
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.markdown import paragraph, table
 from docs.pages.validated.reproduced import made_by
 
 PAGE = DOCS.parent / "README.md"
@@ -59,14 +59,14 @@ def run_table(record: Comparison) -> str:
     rows = [
         (time.title("time"), *(time.text(result.time_ns.total) for result in results.values())),
         ("speedup", *("" if gain is None else f"{gain:.3f}" for gain in gains.values())),
-        (time.title("communication that nothing hides"),
+        (time.title("exposed communication"),
          *(time.text(result.time_ns.exposed_communication) for result in results.values())),
         (moved.title("DRAM traffic per GPU"),
          *(moved.text(result.traffic_bytes_per_gpu.total) for result in results.values())),
     ]  # fmt: skip
     clears = {policy: result.time_ns.init_write for policy, result in results.items()}
     if any(clears.values()):
-        rows.append((time.title("not in the time: clearing the output first"),
+        rows.append((time.title("clearing the output before the launch, not in the time above"),
                      *("" if not clear else time.text(clear) for clear in clears.values())))  # fmt: skip
     return table(("", *(f"`{policy}`:" for policy in results)), rows)
 

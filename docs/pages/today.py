@@ -15,7 +15,7 @@ from t3sim.run.result import Result
 from t3sim.study.sweep import SweepRecord, SweptVariant
 
 from docs.pages import RESULTS
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.markdown import paragraph, table
 
 PAGE = RESULTS / "machines-of-today.md"
 KEPT = RESULTS / "machines" / "sweep.json"

@@ -6,8 +6,8 @@ from t3sim.run.records import read_record
 from t3sim.validation.memory_rate.record import TrackerWaits, Waits
 
 from docs.pages import RESULTS
-from docs.pages.hardware import measured_on
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.hardware import measured_on
+from docs.pages.shared.markdown import paragraph, table
 from docs.pages.texts.tracker_waits import HEAD, SIMULATED, STREAMS, WHY
 
 PAGE = RESULTS / "tracker-waits.md"

@@ -12,7 +12,7 @@ from t3sim.validation import hbm
 from t3sim.validation.hbm import validate
 
 from docs.pages import RESULTS
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.markdown import paragraph, table
 from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, pass_ns
 from docs.pages.texts.validation import DIFFERENCES, HEAD, NOT_VALIDATED
 from docs.pages.validated.checks import (

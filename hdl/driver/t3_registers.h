@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* What this is. */
+/* Identification and register map number. */
 #define T3_ID UINT32_C(0x0000)
 #define T3_ID_VALUE_SHIFT 0
 #define T3_ID_VALUE_MASK UINT64_C(0xffffffff)
@@ -509,7 +509,7 @@
 #define T3_DESCRIPTOR_TILES_TILES_CORNER_SHIFT 48
 #define T3_DESCRIPTOR_TILES_TILES_CORNER_MASK UINT64_C(0xffff000000000000)
 
-/* How many blocks there are; and of the tiles, what commands carry to the DMA engine. */
+/* Number of blocks in the chunk, and tile sizes that DMA commands carry. */
 #define T3_DESCRIPTOR_LAST(i) (UINT32_C(0x1028) + UINT32_C(0x40) * (i))
 #define T3_DESCRIPTOR_LAST_COUNT 64
 #define T3_DESCRIPTOR_LAST_LAST_BLOCK_ROW_SHIFT 0

@@ -14,6 +14,7 @@ from t3sim import __version__
 from t3sim.common.cache import BuildError
 from t3sim.faults.classes import CLASSES as FAULT_CLASSES
 from t3sim.faults.classes import KINDS as FAULT_KINDS
+from t3sim.faults.classes import VARIANTS as FAULT_VARIANTS
 from t3sim.inputs.machine.files import Machine, hardware_with, load_machine, preset_names
 from t3sim.inputs.machine.settings import parse_settings
 from t3sim.inputs.machine.standing import caution
@@ -83,6 +84,7 @@ __all__ = [
     "FAMILIES",
     "FAULT_CLASSES",
     "FAULT_KINDS",
+    "FAULT_VARIANTS",
     "INNER_MULTIPLE",
     "MAP_POINTS",
     "MAX_LAUNCHES",

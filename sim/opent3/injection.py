@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING
 
 from t3sim.common.json_text import json_text
@@ -71,6 +72,8 @@ def faults(
         raise ValueError(f"--classes must be some of {', '.join(CLASSES)}, each once, not {','.join(classes)!r}")
     if arguments.integer("count", count) < 1:
         raise ValueError(f"count must be at least 1, not {count}")
+    arguments.instance("protect", protect, (bool, NoneType), "True, False or None")
+    seed = _seed(seed)
     processes, scheduler = jobs_of({"jobs": jobs, "scheduler": scheduler})
     todo = fault_cases(count, classes, (True, False) if protect is None else (protect,))
     with output_folder(arguments.path_of("out", out)) as folder:
@@ -86,6 +89,13 @@ def faults(
     return result
 
 
+def _seed(seed: int) -> int:
+    """Raises ValueError for a seed that cannot be."""
+    if arguments.integer("seed", seed) < 0:
+        raise ValueError(f"seed must be at least 0, not {seed}")
+    return arguments.integer("seed", seed)
+
+
 def fault(kind: str, number: int, *, protect: bool = True, seed: int = 0) -> Verdict:
     """One fault of a campaign again, with what became of it. Raises ValueError for an unknown kind."""
     from t3sim.faults.bench import Bench
@@ -93,4 +103,6 @@ def fault(kind: str, number: int, *, protect: bool = True, seed: int = 0) -> Ver
 
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
-    return Bench(FaultSetup(protect)).run(kind, arguments.integer("number", number), seed)
+    arguments.instance("protect", protect, bool, "True or False")
+    number, seed = arguments.integer("number", number), _seed(seed)
+    return Bench(FaultSetup(protect)).run(kind, number, seed)

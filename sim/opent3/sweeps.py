@@ -115,7 +115,7 @@ class SweepResult:
     def _write(self, folder: Path) -> None:
         from t3sim.study.sweep_output import draw_sensitivity, draw_sweep
 
-        changes_one_at_a_time = self.record.variants[0].name == BASE
+        changes_one_at_a_time = self.record.variants[0].name == BASE and len(self.record.variants) > 1
         name, draw = ("sensitivity", draw_sensitivity) if changes_one_at_a_time else ("sweep", draw_sweep)
         write_atomically(folder / f"{name}.json", json_text(self.record.model_dump(by_alias=True)))
         write_atomically(folder / TRAFFIC, self.traffic.text())

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, get_args
+from typing import TYPE_CHECKING, Unpack
 
 from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
@@ -16,7 +16,7 @@ from t3sim.inputs.machine.files import Machine, hardware_with, load_machine
 from t3sim.inputs.workload import Workload, paper_shapes
 from t3sim.run.policies import Watch
 from t3sim.run.records import read_record
-from t3sim.run.request import Backend
+from t3sim.run.request import BACKENDS, Backend
 from t3sim.validation.gpu_measure import RATES, check_rates, check_samples, measure
 from t3sim.validation.gpu_record import GpuRecord
 from t3sim.validation.gpu_torch import open_device
@@ -86,21 +86,31 @@ def validate_alu(
     if sum((cases is not None, exhaustive, random is not None)) != 1:
         both = "either --exhaustive or --random, not both" if exhaustive and random is not None else "one of them"
         raise ValueError(f"give {both}")
-    config = hardware_with(preset, settings)
+    config, seed = hardware_with(preset, settings), arguments.integer("seed", seed)
+    threads = usable_cores() if threads is None else _at_least_1("threads", threads)
+    alone_every = None if alone_every is None else _at_least_1("alone_every", alone_every)
     if exhaustive:
         checks = alu.exhaustive_checks(config, op, dtype, alone_every)
     elif random is not None:
-        checks = alu.random_checks(config, op, dtype, count=random, seed=seed, every=alone_every)
+        count = arguments.integer("random", random)
+        checks = alu.random_checks(config, op, dtype, count=count, seed=seed, every=alone_every)
     else:
         checks = alu.text_check(config, op, dtype, cases or (), alone_every)
     rows: list[Row] = []
     with output_folder(arguments.path_of("out", out)) as folder:
         for check in checks:
             with watch(check) if watch else nullcontext(_ignore) as show, alu.open_alu(config) as part:
-                rows.append(alu.run(part, check, threads=threads or usable_cores(), watch=show))
+                rows.append(alu.run(part, check, threads=threads, watch=show))
         if folder is not None:
             write_atomically(folder / "validate.json", json_text(alu.record(config, preset, rows)))
     return rows
+
+
+def _at_least_1(name: str, value: object) -> int:
+    found = arguments.integer(name, value)
+    if found < 1:
+        raise ValueError(f"{name} must be at least 1, not {found}")
+    return found
 
 
 def _ignore(cases: int, seconds: float) -> None:
@@ -124,14 +134,15 @@ def validate_gpu(
     samples: int | None = None,
     watch: Watch | None = None,
     on_shape: Callable[[int, int], None] | None = None,
+    on_measured: Callable[[GpuRecord], None] | None = None,
     out: str | Path | None = None,
 ) -> GpuResult:
     """Times the paper's GEMMs on this CUDA GPU, alone and beside copies, and compares them with a ``machine``.
 
     ``recorded``: what was measured before (``gpu.json``) instead. ``rates``: of copies to and from the host, each way,
     in GB/s (0, 12, 24, 48); ``samples``: of which the median counts (5). ``on_shape``: called with how many GEMMs are
-    measured, and of how many. What was measured is in ``out`` before the comparison begins. Raises ValueError without
-    PyTorch or a GPU, and for values that do not go together.
+    measured, and of how many. What was measured is in ``out`` before the comparison begins, and given to
+    ``on_measured``. Raises ValueError without PyTorch or a GPU, and for values that do not go together.
     """
     from t3sim.validation.gpu_model import compare
 
@@ -153,6 +164,8 @@ def validate_gpu(
             measured = _measured(chosen, count, on_shape)
             if folder is not None:
                 _write_gpu(folder, measured, [])
+        if on_measured is not None:
+            on_measured(measured)
     if model is None:
         return GpuResult(measured=measured, rows=[])
     with output_folder(target) as folder:
@@ -210,8 +223,8 @@ def validate_tracker(
     from t3sim.validation.memory_rate.measure import LARGE, SMALL, measure
     from t3sim.validation.memory_rate.regimes import REGIMES
 
-    if hardware not in get_args(Backend):
-        raise ValueError(f"hardware must be one of {', '.join(get_args(Backend))}, not {hardware!r}")
+    if hardware not in BACKENDS:
+        raise ValueError(f"--hardware must be one of {', '.join(BACKENDS)}, not {hardware!r}")
     presets = SMALL if quick else (*LARGE, *SMALL)
     regimes = [regime for regime in REGIMES if not quick or regime.machine == "toy"]
     total, tell = len(presets) * len(CONTEXTS) + len(regimes), on_regime or _ignore
@@ -234,10 +247,12 @@ def bench(
     """How fast the co-simulation of ``workload`` under t3-mca is, on one thread, beside its targets.
 
     One GPU is mirrored unless ``mirror`` is False; with ``ring`` all GPUs are simulated besides, on one thread and on
-    two. Raises ValueError for another hardware than "rtl", BuildError if it cannot be compiled.
+    two. Raises ValueError for another hardware than "rtl" and without ``contention``, BuildError if the hardware cannot
+    be compiled.
     """
     from t3sim.validation.bench import bench as measure_speed
 
+    _check_observed(options)
     mirrored: Options = {"mirror": True, **options}
     (request,) = requests_of(workload, ("t3-mca",), **mirrored)
     with output_folder(arguments.path_of("out", out)) as folder:
@@ -247,14 +262,22 @@ def bench(
     return result
 
 
+def _check_observed(options: Options) -> None:
+    """Refuses (ValueError) runs that would not count the lines and bursts that a benchmark divides by."""
+    if options.get("contention") is False:
+        raise ValueError("contention must be True, not False: a benchmark counts what it observes; leave it out")
+
+
 def bench_scaling(
     workload: Workload, *, watch: Watch | None = None, out: str | Path | None = None, **options: Unpack[Options]
 ) -> Scaling:
     """What simulating one GPU of ``workload`` under t3-mca costs: time and memory for 2 to 64 GPUs in the ring, and for
-    1 K to 64 K tokens (rows). Raises ValueError for a GEMM that cannot be split like that."""
+    1 K to 64 K tokens (rows). Raises ValueError for a GEMM that cannot be split like that, and without ``contention``.
+    """
     from t3sim.study.drawing import save
     from t3sim.validation.scaling import measure_scaling, scaling_figure
 
+    _check_observed(options)
     (request,) = requests_of(workload, ("t3-mca",), **options)
     with output_folder(arguments.path_of("out", out)) as folder:
         found = measure_scaling(request, watch or silent)

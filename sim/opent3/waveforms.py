@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
+from numbers import Real
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Literal, Unpack
 
 from t3sim.common.output import output_folder
@@ -78,6 +80,8 @@ def waves(
     (request,) = requests_of(workload, (policy,), **options)
     _check(request, gpu)
     check_format(form)
+    for name, value in (("internals", internals), ("golden", golden)):
+        arguments.instance(name, value, (bool, NoneType), "True, False or None")
     arguments.instance("parts", parts, str, "names of parts, by commas")
     instances = part_instances(parts, request.machine.hardware.config())
     shown = _Shown(gpu=gpu, around=around, clocks=_clocks(from_ns, to_ns, around, request.machine.hbm.clock_mhz))
@@ -129,8 +133,10 @@ def _check(request: RunRequest, gpu: int) -> None:
 
 def _clocks(from_ns: float | None, to_ns: float | None, around: int | None, clock_mhz: float) -> tuple[int, int] | None:
     """First clock of the window and the one behind its last; None if it is around a trigger."""
+    for name, edge in (("--from-ns", from_ns), ("--to-ns", to_ns)):
+        arguments.instance(name, edge, (Real, NoneType), "a number of ns")
     if from_ns is None and to_ns is None:
-        if around is not None and around < 1:
+        if around is not None and arguments.integer("--around", around) < 1:
             raise ValueError(f"--around must be the number of a trigger, from 1 on, not {around}")
         return None
     if around is not None:

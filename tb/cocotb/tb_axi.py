@@ -10,6 +10,8 @@ from t3hdl.export.verilog import PARTS
 
 from tb.bench_run import BenchRun
 from tb.cocotb.axi_traffic import Memory, Traffic, axi_bins, master_of
+from tb.cocotb.player import PERIOD_NS
+from tb.cocotb.time_limit import bench_test
 from tb.cocotb.watch import Watch
 from tb.coverage_bins import Coverage, CoverageBins, after
 from tb.words import Ports, all_streams
@@ -69,7 +71,7 @@ def bins() -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random reads and writes, whole and partial, several in flight, every channel pausing."""
     job = BenchRun.here()
@@ -78,7 +80,7 @@ async def traffic(dut: Any) -> None:
     streams = all_streams(ports)
     coverage = Coverage(bins(), {})
     memory = Memory()
-    cocotb.start_soon(Clock(dut.clk, 2, "ns").start())
+    cocotb.start_soon(Clock(dut.clk, PERIOD_NS, "ns").start())
     dut.in_words.value = 0
     dut.rst.value = 1
     await ClockCycles(dut.clk, 2)  # the bus driver reads the port, which is unknown before the reset

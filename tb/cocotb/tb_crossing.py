@@ -13,11 +13,13 @@ from t3hdl.export.verilog import PARTS
 
 from tb.bench_run import BenchRun
 from tb.cocotb.axi_traffic import ADDRESSES, BYTES, master_of, pauses
+from tb.cocotb.player import PERIOD_NS
+from tb.cocotb.time_limit import bench_test
 from tb.cocotb.watch import Watch
 from tb.coverage_bins import MEDIUM, Coverage, CoverageBins
 from tb.words import Ports, Stream, Trace, all_streams
 
-UNIT_PS, HOST_PS = 2000, range(700, 9000, 2)
+UNIT_PS, HOST_PS = 1000 * PERIOD_NS, range(700, 9000, 2)
 """Clock periods: that of the unit, and those from which the host's is drawn."""
 HOST, UNIT = "host_", ""
 """The two sides, by the prefix of their ports."""
@@ -143,7 +145,7 @@ async def episode(dut: Any, host: Host, clocks: Clocks, cycles: int, coverage: C
     queues.check_empty()
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Episodes with slow, equal and fast host clocks."""
     job = BenchRun.here()

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import cocotb
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import BURST_LINES
 
 from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.time_limit import bench_test
 from tb.coverage_bins import MEDIUM, CoverageBins, Cycles, config_bins, control, range_bound_within
 from tb.words import Trace
 
@@ -54,7 +54,7 @@ def bins(config: T3Config) -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random store rows while ranges and descriptors come and go."""
     await random_traffic(dut, bins, RARE)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import cocotb
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 
 from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.time_limit import bench_test
 from tb.coverage_bins import MEDIUM, CoverageBins, Cycles, after, config_bins, control, field_of, register, rises
 from tb.words import Trace
 
@@ -45,7 +45,7 @@ def bins(config: T3Config) -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random first stages."""
     await random_traffic(dut, bins, RARE)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import cocotb
 import numpy as np
 from t3hdl.config import DTYPES, T3Config
 from t3hdl.interface.layouts import Dtype, Op
 
 from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.time_limit import bench_test
 from tb.coverage_bins import MEDIUM, CoverageBins, Cycles, after, again
 from tb.words import Trace
 
@@ -59,7 +59,7 @@ def bins(config: T3Config) -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random operations on a memory that answers one cycle after the read."""
     await random_traffic(dut, bins, RARE)

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import cocotb
 from t3hdl.config import T3Config
 
 from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.time_limit import bench_test
 from tb.cocotb.token_node_bins import RARE, node_bins
 from tb.coverage_bins import CoverageBins
 
@@ -15,7 +15,7 @@ def bins(config: T3Config) -> CoverageBins:
     return node_bins(config.nodes, config.root_outputs)
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random tokens of few tiles."""
     await random_traffic(dut, bins, RARE)

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-import cocotb
 import numpy as np
 from t3hdl.config import NO_LIMIT, T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import BURST_LINES, Op
 
 from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.time_limit import bench_test
 from tb.coverage_bins import (
     LONG,
     MEDIUM,
@@ -167,7 +167,7 @@ def bins(config: T3Config) -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random requests of both streams into a DRAM queue that fills and drains."""
     await random_traffic(dut, bins, RARE)

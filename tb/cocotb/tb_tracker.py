@@ -2,12 +2,12 @@
 
 from typing import Any
 
-import cocotb
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 
 from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.time_limit import bench_test
 from tb.coverage_bins import MEDIUM, CoverageBins, Cycles, after, again, changes, config_bins, control, rises, writes
 from tb.words import Trace
 
@@ -118,7 +118,7 @@ def bins(config: T3Config) -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random tokens of few or many tiles, and chunks with small thresholds."""
     await random_traffic(dut, bins, RARE)

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from typing import Any
 
-import cocotb
 import numpy as np
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 
 from tb.cocotb.part_bench import random_traffic
+from tb.cocotb.time_limit import bench_test
 from tb.coverage_bins import (
     LONG,
     MEDIUM,
@@ -147,7 +147,7 @@ def bins(config: T3Config) -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Random tiles and chunk ends for the slots that the trigger has loaded, and for others."""
     await random_traffic(dut, bins, RARE, pulsed=("command",))

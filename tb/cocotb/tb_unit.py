@@ -13,6 +13,8 @@ from t3hdl.interface.layouts import BURST_LINES
 
 from tb.bench_run import BenchRun
 from tb.cocotb.axi_traffic import plain_master_of
+from tb.cocotb.player import PERIOD_NS
+from tb.cocotb.time_limit import bench_test
 from tb.cocotb.unit.host import Bus, Host
 from tb.cocotb.unit.machine import Machine
 from tb.cocotb.unit.operator import Operator
@@ -92,7 +94,7 @@ def bins(config: T3Config) -> CoverageBins:
     }
 
 
-@cocotb.test()
+@bench_test
 async def traffic(dut: Any) -> None:
     """Jobs of random geometry until the cycles are over; then everything has come to an end."""
     job = BenchRun.here()
@@ -101,7 +103,7 @@ async def traffic(dut: Any) -> None:
     streams = all_streams(ports)
     names = [stream.name for stream in streams if not stream.name.startswith("axi_")]
     coverage = Coverage({**bins(job.config), **stream_bins(names, pulsed=("command",))}, RARE)
-    cocotb.start_soon(Clock(dut.clk, 2, "ns").start())
+    cocotb.start_soon(Clock(dut.clk, PERIOD_NS, "ns").start())
     dut.in_words.value = 0
     dut.rst.value = 1
     await ClockCycles(dut.clk, 2)

@@ -4,16 +4,17 @@ For each part: mutants of its netlist, the part's unit bench on each of them, a 
 bench does not notice are no mistakes at all, and the proofs on the rest. Prints a table, writes everything as JSON.
 """
 
-import os
 import time
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
+from opent3.options import usable_cores
 from rich.console import Console
 from t3formal.prover.catalogue import all_proofs
 from t3formal.prover.equivalence import Comparison
@@ -108,9 +109,9 @@ class Trial:
             left = tuple(mutant for mutant in self._mutants if self._is_open(outcomes[mutant.number]))
             if not left:
                 return
-            for number, outcome in noticed(proof, self._config, self._netlist, left, limit_s=self._plan.limit_s):
-                if outcome is not None:
-                    (outcomes[number].proofs if outcome == "violated" else outcomes[number].unproven).append(proof.name)
+            for number, how in noticed(proof, self._config, self._netlist, left, limit_s=self._plan.limit_s):
+                if how is not None:
+                    (outcomes[number].proofs if how == "violated" else outcomes[number].unproven).append(proof.name)
 
 
 def examine(component: str, count: int, plan: CampaignSettings, before: list[MutantOutcome]) -> list[MutantOutcome]:
@@ -127,6 +128,22 @@ def examine(component: str, count: int, plan: CampaignSettings, before: list[Mut
     return list(trial.outcomes.values())
 
 
+def examine_all(
+    counts: Mapping[str, int], plan: CampaignSettings, before: Mapping[str, list[MutantOutcome]], workers: int
+) -> Iterator[tuple[str, list[MutantOutcome]]]:
+    """Parts with the outcomes of so many mutants, each as soon as it is examined; ``workers`` parts at a time."""
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        running = {
+            pool.submit(examine, name, count, plan, before.get(name, [])): name for name, count in counts.items()
+        }
+        try:
+            for future in as_completed(running):
+                yield running[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # nobody would take what they find
+            raise
+
+
 @click.command(help="Mutants of the parts' netlists against unit benches and proofs.")
 @click.argument("components", nargs=-1, type=click.Choice(list(SHARES)))
 @click.option("--mutants", default=340, show_default=True, type=click.IntRange(20), help="In all parts together.")
@@ -139,9 +156,7 @@ def examine(component: str, count: int, plan: CampaignSettings, before: list[Mut
     type=click.Choice(("none", "blocks", "rest", "all")),
     help="Those of blocks, or of parts too, look at what benches do not notice; all: at every mutant, for hours.",
 )
-@click.option(
-    "--workers", default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores", type=click.IntRange(1)
-)
+@click.option("--workers", default=usable_cores, show_default="usable cores", type=click.IntRange(1))
 @click.option(
     "--out",
     "-o",
@@ -152,37 +167,42 @@ def main(
     components: tuple[str, ...], mutants: int, seed: int, limit_s: int, proofs: str, workers: int, out: Path | None
 ) -> None:
     """Examine, report."""
-    plan, started, console = (
-        CampaignSettings(seed=seed, limit_s=limit_s, proofs=proofs),
-        time.monotonic(),
-        Console(stderr=True),
-    )
+    plan = CampaignSettings(seed=seed, limit_s=limit_s, proofs=proofs)
+    console, started = Console(stderr=True), time.monotonic()
     try:
-        hardware = hardware_identity()
-        before = known(out, hardware)
+        netlists = {"hardware": hardware_identity(), "changes": CHANGES}
+        found = known(out, netlists, asdict(plan))
     except (OSError, ValueError) as error:
         raise click.ClickException(str(error)) from error
-    todo = [name for name in SHARES if name in components or not components]
-    if len(todo) < len(SHARES) and out is not None and out.exists() and not before:
+    counts = {name: mutants * share // 100 for name, share in SHARES.items() if name in components or not components}
+    if len(counts) < len(SHARES) and out is not None and out.exists() and not found:
         raise click.ClickException(
-            f"{out} is of another hardware, and would lose its other parts: run all, or choose another --out"
+            f"{out} is of another hardware or size, and would lose its other parts: run all, or choose another --out"
         )
-    outcomes = [outcome for name, part in before.items() if name not in todo for outcome in part]
-    explain(outcomes)
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        running = {
-            pool.submit(examine, name, mutants * SHARES[name] // 100, plan, before.get(name, [])): name for name in todo
-        }
-        for done, future in enumerate(as_completed(running), 1):
-            outcomes += future.result()
-            found = record(outcomes, hardware=hardware, changes=CHANGES, seed=seed, limit_s=limit_s, proofs=proofs)
-            console.print(f"{done} of {len(todo)} parts after {time.monotonic() - started:.0f} s: {running[future]}")
-            if out is not None:
-                write_atomically(out, json_text(found))
-    Console().print(table(found["components"]))
-    for outcome in outcomes:
-        if not outcome.killed and not outcome.equivalent:
-            Console().print(f"survives: {outcome.component}: {outcome.command} ({outcome.equivalence})", soft_wrap=True)
+    explain(outcome for part in found.values() for outcome in part)
+    for done, (name, outcomes) in enumerate(examine_all(counts, plan, dict(found), workers), 1):
+        found[name] = outcomes  # what is not examined again yet stays: the run may end before it is
+        console.print(f"{done} of {len(counts)} parts after {time.monotonic() - started:.0f} s: {name}")
+        if out is not None:
+            write_atomically(out, json_text(_record(found, netlists, plan)))
+    _show(found, netlists, plan)
+
+
+def _record(
+    found: Mapping[str, list[MutantOutcome]], netlists: Mapping[str, Any], plan: CampaignSettings
+) -> dict[str, Any]:
+    return record((outcome for part in found.values() for outcome in part), **netlists, **asdict(plan))
+
+
+def _show(found: Mapping[str, list[MutantOutcome]], netlists: Mapping[str, Any], plan: CampaignSettings) -> None:
+    """Prints the table, and a line for each mutant that survives."""
+    Console().print(table(_record(found, netlists, plan)["components"]))
+    for part in found.values():
+        for outcome in part:
+            if not outcome.killed and not outcome.equivalent:
+                Console().print(
+                    f"survives: {outcome.component}: {outcome.command} ({outcome.equivalence})", soft_wrap=True
+                )
 
 
 if __name__ == "__main__":

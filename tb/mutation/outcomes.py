@@ -90,19 +90,34 @@ def record(outcomes: Iterable[MutantOutcome], **parameters: Any) -> dict[str, An
     }
 
 
-def known(path: Path | None, hardware: Mapping[str, str] | None = None) -> dict[str, list[MutantOutcome]]:
-    """What a file of an earlier campaign already has, by part; of other ``hardware``, if that is given, nothing. Raises
-    ValueError if it holds anything else."""
+OPTIONS = {"seed": "--seed", "limit_s": "--limit", "proofs": "--proofs"}
+"""Parameters of the record -> the options that choose them; all outcomes of a file are of one choice."""
+
+
+def known(
+    path: Path | None, netlists: Mapping[str, Any] | None = None, options: Mapping[str, Any] | None = None
+) -> dict[str, list[MutantOutcome]]:
+    """What a file of an earlier campaign already has, by part; nothing if it is of other ``netlists`` than those that
+    are given. Raises ValueError if it is no such file, or was made with other ``options``: the new file would say of
+    these outcomes that they were found with the options of this run."""
+    if path is None or not path.exists():
+        return {}
     parts: dict[str, list[MutantOutcome]] = {}
-    if path is not None and path.exists():
-        try:
-            kept = json.loads(path.read_text())
-            for row in kept["mutants"]:
-                parts.setdefault(row["component"], []).append(MutantOutcome(**row))
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"{path} is no record of a campaign, and stays as it is: choose another --out") from error
-        if hardware is not None and kept.get("hardware") != hardware:
-            return {}
+    try:
+        kept = json.loads(path.read_text())
+        for row in kept["mutants"]:
+            parts.setdefault(row["component"], []).append(MutantOutcome(**row))
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is no record of a campaign, and stays as it is: choose another --out") from error
+    if any(kept.get(name) != value for name, value in (netlists or {}).items()):
+        return {}
+    for name, value in (options or {}).items():
+        if kept.get(name) != value:
+            made = f"{OPTIONS[name]} {kept.get(name)}"
+            raise ValueError(
+                f"{path} was made with {made}, and a run that adds to it must have the same, not {value}: "
+                f"give {made}, or another --out"
+            )
     return parts
 
 

@@ -108,3 +108,79 @@ def test_models_points_and_records(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"around": "1"}, "--around must be a whole number, not '1'"),
+        ({"around": 1.0}, "--around must be a whole number, not 1.0"),
+        ({"from_ns": "0", "to_ns": 9}, "--from-ns must be a number of ns, not '0'"),
+        ({"from_ns": 0, "to_ns": "9"}, "--to-ns must be a number of ns, not '9'"),
+        ({"gpu": "0"}, "--gpu must be a whole number, not '0'"),
+        ({"form": "ghw"}, "--format must be one of vcd, fst, not 'ghw'"),
+        ({"internals": "no"}, "internals must be True, False or None, not 'no'"),
+        ({"golden": 0}, "golden must be True, False or None, not 0"),
+    ],
+)
+def test_waves(options, message, tmp_path):
+    given: dict[str, Any] = {"workload": TOY, "out": tmp_path / "out", "machine": "toy", "hardware": "golden"}
+    with pytest.raises(ValueError) as error:
+        opent3.waves(**given, **options)
+    assert str(error.value).startswith(message) and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 1.5}, "seed must be a whole number, not 1.5"),
+        ({"seed": -1}, "seed must be at least 0, not -1"),
+        ({"protect": "yes"}, "protect must be True, False or None, not 'yes'"),
+        ({"count": "9"}, "count must be a whole number, not '9'"),
+    ],
+)
+def test_faults(options, message, monkeypatch):
+    monkeypatch.setattr("t3sim.faults.campaign.run_campaign", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(ValueError) as error:
+        opent3.faults(**options)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": "1"}, "seed must be a whole number, not '1'"),
+        ({"protect": None}, "protect must be True or False, not None"),
+        ({"number": 1.0}, "number must be a whole number, not 1.0"),
+    ],
+)
+def test_one_fault(options, message):
+    given: dict[str, Any] = {"kind": "lost", "number": 0, **options}
+    with pytest.raises(ValueError) as error:
+        opent3.fault(**given)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"threads": 0}, "threads must be at least 1, not 0"),
+        ({"threads": "2"}, "threads must be a whole number, not '2'"),
+        ({"alone_every": 0}, "alone_every must be at least 1, not 0"),
+        ({"random": "9"}, "random must be a whole number, not '9'"),
+        ({"seed": 1.5}, "seed must be a whole number, not 1.5"),
+    ],
+)
+def test_the_alu(options, message, monkeypatch):
+    monkeypatch.setattr("t3sim.validation.alu.open_alu", lambda config: pytest.fail("it compiled"))
+    given: dict[str, Any] = {"random": 1, **options}
+    with pytest.raises(ValueError) as error:
+        opent3.validate_alu(**given)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("names", ["link-75", 3, [3]])
+def test_assumptions(names):
+    with pytest.raises(ValueError, match="names must be a list of names of assumptions, not"):
+        opent3.assumptions(names)
+    assert [*opent3.assumptions(name for name in ["link-75"])] == ["base", "link-75"]

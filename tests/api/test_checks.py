@@ -132,3 +132,10 @@ def test_a_gpu_needs_what_belongs_together(tmp_path):
 def test_the_bench_measures_compiled_hardware():
     with pytest.raises(ValueError, match="bench measures the rtl hardware, not 'golden'"):
         opent3.bench(opent3.custom_workload(m=64, n=64, k=64, tp=2), machine="toy", hardware="golden")
+
+
+@pytest.mark.parametrize("measure", [opent3.bench, opent3.bench_scaling])
+def test_a_benchmark_that_does_not_observe_is_refused_before_it_runs(measure, monkeypatch):
+    monkeypatch.setattr("t3sim.validation.bench.run_policies", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(ValueError, match="contention must be True, not False"):
+        measure(opent3.custom_workload(m=64, n=64, k=64, tp=2), machine="toy", contention=False)

@@ -36,6 +36,15 @@ def test_a_sweep_has_a_row_for_each_run(monkeypatch, tmp_path):
     assert curves.sort_index().tolist() == pytest.approx(totals.sort_index().tolist(), rel=1e-3), "all of one GPU"
 
 
+def test_the_machine_as_it_is_alone_is_a_sweep(monkeypatch, tmp_path):
+    """Nothing is changed one at a time."""
+    monkeypatch.setattr(many, "Suite", lambda **choices: toy_suite(monkeypatch, **choices))
+    out = tmp_path / "out"
+    opent3.sweep({"base": opent3.assumptions()["base"]}, POINTS[:1], ["t3"], machine="toy", jobs=1, out=out)
+    names = {path.name for path in out.iterdir()}
+    assert {"sweep.json", "sweep.png"} <= names and "sensitivity.json" not in names
+
+
 def test_machines_are_all_combinations():
     machines = opent3.vary({"link.gb_s": [75, 150.5], "dma.block": ["tile"], "gpu.tiles": [[[64, 64]]]})
     assert list(machines) == [
@@ -93,10 +102,22 @@ def test_values_of_numpy_are_numbers():
     assert opent3.vary({"link.gb_s": np.arange(10, 30, 10)})["link.gb_s=20"].settings == {"link.gb_s": 20}
 
 
-@pytest.mark.parametrize(("points", "policies"), [([], ["t3"]), (POINTS, []), (POINTS * 2, ["t3"])])
-def test_an_empty_or_doubled_sweep_is_refused(points, policies):
-    with pytest.raises(ValueError, match="at least one .*, each once"):
-        opent3.sweep(opent3.vary({"link.gb_s": [10]}), points, policies, machine="toy")
+MACHINES = opent3.vary({"link.gb_s": [10]})
+
+
+@pytest.mark.parametrize(
+    ("machines", "points", "policies", "message"),
+    [
+        ({}, POINTS, ["t3"], "at least one machine, and has none: name one"),
+        (MACHINES, [], ["t3"], "at least one point, and has none: name one"),
+        (MACHINES, POINTS, [], "at least one policy, and has none: name one"),
+        (MACHINES, POINTS * 2, ["t3"], "each point once, and t-nlg op TP 8 comes again: leave it out"),
+        (MACHINES, POINTS, ["t3", "t3-mca", "t3"], "each policy once, and t3 comes again: leave it out"),
+    ],
+)
+def test_an_empty_or_doubled_sweep_is_refused(machines, points, policies, message):
+    with pytest.raises(ValueError, match=f"^a sweep must have {message}$"):
+        opent3.sweep(machines, points, policies, machine="toy")
 
 
 def test_no_jobs_are_refused():

@@ -16,6 +16,7 @@ from t3hdl.config import preset
 from t3sim import __version__
 from t3sim.cli import doctor
 from t3sim.cli import main as cli
+from t3sim.cli.start import packages
 from t3sim.common.cache import BuildError
 from t3sim.common.manifest import MANIFEST
 from t3sim.inputs.machine.files import load_machine
@@ -334,10 +335,10 @@ def test_doctor_reports_this_machine():
 
 @pytest.mark.usefixtures("own_cache")
 def test_doctor_names_the_extra_of_the_package(monkeypatch):
-    monkeypatch.setattr(doctor, "EXTRAS", {"fpga": ("FPGA tools", "`t3 fpga`", ("no-such-package",))})
+    monkeypatch.setattr(packages, "missing_packages", lambda extra="": ["no-such>=1"] if extra == "fpga" else [])
     result = t3("doctor")
     (line,) = (line for line in result.stdout.splitlines() if "FPGA tools" in line)
-    assert "only `t3 fpga` needs it: pip install 'opent3[fpga]'" in line
+    assert "missing no-such>=1; only `t3 fpga` needs it: pip install 'opent3[fpga]'" in line
     assert line.split()[0] == "--" and result.exit_code == 0, "neither there nor needed"
 
 

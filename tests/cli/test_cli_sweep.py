@@ -35,6 +35,9 @@ def test_one_gemm_at_several_degrees(tmp_path: Path):
         (("--m", "8", "--n", "8", "--k", "64", "--tp", "x"), "numbers of GPUs separated by commas, not 'x'"),
         (("--m", "8", "--n", "8", "--k", "64", "--tp", ""), "choose at least one degree"),
         (("--m", "8", "--n", "8", "--k", "0"), "--k must be in 1 to"),
+        (("--tp", "8,,16"), "--tp must be names separated by commas, not '8,,16'"),
+        (("--models", "t-nlg", "--sublayers", "op", "--tp", "8,08"), "each point once, and t-nlg op TP 8 comes again"),
+        (("--tp", "8,8"), "--tp must name each once, not '8,8'"),
     ],
 )
 def test_sizes_that_cannot_be(options, message):

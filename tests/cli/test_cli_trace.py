@@ -65,6 +65,43 @@ def test_a_file_in_the_output_folder_that_is_no_trace_is_refused_before_the_run(
     assert (out / "mine.pftrace").read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("result.json/a.pftrace", "not in {out}/result.json: choose another"),
+        ("t3/timeline.png/deeper/a.pftrace", "not in {out}/t3/timeline.png: choose another"),
+        ("x" * 240 + ".pftrace", "File name too long"),
+        ("x" * 256 + "/a.pftrace", "File name too long"),
+        ("../out", "ends with .pftrace"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_a_trace_inside_that_cannot_be_written_is_refused_before_the_run(
+    tmp_path: Path, monkeypatch, command, name, message
+):
+    monkeypatch.setattr("t3sim.run.simulate.simulate", lambda *_: pytest.fail("simulated"))
+    out = tmp_path / "out"
+    result = t3(command, *TOY, "--out", out, "--trace", out / name)
+    refused(result, message.format(out=out))
+    assert "t3-partial" not in result.stderr and list(tmp_path.iterdir()) == []
+
+
+def test_a_file_on_the_way_of_a_trace_inside_is_refused_before_the_run(tmp_path: Path, monkeypatch):
+    out = tmp_path / "out"
+    assert t3("run", *TOY, "--out", out).exit_code == 0
+    (out / "notes").write_text("mine")
+    monkeypatch.setattr("t3sim.run.simulate.simulate", lambda *_: pytest.fail("simulated"))
+    refused(t3("run", *TOY, "--out", out, "--trace", out / "notes" / "a.pftrace"), f"not in {out}/notes")
+
+
+def test_a_trace_may_lie_beside_the_files_of_its_policy(tmp_path: Path):
+    out = tmp_path / "out"
+    assert t3("compare", *TOY, "--policies", "t3", "--out", out, "--trace", out / "t3" / "a.pftrace").exit_code == 0
+    assert read_trace(out / "t3" / "a.pftrace") and (out / "t3" / "result.json").exists()
+    trace = tmp_path / "b.pftrace"
+    refused(t3("run", *TOY, "--out", trace, "--trace", trace), f"--trace {trace} is there")
+
+
 def test_a_trace_does_not_change_what_a_run_writes(tmp_path: Path):
     assert t3("run", *TOY, "--out", tmp_path / "plain").exit_code == 0
     assert t3("run", *TOY, "--out", tmp_path / "traced", "--trace", tmp_path / "a.pftrace").exit_code == 0

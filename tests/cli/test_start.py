@@ -58,6 +58,18 @@ def test_demo_refuses_an_occupied_folder_before_it_runs(tmp_path: Path):
     assert result.exit_code == 2 and "started" not in result.stderr and not result.stdout
 
 
+@pytest.mark.parametrize("what", ["explain", "report"])
+def test_an_interrupted_report_of_the_demo_leaves_the_comparison(tmp_path: Path, monkeypatch, what):
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(f"opent3.{what}", interrupted)
+    result = t3("demo", "-o", tmp_path / "out")
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == f"Error: interrupted; the comparison was written, in {tmp_path}/out"
+    assert (tmp_path / "out" / "compare.json").exists() and not (tmp_path / "out" / "report.html").exists()
+
+
 def test_demo_refuses_unknown_hardware_before_it_says_anything():
     result = t3("demo", "--hardware", "fpga")
     assert result.exit_code == 2 and "--hardware must be one of rtl, golden, not 'fpga'" in result.stderr
@@ -303,17 +315,3 @@ def test_a_cache_that_was_used_is_whole():
     from t3sim.common.cache import cache_folder
 
     assert [fault for fault in repair.faults(cache_folder()) if "cut off" in fault.what] == []
-
-
-def test_missing_packages_have_the_command_that_installs_them(folder, monkeypatch):
-    wanted = [
-        "click>=8.1", "no-such-package>=1", "other-missing<2,>=1; extra == 'fpga'", "tool; extra == 'dev'",
-        'opent3[prove]; extra == "all"',
-    ]  # fmt: skip
-    monkeypatch.setattr(repair.importlib.metadata, "requires", lambda _: wanted)
-    assert repair.missing_packages() == {"": ["no-such-package>=1"], "fpga": ["other-missing<2,>=1"]}
-    printed = t3("doctor", "--fix").stdout
-    assert "for t3 fpga:" in printed
-    command = next(line for line in printed.splitlines() if "other-missing" in line)
-    assert shlex.split(command) == [sys.executable, "-m", "pip", "install", "other-missing<2,>=1"]
-    assert sys.executable not in t3("doctor").stdout, "without --fix no command"

@@ -6,7 +6,7 @@ import pytest
 from t3hdl.export import identity
 from t3hdl.export.identity import hardware_identity, netlist_digest
 
-from docs.pages.hardware import measured_on
+from docs.pages.shared.hardware import measured_on
 from tb.mutation.outcomes import known
 
 OLDER = {"version": "4.0.0", "netlist": "0123456789abcdef"}
@@ -36,10 +36,10 @@ def test_mutants_of_another_hardware_are_not_taken_over(tmp_path):
     path = tmp_path / "mutation.json"
     mutant = {"component": "axi", "number": 1, "command": "mutate", "wire": ""}
     path.write_text(json.dumps({"hardware": OLDER, "mutants": [mutant]}))
-    assert [outcome.number for outcome in known(path, OLDER)["axi"]] == [1]
-    assert known(path, hardware_identity()) == {}
+    assert [outcome.number for outcome in known(path, {"hardware": OLDER})["axi"]] == [1]
+    assert known(path, {"hardware": hardware_identity()}) == {}
     path.write_text(json.dumps({"mutants": [mutant]}))  # of a time before it was kept
-    assert known(path, hardware_identity()) == {}
+    assert known(path, {"hardware": hardware_identity()}) == {}
     path.write_text("[]")
     with pytest.raises(ValueError, match="no record of a campaign"):
-        known(path, OLDER)
+        known(path, {"hardware": OLDER})

@@ -9,13 +9,13 @@ from docs.pages import mutation as mutation_page
 from tb.mutation.campaign import SHARES
 from tb.mutation.outcomes import EXPLANATIONS, MutantOutcome, known, record
 
-RESULTS = json.loads(mutation_page.RESULTS.read_text(encoding="utf-8"))
+RESULTS = json.loads(mutation_page.KEPT.read_text(encoding="utf-8"))
 PARAMETERS = {name: RESULTS[name] for name in ("hardware", "changes", "seed", "limit_s", "proofs") if name in RESULTS}
 
 
 @pytest.fixture(scope="module")
 def outcomes() -> list[MutantOutcome]:
-    return [outcome for part in known(mutation_page.RESULTS).values() for outcome in part]
+    return [outcome for part in known(mutation_page.KEPT).values() for outcome in part]
 
 
 def test_every_part_has_mutants_and_there_are_enough(outcomes):

@@ -1,18 +1,22 @@
 """The validation page: what it measures is right, what is cheap to measure is up to date, and results are embedded."""
 
-import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from t3sim.inputs.machine.files import load_machine
+from t3sim.run.ideal import COMPUTED
+from t3sim.run.request import Policy
+from t3sim.study.reproduction import FigureRecord, Reproduction, RunRecord
 from t3sim.study.sources import source_digest
+from t3sim.study.sweep import Geomeans, SweepRecord, SweptVariant
 
 from docs.pages import validation
 from docs.pages.__main__ import main as pages
 from docs.pages.texts.ring_model import ASTRA_REGRESSION, ASTRA_REGRESSION_NS, AstraRing, pass_ns
 from docs.pages.validated.checks import LINK_SETTINGS, closed_form_rows, path_ns, ring_pass
 from docs.pages.validated.reproduced import published_section, reproduced_section
+from tests.support.crafted_records import crafted
 
 PAGE = validation.PAGE.read_text(encoding="utf-8")
 
@@ -90,52 +94,45 @@ def test_a_step_takes_the_link_s_time_and_a_fixed_rest():
 # Published results
 
 
-def figure(**values) -> dict:
-    return {
+def figure(**values) -> FigureRecord:
+    content = {
         "name": "a", "table": "t", "title": "A", "unit": "x", "published": 1.3, "low": 1.27, "high": 1.33,
         "band": "target", "measured": 1.31, "own_rule": 1.32, "verdict": "inside", "note": "", "source": "s",
-    } | values  # fmt: skip
-
-
-def run(mirror: bool, total: float, policy: str = "t3", sublayer: str = "fc2") -> dict:
-    work = {"model": "t-nlg", "sublayer": sublayer, "tp": 8}
-    contention = {
-        "dram": {"bus_use": 0.3 if mirror else 0.25}, "cu_stall_ns": {"loads": total / 100},
-        "compute": {"lines": 1000, "blocked_by_other_stream_cycles": 20, "blocked_by_full_queue_cycles": 1500},
     }  # fmt: skip
-    result = {"workload": work, "policy": policy, "mirror": mirror, "contention": contention,
-              "time_ns": {"total": total, "gemm": total / 2}}  # fmt: skip
-    return {"variant": "base", "speedup": None, "result": result}
+    return FigureRecord.model_validate(content | values)
+
+
+def run(mirror: bool, total: float, policy: Policy = "t3", sublayer: str = "fc2") -> RunRecord:
+    result = crafted(
+        "t3", mirror=mirror, workload__sublayer=sublayer, time_ns__total=total, time_ns__gemm=total / 2,
+        contention__dram__bus_use=0.3 if mirror else 0.25, contention__cu_stall_ns__loads=total / 100,
+        contention__compute__lines=1000, contention__compute__blocked_by_other_stream_cycles=20,
+        contention__compute__blocked_by_full_queue_cycles=1500,
+    )  # fmt: skip
+    ideal = {"contention": None} if policy in COMPUTED else {}
+    return RunRecord(variant="base", speedup=None, result=result.model_copy(update={"policy": policy, **ideal}))
+
+
+def write(folder: Path, **changes) -> Path:
+    """A record of t3 reproduce in ``folder``, with these fields changed."""
+    below = figure(
+        title="B", unit="%", measured=-20.0, own_rule=-19.5, low=None, high=-19.0, verdict="outside", note="the cause"
+    )
+    content = {
+        "sources": source_digest(), "machine": "paper", "settings": {"link.gb_s": 75}, "hardware": "golden",
+        "quick": False, "seed": 0, "tables": [], "models": [], "failures": [],
+        "runs": [run(False, 200_000.0), run(True, 190_000.0)],
+        "figures": [figure(), below, figure(title="C", measured=None, verdict="not run")],
+    }  # fmt: skip
+    record = Reproduction(**content | changes)
+    (folder / "reproduce.json").write_text(record.model_dump_json(by_alias=True))
+    return folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    record = {
-        "opent3": "0.1.0",
-        "sources": source_digest(),
-        "machine": "paper",
-        "settings": {"link.gb_s": 75},
-        "hardware": "golden",
-        "failures": [],
-        "runs": [run(False, 200_000.0), run(True, 190_000.0)],
-        "figures": [
-            figure(),
-            figure(
-                title="B",
-                unit="%",
-                measured=-20.0,
-                own_rule=-19.5,
-                low=None,
-                high=-19.0,
-                verdict="outside",
-                note="the cause",
-            ),
-            figure(title="C", measured=None, verdict="not run"),
-        ],
-    }
-    (tmp_path / "reproduce.json").write_text(json.dumps(record))
     (tmp_path / "speedups.png").touch()
-    return tmp_path
+    return write(tmp_path)
 
 
 def test_results_are_put_beside_the_published_ones_with_causes_and_charts(folder):
@@ -150,33 +147,32 @@ def test_results_are_put_beside_the_published_ones_with_causes_and_charts(folder
 
 
 def test_a_record_of_another_simulator_and_without_the_own_rule_says_so(folder):
-    assert "earlier simulator" not in reproduced_section("paper", folder, folder.parent)
-    path = folder / "reproduce.json"
-    record = json.loads(path.read_text()) | {"sources": "0123456789abcdef"}
-    for item in record["figures"]:
-        item["own_rule"] = None
-    path.write_text(json.dumps(record))
+    assert "earlier version" not in reproduced_section("paper", folder, folder.parent)
+    write(folder, sources="0123456789abcdef", figures=[figure(own_rule=None)])
     text = reproduced_section("paper", folder, folder.parent)
-    assert "**Made by an earlier simulator than this tree's.**" in " ".join(text.split())
+    assert "**These results are from an earlier version of the simulator.**" in " ".join(text.split())
     assert "| A | 1.30x | 1.31x | 1.27x to 1.33x | yes |" in text and "own rule" not in text
 
 
 def test_a_figure_inside_its_band_keeps_its_note(folder):
-    path = folder / "reproduce.json"
-    record = json.loads(path.read_text())
-    record["figures"][0]["note"] = "the machine was derived from it"
-    path.write_text(json.dumps(record))
+    write(folder, figures=[figure(note="the machine was derived from it")])
     text = reproduced_section("paper", folder, folder.parent)
     assert "Inside, and to be known:\n\n- A: the machine was derived from it\n" in text
 
 
 def test_assumptions_are_listed_with_what_they_move(folder):
-    def variant(name: str, mca: float, change: float) -> dict:
-        means = {"speedups": {"t3": 1.2, "t3-mca": mca}, "gemm_reads": 1.5, "data_movement": 0.78}
-        return {"name": name, "why": "reason", "geomeans": means, "changes": {"t3-mca": change}}
+    def variant(name: str, mca: float, change: float) -> SweptVariant:
+        means = Geomeans(speedups={"t3": 1.2, "t3-mca": mca}, gemm_reads=1.5, data_movement=0.78)
+        changes = {"t3-mca": change}
+        return SweptVariant(name=name, machine="paper", settings={}, why="reason", geomeans=means, changes=changes,
+                            runs=[])  # fmt: skip
 
     path = folder / "sensitivity.json"
-    path.write_text(json.dumps({"variants": [variant("base", 1.3, 0), variant("slow", 1.17, -10)], "failures": []}))
+    record = SweepRecord(
+        sources="0" * 16, machine="paper", settings={}, hardware="golden", seed=0, failures=[],
+        variants=[variant("base", 1.3, 0), variant("slow", 1.17, -10)],
+    )  # fmt: skip
+    path.write_text(record.model_dump_json(by_alias=True))
     text = published_section({"paper": folder}, path, folder.parent)
     assert "| slow | reason | 1.200x (+0.0 %) | 1.170x (-10.0 %) | 1.50x (+0.0 %) | 0.78 (+0.0 %) |" in text
 
@@ -193,15 +189,19 @@ def test_what_the_streams_cost_each_other_is_measured_in_the_runs(folder):
     assert "waits 0.0 to 0.0 memory clocks for communication's turn and 1.5 to 1.5 for room in the DRAM queue" in text
 
 
+def test_waits_that_were_not_observed_are_not_told(folder):
+    unseen = run(False, 200_000.0)
+    write(folder, runs=[unseen.model_copy(update={"result": unseen.result.model_copy(update={"contention": None})})])
+    assert "What the streams cost" not in reproduced_section("paper", folder, folder.parent)
+
+
 def test_a_reduction_near_memory_is_held_against_a_run_of_its_own_kind(folder):
-    path = folder / "reproduce.json"
-    record = json.loads(path.read_text())
-    plain, near = "ideal-overlap", "ideal-overlap-nmc"
-    record["runs"] += [
+    plain, near = COMPUTED
+    runs = [
         run(False, 103.0, plain, "op"), run(False, 100.0, near, "op"), run(True, 105.0, plain, "op"),
         run(False, 90.0, plain), run(False, 90.0, near), run(True, 102.0, plain), run(True, 100.0, near),
     ]  # fmt: skip
-    path.write_text(json.dumps(record))
+    write(folder, runs=runs)
     text = " ".join(reproduced_section("paper", folder, folder.parent).split())
     assert (
         "`ideal-overlap-nmc` over `ideal-overlap`: 3.0% for t-nlg op TP 8, 2.0% for t-nlg fc2 TP 8 (mirrored)." in text
@@ -214,8 +214,8 @@ def test_a_reduction_near_memory_is_held_against_a_run_of_its_own_kind(folder):
     [
         (None, "cannot be read"),
         ("{", "is not JSON"),
-        ("[]", "has no figures, runs, failures"),
-        ("{}", "has no figures"),
+        ("[]", "is not a record of this version"),
+        ("{}", "has format None"),
     ],
 )
 def test_files_that_are_not_of_reproduce_are_refused_in_one_line(monkeypatch, folder, content, message):

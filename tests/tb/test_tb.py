@@ -3,12 +3,15 @@
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from opent3.options import usable_cores
 from t3hdl.config import preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ConfigWrite
@@ -16,7 +19,7 @@ from t3hdl.interface.signatures import nmc_signature, node_signature, slice_sign
 from t3hdl.interface.words import pack
 
 from tb import coverage_bins, simulators
-from tb.bench import BENCHES
+from tb.bench import BENCHES, main
 from tb.checks import OutputChecks, check_streams
 from tb.words import Ports, all_streams, valid_of
 from tb.wrapper import wrap
@@ -114,19 +117,45 @@ def test_every_part_of_a_node_is_a_stream():
     assert names == {"token_in.0", "token_in.1", "token_out.0"}
 
 
+# The runner
+
+
+@pytest.mark.parametrize("option", ["--seeds", "--cycles", "--jobs"])
+def test_a_run_of_nothing_is_refused(option):
+    done = CliRunner().invoke(main, [option, "0"])
+    assert done.exit_code == 2 and f"Invalid value for '{option}': 0 is not in the range x>=1" in done.stderr
+
+
+def test_by_default_all_usable_cores_work():
+    assert [option.default for option in main.params if option.name == "jobs"] == [usable_cores]
+
+
 # The simulators
 
 
-def run(folder: Path, *options: str, **variables: str) -> subprocess.CompletedProcess:
-    """tb/bench.py with these options."""
+def run(folder: Path, *options: str, seconds: float | None = None, **variables: str) -> subprocess.CompletedProcess:
+    """tb/bench.py with these options. Raises subprocess.TimeoutExpired if it takes more than ``seconds``."""
     paths = os.pathsep.join(path for path in sys.path if path)
-    return subprocess.run(
-        [sys.executable, "-m", "tb.bench", "--out", str(folder), *options],
-        capture_output=True,
+    command = [sys.executable, "-m", "tb.bench", "--out", str(folder), *options]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
         env={**os.environ, "PYTHONPATH": paths, **variables},
-    )
+        start_new_session=seconds is not None,
+    ) as bench:
+        try:
+            return subprocess.CompletedProcess(command, *_ended(bench, seconds))
+        except subprocess.TimeoutExpired:
+            os.killpg(bench.pid, signal.SIGKILL)  # its simulators, too
+            raise
+
+
+def _ended(bench: subprocess.Popen, seconds: float | None) -> tuple[int, str, str]:
+    """Exit status, and what was printed."""
+    out, err = bench.communicate(timeout=seconds)
+    return bench.returncode, out, err
 
 
 def needs(simulator: str) -> None:
@@ -178,24 +207,45 @@ def test_verilator_and_icarus_play_the_same(tmp_path):
     assert moved["verilator"] == moved["icarus"] > 1000
 
 
-@pytest.mark.long
-def test_a_fault_in_the_verilog_is_found(tmp_path, monkeypatch):
-    """A merged token loses a count: the testbench stops at the first token that shows it."""
-    needs("icarus")
-    fault = tmp_path / "sitecustomize.py"
-    fault.write_text(
+def plant(folder: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
+    """A fault: where the Verilog of a part first has ``old``, the testbenches' has ``new``."""
+    (folder / "sitecustomize.py").write_text(
         "import t3hdl.export.verilog as v\n"
         "original = v.write_verilog\n"
         "def faulty(component, name, **options):\n"
         "    text = original(component, name, **options)\n"
-        "    assert ' + ' in text\n"
-        "    return text.replace(' + ', ' - ', 1)\n"
+        f"    assert {old!r} in text\n"
+        f"    return text.replace({old!r}, {new!r}, 1)\n"
         "v.write_verilog = faulty\n"
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(folder))
+
+
+@pytest.mark.long
+def test_a_fault_in_the_verilog_is_found(tmp_path, monkeypatch):
+    """A merged token loses a count: the testbench stops at the first token that shows it."""
+    needs("icarus")
+    plant(tmp_path, monkeypatch, " + ", " - ")
     done = run(tmp_path, "--parts", "leaf", "--simulators", "icarus", "--cycles", "20000")  # few tokens merge
     assert done.returncode == 1
     assert "FAILED leaf, icarus, seed 1: AssertionError: token_" in done.stdout
+
+
+@pytest.mark.long
+def test_an_answer_that_never_comes_ends_the_run(tmp_path, monkeypatch):
+    """The port never offers the response of a write: the host waits for it until the testbench gives up."""
+    needs("icarus")
+    plant(tmp_path, monkeypatch, "axi_bvalid <= ", "axi_bvalid <= 1'h0 & ")
+    done = run(tmp_path, "--parts", "axi", "--simulators", "icarus", "--cycles", "100", seconds=500)
+    assert done.returncode == 1
+    most = "101,000 cycles (10 x 100 + 100,000)"
+    assert f"FAILED axi, icarus, seed 1: AssertionError: the run must end within {most} and goes on" in done.stdout
+
+
+@pytest.mark.parametrize("part", BENCHES)
+def test_every_testbench_has_the_limit(part):
+    text = (Path(simulators.__file__).parent / "cocotb" / f"tb_{part}.py").read_text(encoding="utf-8")
+    assert text.count("@bench_test\n") == 1 and "@cocotb.test" not in text
 
 
 @pytest.mark.slow  # builds the parts for Verilator, too

@@ -32,12 +32,13 @@ SHOWN = (
 COUNTERS = ("DRAM GEMM reads", "DRAM RS reads", "DRAM RS writes", "CUs computing")
 """Of the second process."""
 COLOURS = {"GEMM stages": "#4c78a8", "triggers": "#d55e00", "link out": "#e69f00", "link in": "#009e73"}
+BOX: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.6, "zorder": 2}
 FLOW: dict[str, Any] = {"color": "#888888", "linewidth": 0.8, "alpha": 0.8, "zorder": 1}
 
 
 @dataclass
 class Lane:
-    """A track as the file has it: slices (begin, end in ns, flows through it, flows that end in it), values."""
+    """A track as the file has it: slices (begin and end in ns, flows that go through it or end in it), values."""
 
     process: str
     name: str
@@ -92,14 +93,13 @@ def draw(tracks: list[Lane]) -> None:
         1 + len(COUNTERS), 1, sharex=True, figsize=(9.6, 6.6), layout="constrained",
         height_ratios=[3.4, *[0.7] * len(COUNTERS)],
     )  # fmt: skip
-    ends: dict[int, list[tuple[float, float, float]]] = {}
+    places: dict[int, list[tuple[float, float]]] = {}
     names = [(process, name) for process, several in SHOWN for name in several]
     for row, (process, name) in enumerate(names):
         for lane in (lane for lane in tracks if (lane.process, lane.name) == (process, name)):
-            _draw_slices(above, row, lane, ends)
-    for places in ends.values():
-        ordered = sorted(places)
-        for (begin, _, one), (other, _, two) in pairwise(ordered):
+            _draw_slices(above, row, lane, places)
+    for of_flow in places.values():
+        for (begin, one), (other, two) in pairwise(sorted(of_flow)):
             above.plot([begin / 1e3, other / 1e3], [one, two], **FLOW)
     above.set_yticks(range(len(names)), [f"{process.removeprefix('t3-mca ')}: {name}" for process, name in names])
     above.set_ylim(len(names) - 0.4, -0.6)
@@ -115,16 +115,15 @@ def draw(tracks: list[Lane]) -> None:
     figure.savefig(PICTURE, dpi=120, metadata={"Software": None, "Description": described(tracks)})
 
 
-def _draw_slices(axes: Axes, row: int, lane: Lane, ends: dict[int, list[tuple[float, float, float]]]) -> None:
-    """Boxes, or marks for instants; notes where each flow is."""
+def _draw_slices(axes: Axes, row: int, lane: Lane, places: dict[int, list[tuple[float, float]]]) -> None:
+    """Boxes, or marks for instants; notes the begin and row of every slice of a flow in ``places``."""
     for begin, end, flows in lane.slices:
         if end > begin:
-            edge = {"edgecolor": "white", "linewidth": 0.6, "color": COLOURS[lane.name], "zorder": 2}
-            axes.barh(row, (end - begin) / 1e3, 0.5, left=begin / 1e3, **edge)
+            axes.barh(row, (end - begin) / 1e3, 0.5, left=begin / 1e3, color=COLOURS[lane.name], **BOX)
         else:
             axes.plot(begin / 1e3, row, marker="v", color=COLOURS[lane.name], markersize=7, zorder=3)
         for flow in flows:
-            ends.setdefault(flow, []).append((begin, end, row))
+            places.setdefault(flow, []).append((begin, row))
 
 
 @click.command()

@@ -1,12 +1,12 @@
 """The words of the page on proofs."""
 
-from docs.pages.markdown import paragraph
+from docs.pages.shared.markdown import paragraph
 
 _COMMANDS = """\
 ```
 t3 prove --list                # what is proven
 t3 prove --quick               # the proofs that take seconds, each at one size; part of make test
-t3 prove                       # all, at all sizes: an hour on two slow cores
+t3 prove                       # all, at all sizes: half an hour on two cores
 t3 prove tracker-bank          # those of one component, or one by its name
 t3 prove -o docs/results/proofs        # and keep the results from which this page is made
 ```

@@ -11,13 +11,14 @@ from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.machine.gpu import STORE_ROW_BYTES
 from t3sim.inputs.machine.machine import Machine
 from t3sim.inputs.workload import custom_workload
+from t3sim.run.ideal import COMPUTED
 from t3sim.run.plan import RunPlan
 from t3sim.run.request import POLICIES, Policy, RunRequest
 from t3sim.run.result import Result
 
 from docs.pages.texts.ring_model import pass_ns
 
-SIMULATED: tuple[Policy, ...] = tuple(policy for policy in POLICIES if not policy.startswith("ideal"))
+SIMULATED: tuple[Policy, ...] = tuple(policy for policy in POLICIES if policy not in COMPUTED)
 TOY = (256, 256, 512)
 """M, N and K on the toy machine: 8 x 8 tiles, so 4 GPUs have equal chunks, which mirror mode needs to be exact."""
 TOY_GPUS = 4

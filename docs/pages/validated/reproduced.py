@@ -1,15 +1,18 @@
 """Published results on the validation page, from the files of ``t3 reproduce`` and its sensitivity sweep."""
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from t3sim.run.ideal import COMPUTED
+from t3sim.run.records import read_record
+from t3sim.run.result import Contention, Result, WorkloadRecord
 from t3sim.study.published import note_of
+from t3sim.study.reproduction import FigureRecord, Reproduction
 from t3sim.study.sources import source_digest
+from t3sim.study.sweep import SweepRecord, SweptVariant
 
-from docs.pages.markdown import paragraph, table
+from docs.pages.shared.markdown import paragraph, table
 
 _HOW = """\
 Not measured yet. After `{command}`, `python -m docs.pages validation` puts every published number beside ours, with its
@@ -21,23 +24,22 @@ first whole run. Two values of the machine were derived from published figures, 
 the link's rate from both gains of near-memory reduction, the order of tiles from the GEMM's reads.
 """
 _OWN_RULE = "*Own rule* is what t3-mca gives with this project's rule (`arbiter.mca = backlog`)."
-_IDEALS = ("ideal-overlap", "ideal-overlap-nmc")
 _VERDICTS = {"inside": "yes", "outside": "**no**"}
 
 
 def published_section(folders: Mapping[str, Path], sensitivity: Path, page_folder: Path) -> str:
     """A part for each machine, by the folders of ``t3 reproduce``, and what each assumption moves, if it was measured.
 
-    Links are relative to ``page_folder``. Raises ValueError if a folder lacks a file, or has one that is not what it
-    should be.
+    Links are relative to ``page_folder``. Raises ValueError if a folder lacks its file, or has one that is no record of
+    this version.
     """
     parts = [
         f"### Machine `{machine}`\n\n" + reproduced_section(machine, folder, page_folder)
         for machine, folder in folders.items()
     ]
     if sensitivity.exists():
-        variants = _load(sensitivity, ("variants", "failures"))["variants"]
-        parts.append("### What each assumption moves\n\n" + _sensitivity(variants))
+        swept = read_record(sensitivity, SweepRecord)
+        parts.append("### What each assumption moves\n\n" + _sensitivity(swept.variants))
     return paragraph(_RULES) + "\n".join(parts)
 
 
@@ -45,49 +47,36 @@ def reproduced_section(machine: str, folder: Path, page_folder: Path) -> str:
     """What ``t3 reproduce`` found on ``machine``; if there is no ``folder``, how to get it. Raises ValueError."""
     if not folder.exists():
         return _HOW.format(command=f"t3 reproduce --machine {machine} -o docs/results/{folder.name}")
-    record = _load(folder / "reproduce.json", ("figures", "runs", "failures", "sources"))
-    figures = [figure for figure in record["figures"] if figure["measured"] is not None]
+    record = read_record(folder / "reproduce.json", Reproduction)
+    figures = [figure for figure in record.figures if figure.measured is not None]
+    base = [run.result for run in record.runs if run.variant == "base"]
     parts = [
         paragraph(_provenance(record)).removesuffix("\n"),
         _figure_table(figures),
         _notes(figures),
-        _contention(record["runs"]).removesuffix("\n"),
-        _near_memory(record["runs"]).removesuffix("\n"),
-        _mirror_table(record["runs"]),
+        _contention(base).removesuffix("\n"),
+        _near_memory(base).removesuffix("\n"),
+        _mirror_table(base),
         _charts(folder, page_folder),
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _provenance(record: Mapping[str, Any]) -> str:
-    settings = "".join(f", `{key}={value}`" for key, value in record["settings"].items())
-    policies = [run["result"]["policy"] for run in record["runs"]]
-    computed = sum(policy in _IDEALS for policy in policies)
+def _provenance(record: Reproduction) -> str:
+    settings = "".join(f", `{key}={value}`" for key, value in record.settings.items())
+    computed = sum(run.result.policy in COMPUTED for run in record.runs)
     text = (
-        f"From `t3 reproduce` of OpenT3 {record['opent3']} on machine `{record['machine']}`{settings}: T3 in "
-        f"{record['hardware']} hardware; {len(policies) - computed} results simulated (FC-1 is the GEMM of FC-2, and "
-        f"simulated once), {computed} ideals computed from them, {len(record['failures'])} accounting identities that "
+        f"From `t3 reproduce` of OpenT3 {record.opent3} on machine `{record.machine}`{settings}: T3 in "
+        f"{record.hardware} hardware; {len(record.runs) - computed} results simulated (FC-1 is the GEMM of FC-2, and "
+        f"simulated once), {computed} ideals computed from them, {len(record.failures)} accounting identities that "
         "do not hold."
     )
-    return " ".join([text, *made_by(record["sources"])])
+    return " ".join([text, *made_by(record.sources)])
 
 
 def made_by(sources: str) -> list[str]:
     """A sentence on a record whose simulator, by the digest of its ``sources``, is not this tree's; else none."""
-    return [] if sources == source_digest() else ["**Made by an earlier simulator than this tree's.**"]
-
-
-def _load(path: Path, keys: Sequence[str]) -> dict[str, Any]:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ValueError(f"{path} cannot be read ({error.strerror}): give a folder of t3 reproduce -o") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON ({error})") from error
-    missing = [key for key in keys if not isinstance(record, dict) or key not in record]
-    if missing:
-        raise ValueError(f"{path} has no {', '.join(missing)}: it is not of t3 reproduce")
-    return record
+    return [] if sources == source_digest() else ["**These results are from an earlier version of the simulator.**"]
 
 
 def _number(value: float | None, unit: str) -> str:
@@ -96,11 +85,11 @@ def _number(value: float | None, unit: str) -> str:
     return f"{value:.2f}x" if unit == "x" else f"{value:.1f} %"
 
 
-def _figure_table(figures: Sequence[Mapping[str, Any]]) -> str:
+def _figure_table(figures: Sequence[FigureRecord]) -> str:
     """A row for each figure; without the column of this project's rule in a record from before that was measured."""
     heads = ["result", "published:", "ours:", "ours, own rule:", "band:", "inside"]
     rows = [list(_figure_row(figure)) for figure in figures]
-    if any(figure.get("own_rule") is not None for figure in figures):
+    if any(figure.own_rule is not None for figure in figures):
         return paragraph(_OWN_RULE) + table(heads, rows)
     own = heads.index("ours, own rule:")
     for row in (heads, *rows):
@@ -108,23 +97,23 @@ def _figure_table(figures: Sequence[Mapping[str, Any]]) -> str:
     return table(heads, rows)
 
 
-def _figure_row(figure: Mapping[str, Any]) -> tuple[str, ...]:
-    low, high = (_number(figure[end], figure["unit"]) for end in ("low", "high"))
+def _figure_row(figure: FigureRecord) -> tuple[str, ...]:
+    low, high = _number(figure.low, figure.unit), _number(figure.high, figure.unit)
     band = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else ""
     return (
-        figure["title"],
-        _number(figure["published"], figure["unit"]),
-        _number(figure["measured"], figure["unit"]),
-        _number(figure.get("own_rule"), figure["unit"]),
+        figure.title,
+        _number(figure.published, figure.unit),
+        _number(figure.measured, figure.unit),
+        _number(figure.own_rule, figure.unit),
         band,
-        _VERDICTS.get(figure["verdict"], figure["verdict"]),
+        _VERDICTS.get(figure.verdict, figure.verdict),
     )
 
 
-def _notes(figures: Sequence[Mapping[str, Any]]) -> str:
+def _notes(figures: Sequence[FigureRecord]) -> str:
     """Why some are outside, or cannot be counted; and what is to be known of those inside."""
-    missed = [figure for figure in figures if figure["verdict"] != "inside"]
-    noted = [figure for figure in figures if figure["verdict"] == "inside" and _note(figure)]
+    missed = [figure for figure in figures if figure.verdict != "inside"]
+    noted = [figure for figure in figures if figure.verdict == "inside" and _note(figure)]
     parts = [
         _list("Outside, without a band, or not to be counted:", missed) if missed else "All are inside their bands.\n",
         _list("Inside, and to be known:", noted) if noted else "",
@@ -132,21 +121,21 @@ def _notes(figures: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _list(head: str, figures: Sequence[Mapping[str, Any]]) -> str:
-    lines = (f"- {figure['title']}: {_note(figure) or 'cause not known'}" for figure in figures)
+def _list(head: str, figures: Sequence[FigureRecord]) -> str:
+    lines = (f"- {figure.title}: {_note(figure) or 'cause not known'}" for figure in figures)
     return f"{head}\n\n" + "\n".join(lines) + "\n"
 
 
-def _note(figure: Mapping[str, Any]) -> str:
-    return note_of(figure["name"], figure["note"])
+def _note(figure: FigureRecord) -> str:
+    return note_of(figure.name, figure.note)
 
 
-def _contention(runs: Sequence[Mapping[str, Any]]) -> str:
+def _contention(results: Sequence[Result]) -> str:
     """What the streams cost each other under t3, without arbitration: ranges over the sublayers."""
-    found = [run["result"] for run in runs if run["variant"] == "base" and run["result"]["policy"] == "t3"]
+    found = [result for result in results if result.policy == "t3" and result.contention is not None]
     groups = {
-        "TP 8 and 16": [result for result in found if result["workload"]["tp"] <= 16],
-        "TP 32 and 64": [result for result in found if result["workload"]["tp"] > 16],
+        "TP 8 and 16": [result for result in found if result.workload.tp <= 16],
+        "TP 32 and 64": [result for result in found if result.workload.tp > 16],
     }
     texts = "; ".join(f"at {title}, {_costs(results)}" for title, results in groups.items() if results)
     if not texts:
@@ -154,35 +143,32 @@ def _contention(runs: Sequence[Mapping[str, Any]]) -> str:
     return paragraph(f"What the streams cost each other, measured in the runs of `t3`, without arbitration: {texts}.")
 
 
-def _costs(results: Sequence[Mapping[str, Any]]) -> str:
-    def between(value: Callable[[Mapping[str, Any]], float]) -> str:
-        values = [value(result) for result in results]
+def _costs(results: Sequence[Result]) -> str:
+    """Of results whose waits were observed, at least one."""
+    seen = [(result.time_ns.gemm, result.contention) for result in results if result.contention is not None]
+
+    def between(value: Callable[[float, Contention], float]) -> str:
+        values = [value(gemm_ns, contention) for gemm_ns, contention in seen]
         return f"{min(values):.1f} to {max(values):.1f}"
 
-    def clocks(cause: str) -> str:
-        key = f"blocked_by_{cause}_cycles"
-        return between(lambda result: float(waits(result)[key] / waits(result)["lines"]))
-
-    def waits(result: Mapping[str, Any]) -> Mapping[str, Any]:
-        return dict(result["contention"]["compute"])
-
-    loads = between(lambda result: 100 * result["contention"]["cu_stall_ns"]["loads"] / result["time_ns"]["gemm"])
+    use = between(lambda _, waits: 100 * waits.dram.bus_use)
+    loads = between(lambda gemm_ns, waits: 100 * waits.cu_stall_ns["loads"] / gemm_ns)
+    turn = between(lambda _, waits: waits.compute.blocked_by_other_stream_cycles / waits.compute.lines)
+    room = between(lambda _, waits: waits.compute.blocked_by_full_queue_cycles / waits.compute.lines)
     return (
-        f"the DRAM's data bus is in use for {between(lambda r: 100 * r['contention']['dram']['bus_use'])} % of the "
-        f"time, CUs wait for loads {loads} % of the GEMM's time, and a line of compute waits {clocks('other_stream')} "
-        f"memory clocks for communication's turn and {clocks('full_queue')} for room in the DRAM queue"
+        f"the DRAM's data bus is in use for {use} % of the time, CUs wait for loads {loads} % of the GEMM's time, and "
+        f"a line of compute waits {turn} memory clocks for communication's turn and {room} for room in the DRAM queue"
     )
 
 
-def _near_memory(runs: Sequence[Mapping[str, Any]]) -> str:
+def _near_memory(results: Sequence[Result]) -> str:
     """What a reduction near memory gains in an ideal overlap, of runs of one kind: whole rings, or mirrored GPUs."""
     totals: dict[tuple[str, bool], dict[str, float]] = {}
-    for run in (run for run in runs if run["variant"] == "base"):
-        result = run["result"]
-        if result["policy"] in _IDEALS:
-            kind = (_sublayer(result["workload"]), result["mirror"])
-            totals.setdefault(kind, {})[result["policy"]] = result["time_ns"]["total"]
-    plain, near = _IDEALS
+    for result in results:
+        if result.policy in COMPUTED:
+            kind = (_sublayer(result.workload), result.mirror)
+            totals.setdefault(kind, {})[result.policy] = result.time_ns.total
+    plain, near = COMPUTED
     gains = {kind: both[plain] / both[near] - 1 for kind, both in totals.items() if len(both) == 2}
     some = sorted((kind for kind, gain in gains.items() if gain > 0), key=lambda kind: -gains[kind])
     if not some:
@@ -195,20 +181,17 @@ def _near_memory(runs: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _sublayer(work: Mapping[str, Any]) -> str:
-    return f"{work['model']} {work['sublayer']} TP {work['tp']}"
+def _sublayer(work: WorkloadRecord) -> str:
+    return f"{work.model} {work.sublayer} TP {work.tp}"
 
 
-def _mirror_table(runs: Sequence[Mapping[str, Any]]) -> str:
+def _mirror_table(results: Sequence[Result]) -> str:
     """Sublayers that were simulated both as a whole ring and as one mirrored GPU."""
-    totals: dict[tuple[str, ...], dict[bool, float]] = {}
-    for run in (run for run in runs if run["variant"] == "base"):
-        result = run["result"]
-        if result["policy"].startswith("ideal"):  # computed from the others
-            continue
-        totals.setdefault((_sublayer(result["workload"]), result["policy"]), {})[result["mirror"]] = result["time_ns"][
-            "total"
-        ]
+    totals: dict[tuple[str, str], dict[bool, float]] = {}
+    for result in results:
+        if result.policy not in COMPUTED:
+            where = _sublayer(result.workload), result.policy
+            totals.setdefault(where, {})[result.mirror] = result.time_ns.total
     rows = [
         (*names, f"{both[False] / 1e3:,.1f}", f"{both[True] / 1e3:,.1f}", f"{both[True] / both[False] - 1:+.2%}")
         for names, both in totals.items()
@@ -227,17 +210,17 @@ def _charts(folder: Path, page_folder: Path) -> str:
     return f"Charts: {', '.join(links)}.\n" if charts else ""
 
 
-def _sensitivity(variants: Sequence[Mapping[str, Any]]) -> str:
+def _sensitivity(variants: Sequence[SweptVariant]) -> str:
     """How each assumption moves the geometric means; the first variant is what the others are held against."""
-    policies = list(variants[0]["geomeans"]["speedups"])
+    policies = list(variants[0].geomeans.speedups)
     rows = []
     for variant in variants:
-        means = variant["geomeans"]
-        values = {policy: f"{means['speedups'][policy]:.3f}x" for policy in policies}
-        if means["gemm_reads"] is not None:
-            values |= {"gemm_reads": f"{means['gemm_reads']:.2f}x", "data_movement": f"{means['data_movement']:.2f}"}
-        cells = (f"{value} ({variant['changes'].get(name, 0):+.1f} %)" for name, value in values.items())
-        rows.append((variant["name"], variant["why"], *cells))
+        means = variant.geomeans
+        values = {str(policy): f"{means.speedups[policy]:.3f}x" for policy in policies}
+        if means.gemm_reads is not None:
+            values |= {"gemm_reads": f"{means.gemm_reads:.2f}x", "data_movement": f"{means.data_movement:.2f}"}
+        cells = (f"{value} ({variant.changes.get(name, 0):+.1f} %)" for name, value in values.items())
+        rows.append((variant.name, variant.why, *cells))
     heads = ["assumption", "why", *(f"{policy}:" for policy in policies), "GEMM reads fewer:", "data moved:"]
     return (
         "Geometric means of the speedups, and of t3-mca's traffic against `sequential`, "

@@ -7,7 +7,7 @@ Everything that writes or decodes a register (RTL, golden model, driver, tests) 
 from amaranth.lib import data
 
 ID = 0x0000
-"""Read: What this is."""
+"""Read: Identification and register map number."""
 TILE_MARKS = 0x0008
 """Read, write: How the slots of the chunk window share the trigger's tile marks."""
 STATUS = 0x0010
@@ -180,9 +180,9 @@ Choice = data.StructLayout({
 })  # fmt: skip
 
 Version = data.StructLayout({
-    "patch": 8,  # repairs
+    "patch": 8,  # incremented for compatible fixes
     "minor": 8,  # incremented when CAPABILITY fields or ports are added
-    "major": 8,  # grows with what breaks a driver
+    "major": 8,  # incremented for changes that break drivers
 })  # fmt: skip
 
 Capability = data.StructLayout({
@@ -243,7 +243,7 @@ RefusalRecord = data.StructLayout({
     "context": 4,  # context of the access
     "source": 8,  # GPU that made it
     "epoch": 8,  # its epoch
-    "valid": 1,  # there was one
+    "valid": 1,  # this record is valid
 })  # fmt: skip
 
 Lock = data.StructLayout({
@@ -270,7 +270,7 @@ DebugData = data.StructLayout({
 })  # fmt: skip
 
 TileRecord = data.StructLayout({
-    "valid": 1,  # there was one
+    "valid": 1,  # this record is valid
     "descriptor": 6,  # its descriptor
     "context": 4,  # its context
     "row": 12,  # tile row
@@ -287,7 +287,7 @@ RangeAttributes = data.StructLayout({
     "context": 4,  # its owner; writes of other contexts are refused
     "epoch": 8,  # its live epoch, part of the tracker's key; tagged writes of another one are refused
     "op": 3,  # what a tagged STORE into it becomes: STORE, ADD, MIN or MAX
-    "dtype": 2,  # its elements
+    "dtype": 2,  # data type of its elements
 })  # fmt: skip
 
 Quota = data.StructLayout({

@@ -82,15 +82,15 @@ def case_progress(console: Console, label: str, total: int | None) -> Iterator[C
 @contextmanager
 def count_progress(console: Console, label: str, things: str) -> Iterator[Callable[[int, int], None]]:
     """A callback for the number of ``things`` that are done, and of all; shown as :func:`progress` does."""
-    begin, first = time.monotonic(), None
+    first: tuple[float, int] | None = None
     with _from_first_call(console, label) as display:
 
         def tell(done: int, total: int) -> None:
-            nonlocal begin, first
+            nonlocal first
             show = display()
-            if first is None:  # what was finished before says nothing about the rate
-                begin, first = time.monotonic(), done
-            rate = (done - first) / max(time.monotonic() - begin, 1e-9)
+            first = first or (time.monotonic(), done)  # what was finished before says nothing about the rate
+            begin, finished = first
+            rate = (done - finished) / max(time.monotonic() - begin, 1e-9)
             left = f", {rate:.3g} {things}/s, {_left((total - done) / rate)}" if rate else ""
             show(done, total, f"{done} of {total} {things}{left}")
 

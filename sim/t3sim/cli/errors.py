@@ -1,6 +1,7 @@
 """Expected errors of the command line: one message on stderr, and an exit code for each kind."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sized
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,17 @@ class Interrupted(click.ClickException):
     """Ctrl-C: 128 + SIGINT."""
 
     exit_code = 130
+
+
+@contextmanager
+def kept_if_interrupted(written: Sized, text: str) -> Iterator[None]:
+    """On Ctrl-C says ``text``, what is kept and where, if something is ``written`` by then."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if not len(written):
+            raise
+        raise Interrupted(f"interrupted; {text}") from error
 
 
 class Mismatch(click.ClickException):

@@ -4,24 +4,13 @@ from pathlib import Path
 
 import click
 import opent3
-from opent3 import FAULT_CLASSES, FAULT_KINDS
+from opent3 import FAULT_CLASSES, FAULT_KINDS, FAULT_VARIANTS
 from rich.console import Console
 
 from .console import count_progress, plain_console, say_where
 from .errors import Mismatch, out_option, refuse_given
 from .many import keeping_runs, where_options
-
-VARIANTS = {True: "protected", False: "plain"}
-"""With ``protect`` and link retries, and without either."""
-
-
-def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tuple[str, ...]:
-    """The classes that the option names."""
-    names = tuple(name.strip() for name in text.split(","))
-    unknown = [name for name in names if name not in FAULT_CLASSES]
-    if unknown or len(set(names)) != len(names):
-        raise ValueError(f"--classes must be some of {', '.join(FAULT_CLASSES)}, each once, not {text!r}")
-    return names
+from .simulation.options import names
 
 
 @click.command()
@@ -32,7 +21,7 @@ def _chosen(context: click.Context, parameter: click.Parameter, text: str) -> tu
     default=1000,
     help="Faults for the system with protection; the one without gets a tenth.",
 )
-@click.option("--classes", default=",".join(FAULT_CLASSES), callback=_chosen, help="Classes of faults, by commas.")
+@click.option("--classes", default=",".join(FAULT_CLASSES), callback=names, help="Classes of faults, by commas.")
 @click.option("--protect/--no-protect", default=None, help="Only the system with, or without, protection.")
 @click.option("--repeat", metavar="KIND:NUMBER", help="Only this fault, with what became of it in words.")
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of all faults.")
@@ -73,4 +62,4 @@ def _repeat(name: str, variants: tuple[bool, ...], seed: int) -> None:
     for protected in variants:
         verdict = opent3.fault(kind, int(number), protect=protected, seed=seed)
         named = f", named by: {', '.join(verdict.named)}" if verdict.named else ""
-        click.echo(f"{VARIANTS[protected]}: {verdict.label}, {verdict.text}: {verdict.outcome}{named}")
+        click.echo(f"{FAULT_VARIANTS[protected]}: {verdict.label}, {verdict.text}: {verdict.outcome}{named}")

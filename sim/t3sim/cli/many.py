@@ -1,6 +1,5 @@
 """Commands of many runs: who works, and what an end in the middle leaves."""
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -8,6 +7,7 @@ from typing import Any
 
 import click
 from opent3 import RunsFailedError, Status
+from opent3.options import usable_cores
 from rich.console import Console
 
 from .console import runs_progress
@@ -37,7 +37,7 @@ def jobs_option(command: Any) -> Any:
     return click.option(
         "--jobs",
         type=click.IntRange(1),
-        default=lambda: len(os.sched_getaffinity(0)),
+        default=usable_cores,
         show_default="usable cores",
         help="Runs at a time; the results do not depend on it.",
     )(command)

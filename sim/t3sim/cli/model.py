@@ -17,10 +17,11 @@ from opent3 import (
 )
 
 from .console import plain_console, say_where
-from .errors import Mismatch, out_option
+from .errors import out_option
 from .many import kept_runs, where_options
 from .simulation.machine_options import machine_options
 from .simulation.own_model import model_of, own_model_options, print_assumptions
+from .simulation.results import fail_if_wrong
 
 DEFAULT = "t-nlg"
 """Model without ``--model`` and ``--hf``."""
@@ -62,5 +63,4 @@ def model(
     console.print()
     console.print(result.table())
     say_where(out)
-    if result.failures:
-        raise Mismatch("; ".join(result.failures))
+    fail_if_wrong(result.failures)

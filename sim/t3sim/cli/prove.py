@@ -1,19 +1,21 @@
 """``t3 prove``: the proofs of the hardware."""
 
-import os
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from opent3.options import usable_cores
 from rich.console import Console
 
 from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 
 from .console import plain_console, proof_progress
-from .errors import OUT_FOLDER, Failure, Mismatch, refuse_given
+from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
 
 if TYPE_CHECKING:
     from t3formal.prover.proof import Task, Verdict
@@ -29,7 +31,7 @@ EVENTS = 40
 @click.option(
     "--workers",
     type=click.IntRange(1),
-    default=lambda: len(os.sched_getaffinity(0)),
+    default=usable_cores,
     show_default="usable cores",
     help="Proofs side by side.",
 )
@@ -58,10 +60,8 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
     try:
         package_folder()  # what is missing is said before anything begins
         if out is None:
-            place = Path(tempfile.mkdtemp(prefix="t3-counterexamples-"))
-            verdicts = _run(todo, workers, place)
-            if not any(place.iterdir()):
-                place.rmdir()
+            with _counterexamples() as place:
+                verdicts = _run(todo, workers, place)
         else:
             place = out
             with output_folder(out) as folder:
@@ -75,6 +75,24 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
     count = f"{len(verdicts)} task{'' if len(verdicts) == 1 else 's'}"
     console.print(f"{count} in {time.monotonic() - started:.0f} s, {workers} side by side")
     _report_failures(verdicts, place, console)
+
+
+@contextmanager
+def _counterexamples() -> Iterator[Path]:
+    """A new temporary folder, which goes if nothing was found; it is named if the proofs do not come to their end."""
+    place = Path(tempfile.mkdtemp(prefix="t3-counterexamples-"))
+    try:
+        yield place
+    except BaseException as error:
+        if any(place.iterdir()):
+            found = f"the counterexamples that were found are in {place}"
+            if isinstance(error, KeyboardInterrupt):
+                raise Interrupted(f"interrupted; {found}") from error
+            click.echo(found, err=True)
+        raise
+    finally:
+        if not any(place.iterdir()):
+            place.rmdir()
 
 
 def _run(todo: "list[Task]", workers: int, keep: Path) -> "dict[Task, Verdict]":

@@ -7,9 +7,10 @@ import opent3
 from opent3 import TABLES, Backend
 
 from .console import plain_console, say_where
-from .errors import Mismatch, out_option
+from .errors import out_option
 from .many import kept_runs, where_options
 from .simulation.machine_options import machine_options
+from .simulation.results import fail_if_wrong
 
 
 @click.command()
@@ -39,5 +40,4 @@ def reproduce(
         console.print(text)
     console.print(result.table())
     say_where(out)
-    if result.failures:
-        raise Mismatch("; ".join(result.failures))
+    fail_if_wrong(result.failures)

@@ -9,11 +9,12 @@ import opent3
 from opent3 import MODELS, POLICIES, Backend, Point, SizedModel, load_machine, parse_settings
 
 from .console import plain_console, say_where
-from .errors import Mismatch, is_given, out_option, refuse_given
+from .errors import is_given, out_option, refuse_given
 from .many import kept_runs, where_options
 from .simulation.machine_options import machine_options
 from .simulation.options import names
 from .simulation.own_model import model_of, own_model_options, phase_option, print_assumptions
+from .simulation.results import fail_if_wrong
 from .simulation.sizes import refuse_sizes, size_options, sizes_of
 
 
@@ -77,8 +78,7 @@ def sweep(
     print_assumptions(console, None, 0, load_machine(machine, changes))
     console.print(result.table())
     say_where(out)
-    if result.failures:
-        raise Mismatch("; ".join(result.failures))
+    fail_if_wrong(result.failures)
 
 
 def _points(

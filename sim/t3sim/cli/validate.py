@@ -1,21 +1,23 @@
 """``t3 validate``: checks of models and hardware against what is known."""
 
-import os
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 import opent3
+from opent3.options import usable_cores
 from opent3.tables import alu_table, gpu_table, tracker_table, validation_table
 from rich.console import Console
 from t3hdl.config import PRESETS
 
 from t3sim.common.user_input import shortened
 
-from .console import case_progress, count_progress, plain_console, progress, say_where
-from .errors import Mismatch, is_given, out_option, refuse_given
+from .console import case_progress, count_progress, plain_console, say_where
+from .errors import Mismatch, is_given, kept_if_interrupted, out_option, refuse_given
+from .simulation.machine_options import hardware_option
+from .simulation.results import watch
 
 
 @click.group()
@@ -56,9 +58,7 @@ def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, 
 )
 @click.option("--preset", default="paper", help=f"Configuration: {', '.join(PRESETS)}.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change one hardware parameter.")
-@click.option(
-    "--threads", type=click.IntRange(1), default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores"
-)
+@click.option("--threads", type=click.IntRange(1), default=usable_cores, show_default="usable cores")
 @out_option
 def validate_alu(
     dtype: str | None, op: str | None, exhaustive: bool, random: int | None, seed: int, alone_every: int | None,
@@ -115,20 +115,20 @@ def validate_gpu(
         raise ValueError("--tolerance and --set are of a comparison: give --machine")
     if tolerance is not None and not 0 < tolerance <= 1:
         raise ValueError(f"--tolerance must be above 0 and at most 1 (0.05 is 5 %), not {tolerance:g}")
-    with count_progress(Console(stderr=True), "GEMMs", "shapes") as show:
+    kept: list[Any] = []
+    with (
+        kept_if_interrupted(kept, f"only what was measured was written, in {out}"),
+        count_progress(Console(stderr=True), "GEMMs", "shapes") as show,
+    ):
         found = opent3.validate_gpu(
             recorded, machine=machine, settings=opent3.parse_settings(settings),
             rates=_rates(rates) if is_given("rates") else None, samples=samples if is_given("samples") else None,
-            watch=_watch, on_shape=show, out=out,
+            watch=watch, on_shape=show, on_measured=None if out is None else kept.append, out=out,
         )  # fmt: skip
     plain_console().print(gpu_table(found.measured, found.rows))
     say_where(out)
     if off := [row.names[0] for row in found.rows if tolerance is not None and abs(row.error) > tolerance]:
         raise Mismatch(f"off by more than {tolerance:g}: {', '.join(off)}")
-
-
-def _watch(label: str) -> AbstractContextManager[Any]:
-    return progress(Console(stderr=True), label)
 
 
 def _rates(text: str) -> tuple[float, ...]:
@@ -143,12 +143,7 @@ def _rates(text: str) -> tuple[float, ...]:
 
 @validate.command("tracker")
 @click.option("--quick", is_flag=True, help="Small hardware and the toy machine alone: a minute.")
-@click.option(
-    "--hardware",
-    type=click.Choice(get_args(opent3.Backend)),
-    default="golden",
-    help="Compiled RTL, or its golden model.",
-)
+@hardware_option("golden")
 @out_option
 def validate_tracker(quick: bool, hardware: opent3.Backend, out: Path | None) -> None:
     """Count the cycles in which an access waits for the tracker.

@@ -1,4 +1,4 @@
-"""HBM2 pseudo-channels, cycle by cycle: FR-FCFS scheduling with open rows (DESIGN.md sections 2 and 2.1).
+"""HBM2 pseudo-channels, cycle by cycle: FR-FCFS scheduling with open rows (docs/guides/models.md, Memory).
 
 Each cycle at most one column command (read, write, update) and one row command (activate, precharge, refresh) issue:
 HBM has a command bus for each. What decides, and which mechanism it stands for:

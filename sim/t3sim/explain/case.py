@@ -6,14 +6,11 @@ from t3sim.common.units import TIMES, with_unit
 from t3sim.run.request import TRACKED
 from t3sim.run.result import Contention, Result, StreamContention
 
+from .causes import FIELDS, TITLES
+
 LINK_BOUND = 0.8
 """Part of a collective from which on the link counts as its bound; below, latencies and launches are a fifth."""
-REASONS = {
-    "blocked_by_other_stream_cycles": "the other stream's turn",
-    "blocked_by_threshold_cycles": "the threshold of MCA",
-    "blocked_by_full_queue_cycles": "a full DRAM queue",
-    "blocked_by_tracker_cycles": "the tracker",
-}
+REASONS = {FIELDS[cause]: title for cause, title in TITLES.items()}
 """Why lines wait at a memory slice, by the fields of the record."""
 
 

@@ -229,7 +229,7 @@ def tracker(case: Case) -> Finding | None:
 
 
 def threshold(case: Case) -> Finding | None:
-    """MCA held communication back, and some of it came behind the GEMM for that or another reason."""
+    """MCA held communication back, and some of it came after the GEMM for that or another reason."""
     clocks = waits(case.contention.communication)
     whole, held = sum(clocks.values()), clocks["blocked_by_threshold_cycles"]
     tail = case.exposed_reduce_scatter
@@ -238,7 +238,7 @@ def threshold(case: Case) -> Finding | None:
     return Finding(
         rule="threshold",
         text=f"MCA's threshold made up {part(held / whole)} of what communication waited at memory slices, and "
-        f"{ns(tail)} of the reduce-scatter came behind the GEMM: other thresholds ([arbiter]) may be better here.",
+        f"{ns(tail)} of the reduce-scatter came after the GEMM: other thresholds ([arbiter]) may be better here.",
         figures={"held": held / whole, "behind_ns": tail},
     )
 

@@ -17,7 +17,8 @@ KINDS = tuple(kind for kinds in CLASSES.values() for kind in kinds)
 """All kinds of faults."""
 PROTECTED_AGAINST = tuple(kind for name in ("bits", "link", "around") for kind in CLASSES[name])
 """Kinds of which the hardware with its protection, and the link with its retries, must let none do silent harm."""
-
+VARIANTS = {True: "protected", False: "plain"}
+"""The systems that faults come to: with protection and link retries, and without either."""
 PLAIN_PART = 10
 """The system without protection gets one fault for so many of the other: its harm is only counted."""
 

@@ -15,7 +15,7 @@ from t3sim.run.provenance import Provenance
 from t3sim.study.drawing import legend_above, save
 
 from .bench import Verdict
-from .classes import PROTECTED_AGAINST, FaultCase
+from .classes import PROTECTED_AGAINST, VARIANTS, FaultCase
 from .outcome import SILENT, Outcome
 from .setup import GPUS, request
 
@@ -32,8 +32,6 @@ LABELS = (
     "stalled DMA engine", "straggling GPU", "wrong program", "foreign store",
 )  # fmt: skip
 """What faults are called, in the order of the table."""
-VARIANTS = {True: "protected", False: "plain"}
-"""With ``protect`` and link retries, and without either."""
 
 
 class Row(BaseModel):

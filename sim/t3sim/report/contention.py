@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from t3sim.common.units import TIMES, unit_of
+from t3sim.explain.causes import FIELDS, SHORT
 from t3sim.run.request import CAUSE_TITLES
 from t3sim.run.result import Contention, StageWaits, StreamContention
 
@@ -10,18 +11,8 @@ from .checks import Labelled
 from .figures import MANY, SERIES, stacked
 from .parts import Block, Chart, Folded, Item, Table, Tabs, Text, count
 
-BLOCKED = {
-    "other stream's turn": "blocked_by_other_stream_cycles",
-    "arbiter's threshold": "blocked_by_threshold_cycles",
-    "DRAM queue full": "blocked_by_full_queue_cycles",
-    "tracker busy": "blocked_by_tracker_cycles",
-}
+BLOCKED = {SHORT[cause]: field for cause, field in FIELDS.items()}
 """Why a line waited at its memory slice -> field of a stream."""
-STAGE_CAUSES = {
-    "other_stream": "other stream's turn", "threshold": "threshold", "full_queue": "DRAM queue full",
-    "tracker": "tracker busy",
-}  # fmt: skip
-"""The same, by the fields of a stage."""
 WAITS = {"CUs wait for loads": "loads", "CUs wait for stores": "stores"}
 
 
@@ -130,7 +121,7 @@ def _stage_chart(run: str, stages: Sequence[StageWaits], lines: int) -> Chart:
     parts = {
         f"{stream}: {title}": [getattr(getattr(stage, stream), cause) for stage in stages]
         for stream in ("compute", "communication")
-        for cause, title in STAGE_CAUSES.items()
+        for cause, title in SHORT.items()
     }
     colours = dict(zip(parts, SERIES, strict=True))
     title = f"Waits at the memory slices by stage of the GEMM, {run}"

@@ -10,16 +10,16 @@ import plotly.graph_objects as go
 
 from t3sim.run.request import CAUSE_TITLES, CAUSES
 from t3sim.run.timeline import COLOURS, EXPOSED
+from t3sim.study import drawing
 
-# Okabe and Ito's colours where they can be told from white and from black paper.
+# Those of the pictures, but for the bounds: a report also has sequential policies, which are grey, and black paper.
 POLICY_COLOURS: Mapping[str, str] = MappingProxyType({
+    **drawing.POLICY_COLOURS,
     "sequential": "#8A8A8A",
     "sequential-pipelined": "#A9A27C",
     "sequential-nmc": "#7D8FA3",
     "ideal-overlap": "#56B4E9",
     "ideal-overlap-nmc": "#009E73",
-    "t3": "#E69F00",
-    "t3-mca": "#0072B2",
 })  # fmt: skip
 OTHER = "#999999"
 CAUSE_COLOURS: Mapping[str, str] = MappingProxyType({CAUSE_TITLES[cause]: COLOURS[cause] for cause in CAUSES})

@@ -5,13 +5,14 @@ from collections.abc import Callable, Sequence
 import plotly.graph_objects as go
 
 from t3sim.common.units import digits
+from t3sim.explain.causes import TITLES as CAUSE_TITLES
 from t3sim.inputs.machine.files import CONFIG
 from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.request import Policy
 from t3sim.study.arbitration.gains import CAUSE, COLUMNS, rows, verdict
-from t3sim.study.arbitration.record import PUBLISHED_PAIR, ArbitrationMap, Cell, MappedMachine, Place, StreamWaits
+from t3sim.study.arbitration.record import IMPLIED_PAIR, ArbitrationMap, Cell, MappedMachine, Place, StreamWaits
 from t3sim.study.arbitration.sentences import nearest, sentences
-from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_names
+from t3sim.study.arbitration.table import is_pair, most_of, stage_names
 from t3sim.study.suite import OVERLAPPED
 
 from .configuration import cautions, cautions_of, configuration_block
@@ -101,7 +102,7 @@ def _cards(record: ArbitrationMap) -> list[Card]:
     worth = [place.cell.worth for place in record.places()]
     cost = [place.cell.pair[0] for place in record.places()]
     gain = [place.cell.gain for place in record.places()]
-    t3, mca = PUBLISHED_PAIR
+    t3, mca = IMPLIED_PAIR
     return [
         Card(
             title="Worth of arbitration", value=f"{min(worth):.3f}x to {max(worth):.3f}x", note="GEMM, t3 over t3-mca"
@@ -115,7 +116,7 @@ def _cards(record: ArbitrationMap) -> list[Card]:
 
 
 def _extremes(record: ArbitrationMap) -> Table:
-    """Where the arbiter matters most and least, where it is needed most, and what is nearest to the published pair."""
+    """Where the arbiter matters most and least, where it is needed most, and what is nearest to the implied pair."""
     places = list(record.places())
     chosen: dict[str, Place] = {
         "largest worth of arbitration": max(places, key=lambda place: place.cell.worth),
@@ -123,7 +124,7 @@ def _extremes(record: ArbitrationMap) -> Table:
         "largest gain of the sublayer": max(places, key=lambda place: place.cell.gain),
         "smallest gain of the sublayer": min(places, key=lambda place: place.cell.gain),
         "slowest GEMM under t3": max(places, key=lambda place: place.cell.pair[0]),
-        "nearest to the published pair": nearest(places),
+        "nearest to the implied pair": nearest(places),
     }
     return Table(
         caption="Extremes over all machines and GEMMs; times of the GEMM over its sequential time",

@@ -1,22 +1,24 @@
 """Where results come from, and the commands that give them again."""
 
-import math
+import itertools
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from t3sim.inputs.machine.files import CONFIG
+from t3sim.inputs.machine.files import CONFIG, load_machine
 from t3sim.inputs.machine.settings import literal, settings_text
 from t3sim.inputs.workload import CUSTOM, MODELS
-from t3sim.run.result import WorkloadRecord
+from t3sim.run.ideal import COMPUTED
+from t3sim.run.result import Result, WorkloadRecord
 from t3sim.study.arbitration.axes import NONE, known_axes
+from t3sim.study.arbitration.random_gemms import random_points
 from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.layer.operators import OPTIMIZER
 from t3sim.study.model_record import WholeModelRecord
 from t3sim.study.reproduction import Reproduction
 from t3sim.study.sources import source_digest
 from t3sim.study.suite import QUICK_TABLES, TABLES
-from t3sim.study.sweep import OwnModel, SweepRecord
+from t3sim.study.sweep import OwnModel, SweepRecord, Variant, axes_of, chosen_assumptions, product_of
 
 from .folders import Config, Run, Runs
 from .parts import DASH, Block, Cell, Code, Item, Table, Text
@@ -96,8 +98,8 @@ def earlier(sources: str) -> list[Text]:
     if sources == source_digest():
         return []
     text = (
-        "Made by another simulator than the one that writes this page: version and digest are under Provenance. The "
-        "command below gives the figures of the simulator that runs it."
+        "These results are from another version of the simulator than the one that writes this page: version and digest "
+        "are under Provenance. The simulator that is installed may give other figures."
     )
     return [Text(text=text)]
 
@@ -105,7 +107,7 @@ def earlier(sources: str) -> list[Text]:
 def _note(command: Command | None) -> str:
     """What a reader must know of the command."""
     if command is None:
-        return "What is swept was chosen in Python (`opent3.sweep`): no options of `t3 sweep` name it."
+        return "What was run was chosen in Python (`opent3`): no options of a `t3` command name all of it."
     note = (
         "Finished runs are kept in the cache, so that the command repeats only what is not there. A machine that is a "
         "file must lie where the command names it."
@@ -133,8 +135,14 @@ def runs_command(folder: Runs) -> Command:
     return [
         ("t3", folder.command), *_workload(first.workload), ("--machine", CONFIG), (option, policies),
         ("--hardware", first.hardware), *([("--mirror",)] if first.mirror else []),
+        *([("--no-contention",)] if any(map(_is_unobserved, folder.results)) else []),
         ("--seed", str(first.seed)), ("--out", folder.name),
     ]  # fmt: skip
+
+
+def _is_unobserved(result: Result) -> bool:
+    """Whether a run was simulated without a look at what its streams wait for."""
+    return result.policy not in COMPUTED and result.contention is None
 
 
 def _workload(work: WorkloadRecord) -> list[tuple[str, ...]]:
@@ -148,8 +156,10 @@ def _sizes(work: WorkloadRecord) -> list[tuple[str, ...]]:
     return [("--m", str(work.m)), ("--n", str(work.n)), ("--k", str(work.k_total))]
 
 
-def reproduce_command(record: Reproduction, name: str) -> Command:
-    """``t3 reproduce`` with the options of the record."""
+def reproduce_command(record: Reproduction, name: str) -> Command | None:
+    """``t3 reproduce`` with the options of the record; None for another seed, which has no option there."""
+    if record.seed:
+        return None
     known = QUICK_TABLES if record.quick else TABLES
     chosen = [] if set(record.tables) == set(known) else [("--only", table) for table in record.tables]
     return [
@@ -158,8 +168,10 @@ def reproduce_command(record: Reproduction, name: str) -> Command:
     ]  # fmt: skip
 
 
-def model_command(record: WholeModelRecord, name: str) -> Command:
-    """``t3 model`` with the options of the record."""
+def model_command(record: WholeModelRecord, name: str) -> Command | None:
+    """``t3 model`` with the options of the record; None for another seed, which has no option there."""
+    if record.seed:
+        return None
     tokens = record.own.model_dump(exclude={"phase"}) if record.own else {}
     return [
         ("t3", "model"), ("--hf", OWN_FILE) if record.own else ("--model", record.model),
@@ -171,13 +183,14 @@ def model_command(record: WholeModelRecord, name: str) -> Command:
 
 
 def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Command | None:
-    """``t3 sweep`` with the options of the record; None if no options name its sublayers, or its machine files, which
+    """``t3 sweep`` with the options of the record; None if no options name its sublayers, machines and seed, which
     Python may choose."""
     swept = _swept([run.result.workload for run in record.variants[0].runs], record.own)
-    if swept is None or any(variant.machine != record.machine for variant in record.variants):
+    machines = _variants(record) if assumptions else _vary(record)
+    if swept is None or machines is None or record.seed:
         return None
     return [
-        ("t3", "sweep"), *(_variants(record) if assumptions else _vary(record)), *swept,
+        ("t3", "sweep"), *machines, *swept,
         ("--policies", ",".join(record.variants[0].geomeans.speedups)), ("--machine", record.machine),
         *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip
@@ -186,7 +199,7 @@ def sweep_command(record: SweepRecord, name: str, *, assumptions: bool) -> Comma
 def _swept(works: Sequence[WorkloadRecord], own: OwnModel | None) -> list[tuple[str, ...]] | None:
     """The options that choose what is swept: sublayers of models, or one GEMM by its sizes."""
     chosen = _points(works)
-    if len({(work.model, work.sublayer, work.tp) for work in works}) != math.prod(map(len, chosen.values())):
+    if chosen is None:
         return None
     models, *others = ((option, ",".join(values)) for option, values in chosen.items())
     if all(work.model == CUSTOM for work in works):
@@ -199,42 +212,76 @@ def _swept(works: Sequence[WorkloadRecord], own: OwnModel | None) -> list[tuple[
     return [("--hf", OWN_FILE), *((f"--{name}", str(value)) for name, value in tokens.items()), *others]
 
 
-def map_command(record: ArbitrationMap, name: str) -> Command:
-    """``t3 map`` with the options of the record."""
+def map_command(record: ArbitrationMap, name: str) -> Command | None:
+    """``t3 map`` with the options of the record; None if no options name its GEMMs and seed, as of Python."""
+    named = [gemm for gemm in record.gemms if gemm.model != CUSTOM]
+    drawn = record.gemms[len(named) :]
+    chosen = _points(named)
+    if not chosen or record.seed or not _are_drawn(drawn, record):
+        return None
     axes = [] if [*record.singles] == known_axes().usual else [("--axes", ",".join(record.singles) or NONE)]
     launches = record.machines[0].cells[0].launches
-    named = [gemm for gemm in record.gemms if gemm.model != CUSTOM]
-    drawn = len(record.gemms) - len(named)
     return [
         ("t3", "map"), *([("--quick",)] if record.quick else []), *axes,
-        *((option, ",".join(values)) for option, values in _points(named).items()),
-        *([("--random", str(drawn))] if drawn else []),
+        *((option, ",".join(values)) for option, values in chosen.items()),
+        *([("--random", str(len(drawn)))] if drawn else []),
         *([("--launches", str(launches))] if launches > 1 else []),
         ("--machine", record.machine), *_set(record.settings), ("--hardware", record.hardware), ("--out", name),
     ]  # fmt: skip
 
 
-def _points(works: Iterable[WorkloadRecord]) -> dict[str, dict[str, None]]:
-    """The options that choose sublayers, with their values."""
-    chosen: dict[str, dict[str, None]] = {"--models": {}, "--sublayers": {}, "--tp": {}}
-    for work in works:
-        for option, value in zip(chosen, (work.model, work.sublayer, str(work.tp)), strict=True):
-            chosen[option][value] = None
-    return chosen
+def _are_drawn(gemms: Sequence[WorkloadRecord], record: ArbitrationMap) -> bool:
+    """Whether ``gemms`` are what ``--random`` draws on the machine of the record; not, if that is no longer there."""
+    if not gemms:
+        return True
+    try:
+        drawn = random_points(load_machine(record.machine, record.settings), len(gemms))
+    except ValueError:
+        return False
+    sizes = [(CUSTOM, f"{gemm.m}x{gemm.n}x{gemm.k_total}", gemm.tp) for gemm in gemms]
+    return [(point.model, point.sublayer, point.tp) for point in drawn] == sizes
+
+
+def _points(works: Iterable[WorkloadRecord]) -> dict[str, list[str]] | None:
+    """The options that choose sublayers, with their values; None if they do not choose exactly these."""
+    points = list(dict.fromkeys((work.model, work.tp, work.sublayer) for work in works))  # as commands order them
+    axes = [list(dict.fromkeys(values)) for values in zip(*points, strict=True)]
+    if not points or list(itertools.product(*axes)) != points:
+        return None
+    models, degrees, sublayers = axes
+    return {"--models": models, "--sublayers": sublayers, "--tp": [str(tp) for tp in degrees]}
 
 
 def _set(settings: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [("--set", f"{key}={literal(value)}") for key, value in settings.items()]
 
 
-def _variants(record: SweepRecord) -> list[tuple[str, ...]]:
-    return [("--assumptions",), ("--variants", ",".join(variant.name for variant in record.variants[1:]))]
+def _variants(record: SweepRecord) -> list[tuple[str, ...]] | None:
+    """The options for changes of the assumptions; None if the machines are others."""
+    names = [variant.name for variant in record.variants[1:]]
+    try:
+        made = chosen_assumptions(names)
+    except ValueError:
+        return None
+    return [("--assumptions",), ("--variants", ",".join(names))] if names and _makes(made, record) else None
 
 
-def _vary(record: SweepRecord) -> list[tuple[str, ...]]:
-    """Every key with its values, in their order; words without quotes or TOML, both of which ``--vary`` reads."""
+def _vary(record: SweepRecord) -> list[tuple[str, ...]] | None:
+    """Every key with its values, in their order; words without quotes or TOML, both of which ``--vary`` reads. None if
+    these do not make the record's machines."""
     values: dict[str, dict[str, None]] = {}
     for variant in record.variants:
         for key, value in variant.settings.items():
             values.setdefault(key, {})[literal(value)] = None
-    return [("--vary", f"{key}={','.join(texts)}") for key, texts in values.items()]
+    texts = [f"{key}={','.join(found)}" for key, found in values.items()]
+    try:
+        made = product_of(axes_of(texts))
+    except ValueError:
+        return None
+    return [("--vary", text) for text in texts] if _makes(made, record) else None
+
+
+def _makes(made: Mapping[str, Variant], record: SweepRecord) -> bool:
+    """Whether the machines of a command are those of the record, by name and settings, in their order."""
+    machines = [(name, item.machine or record.machine, item.settings) for name, item in made.items()]
+    return machines == [(variant.name, variant.machine, variant.settings) for variant in record.variants]

@@ -7,8 +7,10 @@ import numpy as np
 import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
+from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.common.units import BYTES, RATES, TIMES, Unit, digits, unit_of, with_unit
+from t3sim.inputs.geometry import ceil_div
 from t3sim.run.request import CAUSE_TITLES, CAUSES, IntervalKind
 from t3sim.run.timeline import COLOURS, EXPOSED
 from t3sim.run.timeline_record import GpuTimeline, TimelineRecord
@@ -17,7 +19,6 @@ from .figures import OTHER, finished, plain
 from .parts import DASH, Chart, Table, count
 from .queues import queue_tracks
 
-LINE_BYTES = 32
 LANES: dict[str, tuple[IntervalKind, str]] = {
     "GEMM stages": ("stage", COLOURS["gemm_read"]),
     "reduce-scatter": ("reduce_scatter", COLOURS["rs_read"]),
@@ -210,7 +211,7 @@ def _spans(gpu: GpuTimeline, kind: IntervalKind, unit: Unit) -> list[tuple[float
 
 def _triggers(gpu: GpuTimeline, unit: Unit) -> list[float]:
     """Times of the triggers; of very many, evenly chosen ones."""
-    step = -(-len(gpu.triggers) // MAX_TRIGGERS) or 1
+    step = ceil_div(len(gpu.triggers), MAX_TRIGGERS) or 1
     return sorted(item.time_ns / unit.size for item in gpu.triggers)[::step]
 
 
@@ -259,7 +260,7 @@ def _span_table(rows: Mapping[str, GpuTimeline], title: str) -> Table:
 def _time_table(timeline: TimelineRecord, gpu: GpuTimeline, name: str) -> Table:
     """Means over at most MAX_ROWS parts of the time."""
     bins, width = len(gpu.link_bytes), timeline.bin_ns
-    step = -(-bins // MAX_ROWS) or 1
+    step = ceil_div(bins, MAX_ROWS) or 1
     unit = unit_of(TIMES, [bins * width])
     columns = {CAUSE_TITLES[cause]: np.array(gpu.dram_bytes[cause]) / width for cause in CAUSES} | _sent(gpu, width)
     rate = unit_of(RATES, (max(values, default=0) for values in columns.values()))

@@ -23,11 +23,10 @@ from t3sim.run.result import TimeNs
 from .layer.operators import Named, counted_operators, model_operators, optimizer_operator, sized_model
 from .layer.roofline import OperatorTime, operator_time
 from .layer.work import ATTENTIONS, AttentionKernels
+from .suite import BASELINE
 
 SUBLAYERS: Mapping[Phase, tuple[str, ...]] = {"prompt": ("op", "fc2"), "training": ("op", "fc2", "fc1", "ip")}
 """Phase -> the all-reduced sublayers of a layer of the paper's models that must be simulated."""
-BASELINE = "sequential"
-"""The policy that speedups are over."""
 
 
 @dataclass(frozen=True, kw_only=True)

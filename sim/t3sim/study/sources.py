@@ -40,9 +40,18 @@ def _foreign(roots: set[Path]) -> list[str]:
 
 
 def _code(path: Path) -> str:
-    """A module's syntax tree without docstrings, as text."""
+    """A module's syntax tree as text, without docstrings: of modules, classes, functions and constants."""
     tree = ast.parse(path.read_bytes())
     for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [statement for statement in node.body if not _is_docstring(statement)]
     return ast.dump(tree)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    """A text that stands alone does nothing."""
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )

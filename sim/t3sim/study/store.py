@@ -15,6 +15,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from t3sim.common.cache import CACHE_VARIABLE, BuildError, cache_errors, cache_folder
+from t3sim.inputs.geometry import ceil_div
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import Cause, RunResult, Timeline
 from t3sim.run.result import Result, WallSeconds, WorkloadRecord
@@ -47,7 +48,7 @@ class TrafficOverTime(BaseModel):
     def of(cls, timeline: Timeline) -> Self:
         """The timeline's first GPU in at most MAX_BINS bins."""
         bins = len(next(iter(timeline.bytes.values()))[0])
-        factor = -(-bins // MAX_BINS)
+        factor = ceil_div(bins, MAX_BINS)
 
         def coarse(values: np.ndarray) -> list[float]:
             summed: list[float] = np.pad(values, (0, -bins % factor)).reshape(-1, factor).sum(axis=1).tolist()

@@ -14,7 +14,7 @@ from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.inputs.workload import CUSTOM, INNER_MULTIPLE, Workload, custom_workload, model_workload
 from t3sim.run.request import Backend, Policy
 
-from .experiment import TRACKED, Experiment
+from .experiment import Experiment
 
 PUBLISHED_RULE: Mapping[str, Any] = MappingProxyType({"arbiter.mca": "paper"})
 """What is held against a published number arbitrates by the paper's rule, whatever the machine's own."""
@@ -34,6 +34,7 @@ FULL_VARIANTS: tuple[Variant, ...] = ("base", "backlog")
 """Machines on which FULL_RING is simulated with all GPUs."""
 
 BASELINE: Policy = "sequential"
+"""The policy that speedups are over."""
 OVERLAPPED: tuple[Policy, ...] = ("t3", "t3-mca")
 OVERLAP: tuple[Policy, ...] = (BASELINE, *OVERLAPPED)
 FULL_RING: tuple[Policy, ...] = (*OVERLAP, "sequential-nmc")
@@ -217,7 +218,7 @@ class Suite:
             workload=self.workload(point),
             machine=self.machine_of(variant),
             policy=policy,
-            hardware=self.hardware if policy in TRACKED else "golden",
+            hardware=self.hardware,
             mirror=not full,
             seed=self.seed,
         )

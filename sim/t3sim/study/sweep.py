@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
 from t3sim.common.user_input import shortened
+from t3sim.inputs import arguments
 from t3sim.inputs.machine.settings import parse_setting
 from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.ideal import COMPUTED
@@ -50,8 +52,12 @@ class Sweep:
 
     def __post_init__(self) -> None:
         for what, chosen in (("machine", self.variants), ("point", self.points), ("policy", self.policies)):
-            if not chosen or len(set(chosen)) != len(chosen):
-                raise ValueError(f"a sweep must have at least one {what}, each once")
+            if not chosen:
+                raise ValueError(f"a sweep must have at least one {what}, and has none: name one")
+            if again := [item for item, count in Counter([*chosen]).items() if count > 1]:
+                raise ValueError(
+                    f"a sweep must have each {what} once, and {_title(again[0])} comes again: leave it out"
+                )
         for policy in self.policies:
             if policy not in POLICIES:
                 raise ValueError(f"policy must be one of {', '.join(POLICIES)}, not {policy!r}")
@@ -81,6 +87,10 @@ class Sweep:
                     raise ValueError(f"{point.title} on machine {named}: {error}") from error
                 found.setdefault(item.key, item)
         return list(found.values())
+
+
+def _title(item: Point | str) -> str:
+    return item.title if isinstance(item, Point) else item
 
 
 class _Record(BaseModel):
@@ -203,7 +213,7 @@ def assumptions() -> dict[str, Variant]:
 
 def chosen_assumptions(names: Sequence[str] = ()) -> dict[str, Variant]:
     """The base and the variants called ``names``, or all. Raises ValueError for an unknown name."""
-    known = assumptions()
+    known, names = assumptions(), arguments.items("names", names, str, "names of assumptions")
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ValueError(f"--variants must name some of {', '.join(known)}, not {', '.join(unknown)}")

@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from t3sim import __version__
+from t3sim.inputs.geometry import ceil_div
 from t3sim.run.request import CAUSES, Cause, Policy
 from t3sim.run.result import Result, WorkloadRecord
 
@@ -45,7 +46,7 @@ class Curve(_Record):
     def of(cls, traffic: TrafficOverTime) -> Self:
         """The same in at most MOST_BINS bins."""
         bins = len(next(iter(traffic.bytes.values())))
-        factor = -(-bins // MOST_BINS) or 1
+        factor = ceil_div(bins, MOST_BINS) or 1
 
         def coarse(values: Sequence[float]) -> list[int]:
             padded = np.pad(np.asarray(values), (0, -bins % factor)).reshape(-1, factor)

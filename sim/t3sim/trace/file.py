@@ -58,15 +58,15 @@ def check_name(path: Path) -> None:
 
 
 @contextmanager
-def trace_file(target: Path) -> Iterator[Any]:
+def trace_file(target: Path, shown: Path | None = None) -> Iterator[Any]:
     """A file to write a trace to, which has the name ``target`` when the block ends, and vanishes if the block raises.
 
     Raises ValueError, at once where that can be known, if that may not or cannot be written: another's file stands
-    there, or the folder is missing.
+    there, or the folder is missing. ``shown``: what messages call it, if it has another name until it is moved.
     """
-    path = Path(os.path.realpath(target))
-    with _refusals(target):
-        _check(path)
+    path, shown = Path(os.path.realpath(target)), shown or target
+    with refusals(shown):
+        _check(path, shown)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
@@ -74,8 +74,8 @@ def trace_file(target: Path) -> Iterator[Any]:
             hashed = _Hashed(file)
             yield hashed
             file.write(_seal(hashed.digest.hexdigest()))
-        with _refusals(target):
-            _check(path)
+        with refusals(shown):
+            _check(path, shown)
             _share(temporary)
             temporary.replace(path)
     except BaseException:
@@ -84,7 +84,7 @@ def trace_file(target: Path) -> Iterator[Any]:
 
 
 @contextmanager
-def _refusals(target: Path) -> Iterator[None]:
+def refusals(target: Path) -> Iterator[None]:
     """Errors of the file system as ValueError."""
     try:
         yield
@@ -92,10 +92,10 @@ def _refusals(target: Path) -> Iterator[None]:
         raise ValueError(f"--trace must be a file that can be written, not {target}: {error.strerror}") from error
 
 
-def _check(path: Path) -> None:
+def _check(path: Path, shown: Path) -> None:
     """Refuses (ValueError) to replace what this program has not written."""
     if os.path.lexists(path) and not is_ours(path):
-        raise ValueError(f"--trace {path} is there and is no trace of t3's, or was changed: choose another name")
+        raise ValueError(f"--trace {shown} is there and is no trace of t3's, or was changed: choose another name")
 
 
 def _share(path: Path) -> None:

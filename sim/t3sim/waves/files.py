@@ -12,6 +12,8 @@ from .surfer import write_commands
 from .vcd import write_vcd
 from .waveform import Waveform
 
+FORMATS = ("vcd", "fst")
+
 
 def _writer(format: str) -> Callable[[Waveform, Path], None]:
     if format == "vcd":
@@ -22,7 +24,9 @@ def _writer(format: str) -> Callable[[Waveform, Path], None]:
 
 
 def check_format(format: str) -> None:
-    """Refuses (ValueError) a format that cannot be written here."""
+    """Refuses (ValueError) a format that is none, or cannot be written here."""
+    if format not in FORMATS:
+        raise ValueError(f"--format must be one of {', '.join(FORMATS)}, not {format!r}")
     if format == "fst" and find_spec("pylibfst") is None:
         raise ValueError(
             "--format fst needs the Python package pylibfst, which is not installed: pip install pylibfst, or choose "

@@ -2,10 +2,10 @@
 
 import errno
 import os
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+import pickle
+import subprocess
+import sys
 from itertools import chain
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +17,25 @@ _PICOSECONDS = -12
 _COMPRESSED_HIERARCHY = 1
 _NO_ALIAS = 0
 _FAILED = "the FST library cannot write it; is the disk full?"
+_UNWRITTEN = 3
+"""Exit code of the writing process if it noticed that the file is not whole."""
 
 
 def write_fst(waveform: Waveform, path: Path) -> None:
     """Write ``waveform``. Raises OSError.
 
     The library maps its files into memory: on a full disk the system ends the process that writes them. So that is not
-    this one.
+    this one; nor one of multiprocessing, which would run the caller's script again.
     """
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-        try:
-            process.submit(_write, waveform, path).result()
-        except BrokenProcessPool as error:
-            raise OSError(errno.EIO, _FAILED, str(path)) from error
+    command = [sys.executable, "-P", "-m", __name__, os.fspath(path)]
+    places = os.pathsep.join(map(os.path.abspath, sys.path))  # so that it imports what this process does
+    environ = os.environ | {"PYTHONPATH": places}
+    done = subprocess.run(command, input=pickle.dumps(waveform), capture_output=True, env=environ, check=False)
+    if done.returncode == _UNWRITTEN or done.returncode < 0:  # noticed, or ended by the system
+        raise OSError(errno.EIO, _FAILED, str(path))
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise OSError(errno.EIO, f"its writer failed: {said[-1] if said else 'it says nothing'}", str(path))
 
 
 def _write(waveform: Waveform, path: Path) -> None:
@@ -89,3 +95,10 @@ def _check(waveform: Waveform, path: Path) -> None:
         lib.fstReaderClose(reader)
     if not whole:
         raise OSError(errno.EIO, _FAILED, str(path))
+
+
+if __name__ == "__main__":
+    try:
+        _write(pickle.load(sys.stdin.buffer), Path(sys.argv[1]))
+    except OSError:
+        sys.exit(_UNWRITTEN)

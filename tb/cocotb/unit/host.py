@@ -17,7 +17,7 @@ from tb.cocotb.unit.output import SHAPES
 
 BYTES = 8
 PATIENCE = 60000
-"""Cycles after which a job that does not end is a failure."""
+"""Cycles after which a job that does not end, or a CONTROL write that is refused, is a failure."""
 
 
 class Bus:
@@ -87,12 +87,11 @@ class Host:
 
     async def control(self, **fields: int) -> None:
         """A CONTROL write, repeated while maintenance or a quiesce refuses it."""
-        for _ in range(PATIENCE):
-            if await self.bus.try_write(regs.CONTROL, pack(regs.Control, **fields)):
-                return
+        deadline = self._machine.now + PATIENCE
+        while not await self.bus.try_write(regs.CONTROL, pack(regs.Control, **fields)):
+            assert self._machine.now < deadline, f"CONTROL {fields} is still refused after {PATIENCE:,} cycles"
             self.events["control refused while busy"] += 1
             await self.rest(7)
-        raise AssertionError(f"CONTROL {fields} is refused for ever")
 
     async def work(self, context: int) -> None:
         """Job after job in this context."""

@@ -12,6 +12,8 @@ from t3hdl.interface.words import unpack
 from tb.words import Ports
 
 REQUESTS = ("compute_read", "compute_write", "comm_read", "comm_write")
+DONE_RATE = 0.2
+"""Share of cycles in which a command that is under way is reported done."""
 Fields = dict[str, int]
 
 
@@ -70,7 +72,6 @@ class Machine:
         self._under_way: list[int] = []
         self._vector = 0
         self.on_command: Callable[[Fields], None] = lambda command: None
-        self.done_rate = 0.2
         self.now = 0
         self._sent: Counter[int] = Counter()
         self.tracked = 0
@@ -165,7 +166,7 @@ class Machine:
             self._drive(f"occupancy.{number}", self._rng.choice((0, 5, 31, 126, NO_LIMIT)))
 
     def _report_command(self) -> None:
-        done = bool(self._under_way) and self._rng.random() < self.done_rate
+        done = bool(self._under_way) and self._rng.random() < DONE_RATE
         self._drive("command_done_valid", done)
         if done:
             self._drive("command_done", self._under_way.pop(self._rng.randrange(len(self._under_way))))

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from t3sim.common.json_text import json_text
+from t3sim.explain import causes
 from t3sim.explain.case import Case, Finding
 from t3sim.explain.folder import explain, read_records, to_json
 from t3sim.explain.rules import ANY, SIMULATED, findings
 from t3sim.run.ideal import ideal_overlap
 from t3sim.run.records import Comparison
-from t3sim.run.result import Result, write_result
+from t3sim.run.result import Result, StreamContention, Waits, write_result
 
 from tests.support.crafted_records import crafted
 from tests.support.sample_result import sample_run
@@ -33,6 +34,12 @@ def named_limit(text: str) -> str:
     """Of the sentence that names it."""
     name = re.search(r"the limit is (compute|memory|the link|none)", text)[1]
     return {"the link": "link", "none": "rest"}.get(name, name)
+
+
+def test_the_causes_of_waits_are_those_of_the_record():
+    blocked = {name for name in StreamContention.model_fields if name.startswith("blocked_by_")}
+    assert set(causes.FIELDS.values()) == blocked
+    assert set(causes.TITLES) == set(causes.SHORT) == set(causes.FIELDS) == set(Waits.model_fields)
 
 
 def test_compute_bound():
@@ -143,11 +150,12 @@ def test_stores_held_because_of_the_window():
     assert "tracker" not in found(crafted(contention__window_stall_ns=1.0))
 
 
-def test_threshold_matters_if_communication_comes_behind_the_gemm():
+def test_threshold_matters_if_communication_comes_after_the_gemm():
     stream = crafted().contention.communication.model_dump() | {"blocked_by_threshold_cycles": 50}
     assert "threshold" not in found(crafted(contention__communication=stream))
     late = crafted(contention__communication=stream, time_ns__total=1550.0, time_ns__exposed_communication=550.0)
     assert "100 % of what communication waited" in found(late)["threshold"].text
+    assert "of the reduce-scatter came after the GEMM" in found(late)["threshold"].text
 
 
 @pytest.mark.parametrize(

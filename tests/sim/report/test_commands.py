@@ -1,11 +1,15 @@
 """The commands in a report are what the user typed, as far as records hold it."""
 
 import shlex
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from opent3 import Point, custom_workload, model_points, on_machines, vary
 from t3sim.cli import main as cli
+from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.machine.settings import literal, parse_setting
 from t3sim.report.folders import Mapped, Modelled, Reproduced, Runs, Swept, read_folder
 from t3sim.report.maps import map_section
@@ -22,8 +26,12 @@ from t3sim.report.provenance import (
 )
 from t3sim.report.runs import workload_title
 from t3sim.run.records import read_record
+from t3sim.run.result import WorkloadRecord
+from t3sim.study.arbitration.random_gemms import random_points
+from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.model_record import WholeModelRecord
-from t3sim.study.sweep import OwnModel, SweepRecord, axes_of, product_of
+from t3sim.study.suite import Suite
+from t3sim.study.sweep import OwnModel, SweepRecord, Variant, axes_of, chosen_assumptions, product_of
 
 from tests.support.report_folders import (
     REPRODUCTION,
@@ -32,6 +40,7 @@ from tests.support.report_folders import (
     model_folder,
     run_folder,
     sweep_folder,
+    sweep_record,
 )
 from tests.support.sample_map import sample_gains, sample_map
 from tests.support.sample_result import T_NLG
@@ -61,10 +70,21 @@ def test_a_comparison(tmp_path: Path):
     assert name == "compare" and options["policies"] == ("sequential", "t3")
 
 
+@pytest.mark.parametrize("observed", [False, True])
+def test_a_comparison_without_a_look_at_contention(tmp_path: Path, observed):
+    folder = read_folder(compare_folder(tmp_path / "out", ("sequential", "t3", "ideal-overlap")))
+    assert isinstance(folder, Runs) and folder.results[-1].contention is None, "what is computed has none anyway"
+    if not observed:
+        runs = [replace(run, result=run.result.model_copy(update={"contention": None})) for run in folder.runs]
+        folder = replace(folder, runs=tuple(runs))
+    _, options = parsed(shell(runs_command(folder)))
+    assert options["contention"] is observed
+
+
 def test_a_whole_model(tmp_path: Path):
     folder = read_folder(model_folder(tmp_path / "out"))
     assert isinstance(folder, Modelled)
-    name, options = parsed(shell(model_command(folder.record, folder.name)))
+    name, options = parsed(given(model_command(folder.record, folder.name)))
     assert name == "model" and options["machine"] == "toy" and options["hardware"] == "golden"
     assert (options["model"], options["tp"], options["phase"]) == ("t-nlg", 8, "prompt")
     assert (options["attention"], options["optimizer"], options["hf"]) == ("unfused", False, None)
@@ -80,7 +100,7 @@ def test_a_whole_model_of_the_users_own_with_an_optimizer(tmp_path: Path):
         "settings": {"link.gb_s": 300},
     })  # fmt: skip
     command = model_command(record, "out")
-    _, options = parsed(shell(command))
+    _, options = parsed(given(command))
     assert (options["model"], options["hf"]) == (None, Path("CONFIG.JSON"))
     assert (options["phase"], options["batch"], options["sequence"]) == ("training", 2, 64)
     assert (options["attention"], options["optimizer"], options["settings"]) == ("fused", True, ("link.gb_s=300",))
@@ -142,6 +162,61 @@ def test_sublayers_that_no_options_name_have_no_command(tmp_path: Path):
     assert isinstance(note, Text) and "chosen in Python" in note.text
 
 
+@pytest.mark.parametrize(
+    ("key", "values"),
+    [("link.gb_s", [1, 1.5]), ("dma.block", ["tile", "column"]), ("gpu.tiles", [[[64, 64]], [[128, 64]]])],
+)
+def test_every_product_of_values_has_a_command(key, values):
+    assert _swept_command(vary({key: values, "link.latency_ns": [250, 500]})) is not None
+
+
+PRODUCT = vary({"link.gb_s": [10, 20], "link.latency_ns": [250, 500]})
+MACHINES: dict[str, dict[str, Variant]] = {
+    "as they are": on_machines(["toy"]),
+    "two axes, one at a time": vary({"link.gb_s": [10, 20]}) | vary({"link.latency_ns": [250, 500]}),
+    "not every combination": dict(list(PRODUCT.items())[:3]),
+    "another order": dict(sorted(PRODUCT.items(), key=lambda item: item[1].settings["link.latency_ns"])),
+    "names of their own": {"slow": Variant(settings={"link.gb_s": 10})},
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_machines_that_no_options_make_have_no_command(name):
+    assert _swept_command(MACHINES[name]) is None
+
+
+def test_changes_that_are_no_assumptions_have_no_command():
+    known = chosen_assumptions(["link-75", "latency-250"])
+    assert _swept_command(known, assumptions=True) is not None
+    other = known | {"link-75": Variant(settings={"link.gb_s": 76})}
+    unknown = known | {"mine": Variant(settings={"link.gb_s": 76})}
+    for changes in (other, unknown, chosen_assumptions(["link-75"]) | {"base": Variant(settings={"link.gb_s": 9})}):
+        assert _swept_command(changes, assumptions=True) is None
+    assert _swept_command({"base": Variant()}, assumptions=True) is None
+
+
+def _swept_command(variants: dict[str, Variant], *, assumptions: bool = False) -> Command | None:
+    record = sweep_record([item.settings for item in variants.values()], list(variants))
+    return sweep_command(record, "out", assumptions=assumptions)
+
+
+def test_another_seed_has_no_command(tmp_path: Path):
+    seed = {"seed": 1}
+    model = read_record(model_folder(tmp_path / "out") / "model.json", WholeModelRecord)
+    reproduced = read_folder(REPRODUCTION)
+    assert isinstance(reproduced, Reproduced)
+    swept = read_swept(tmp_path, {})
+    assert command_of(swept) and sweep_command(swept.model_copy(update=seed), "out", assumptions=False) is None
+    assert model_command(model.model_copy(update=seed), "out") is None
+    assert reproduce_command(reproduced.record.model_copy(update=seed), "out") is None
+    assert map_command(sample_map(), "out") and map_command(sample_map().model_copy(update=seed), "out") is None
+
+
+def given(command: Command | None) -> str:
+    assert command is not None
+    return shell(command)
+
+
 def command_of(record: SweepRecord, *, assumptions: bool = False) -> Command:
     command = sweep_command(record, "out", assumptions=assumptions)
     assert command is not None
@@ -150,7 +225,7 @@ def command_of(record: SweepRecord, *, assumptions: bool = False) -> Command:
 
 def read_swept(tmp_path: Path, work: dict[str, str]) -> SweepRecord:
     """The record of a sweep of nothing but ``work``."""
-    folder = read_folder(sweep_folder(tmp_path / "out"))
+    folder = read_folder(sweep_folder(tmp_path / "swept"))
     assert isinstance(folder, Swept)
     runs = [run for run in folder.record.variants[0].runs if run.result.workload.sublayer == "fc2"]
     changed = [
@@ -165,7 +240,7 @@ def read_swept(tmp_path: Path, work: dict[str, str]) -> SweepRecord:
 def test_a_map(tmp_path: Path):
     folder = read_folder(map_folder(tmp_path / "out"))
     assert isinstance(folder, Mapped)
-    name, options = parsed(shell(map_command(folder.record, folder.name)))
+    name, options = parsed(given(map_command(folder.record, folder.name)))
     assert name == "map" and options["quick"] is True and options["axes"] == ("dispatch", "order", "release")
     assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2", "op"), ("8",))
     assert options["machine"] == "paper" and options["hardware"] == "golden" and options["launches"] == 1
@@ -175,20 +250,38 @@ def test_a_map_of_several_launches():
     record = sample_map()
     for machine in record.machines:
         machine.cells[:] = [cell.model_copy(update={"launches": 3}) for cell in machine.cells]
-    assert parsed(shell(map_command(record, "out")))[1]["launches"] == 3
+    assert parsed(given(map_command(record, "out")))[1]["launches"] == 3
 
 
 def test_a_map_without_changes_and_with_a_random_gemm():
-    record = sample_gains()
-    drawn = record.gemms[1].model_copy(update={"model": "custom", "sublayer": "custom"})
-    record = record.model_copy(update={"gemms": [record.gemms[0], drawn], "quick": False})
-    name, options = parsed(shell(map_command(record, "out")))
+    record = _mapped([Point(model="t-nlg", sublayer="fc2", tp=8), *random_points(load_machine("paper"), 1)])
+    name, options = parsed(given(map_command(record, "out")))
     assert name == "map" and options["quick"] is False and options["axes"] == ("none",) and options["count"] == 1
     assert (options["models"], options["sublayers"], options["degrees"]) == (("t-nlg",), ("fc2",), ("8",))
     section = map_section(Mapped(name="out", record=record, config=None))
     titles = [block.title for block in section.blocks]
     assert "Every GEMM" in titles and "Changes" not in titles
     assert "; ".join(record.titles) in section.facts
+
+
+def _mapped(points: Sequence[Point]) -> ArbitrationMap:
+    """The map of these on the machine as it is."""
+    gemms = [WorkloadRecord.of(Suite().workload(point)) for point in points]
+    return sample_gains().model_copy(update={"gemms": gemms, "quick": False})
+
+
+def test_gemms_that_no_options_name_have_no_command():
+    product = model_points(["t-nlg"], ["8", "16"], ["op", "fc2"])
+    drawn = random_points(load_machine("paper"), 2)
+    assert map_command(_mapped([*product, *drawn]), "out") is not None
+    gone = _mapped([*product, *drawn]).model_copy(update={"machine": "no-such-file.toml"})
+    for record in (
+        _mapped(product[:3]), _mapped(product[::-1][1:]), _mapped([*product, drawn[1]]), _mapped([*drawn, *product]),
+        _mapped(drawn), gone,
+    ):  # fmt: skip
+        assert map_command(record, "out") is None
+    mine = WorkloadRecord.of(custom_workload(512, 512, 512, 8))
+    assert map_command(_mapped(product).model_copy(update={"gemms": [*_mapped(product).gemms, mine]}), "out") is None
 
 
 def test_a_map_of_many_gemms_names_the_first():
@@ -202,10 +295,10 @@ def test_a_map_of_many_gemms_names_the_first():
 def test_a_reproduction():
     folder = read_folder(REPRODUCTION)
     assert isinstance(folder, Reproduced)
-    name, options = parsed(shell(reproduce_command(folder.record, "out")))
+    name, options = parsed(given(reproduce_command(folder.record, "out")))
     assert name == "reproduce" and options["only"] == () and options["quick"] is False
     some = folder.record.model_copy(update={"tables": ["traffic"], "quick": True, "settings": {"link.gb_s": 75}})
-    _, options = parsed(shell(reproduce_command(some, "out")))
+    _, options = parsed(given(reproduce_command(some, "out")))
     assert (options["only"], options["quick"], options["settings"]) == (("traffic",), True, ("link.gb_s=75",))
 
 
@@ -247,6 +340,6 @@ def test_a_run_of_a_model_of_ones_own_is_named_by_its_sizes(tmp_path: Path):
 def test_a_sweep_of_a_model_of_ones_own_names_its_file(tmp_path: Path):
     folder = read_folder(_own(sweep_folder(tmp_path / "out", assumptions=False), "sweep.json"))
     assert isinstance(folder, Swept)
-    name, options = parsed(shell(sweep_command(folder.record, folder.name, assumptions=False)))
+    name, options = parsed(given(sweep_command(folder.record, folder.name, assumptions=False)))
     assert name == "sweep" and options["hf"] == Path("CONFIG.JSON")
     assert options["sublayers"] == ("fc2", "op")

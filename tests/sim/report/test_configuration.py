@@ -79,11 +79,11 @@ def test_the_summary_says_that_a_machine_is_unvalidated(tmp_path: Path, kind):
 def test_a_record_of_another_simulator_says_so_first(tmp_path: Path, kind):
     folder = folder_of(kind, tmp_path / kind)
     (record,) = (path for path in folder.glob("*.json") if path.name in RECORDS)
-    assert "Made by another simulator" in block_of(page_of(folder), "Summary").text
+    assert "from another version of the simulator" in block_of(page_of(folder), "Summary").text
     for path in (record, folder / "traffic.json"):
         if path.exists():
             path.write_text(json.dumps(json.loads(path.read_text()) | {"sources": source_digest()}))
-    assert "Made by another simulator" not in block_of(page_of(folder), "Summary").text
+    assert "from another version of the simulator" not in block_of(page_of(folder), "Summary").text
 
 
 def test_figures_without_a_verdict_are_counted_by_what_they_are(tmp_path: Path):

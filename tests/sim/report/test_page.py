@@ -212,6 +212,7 @@ def test_a_map_says_where_its_extremes_are(parsed):
     best = max(record.places(), key=lambda place: place.cell.worth)
     assert rows[1][:3] == ["largest worth of arbitration", best.gemm, best.machine.name]
     assert rows[1][3:] == [f"{value:.3f}" for value in (*best.cell.pair, best.cell.worth, best.cell.gain)]
+    assert rows[-1][0] == "nearest to the implied pair"
 
 
 def test_a_gpu_over_time_has_a_track_for_each_queue(parsed):

@@ -26,6 +26,12 @@ def test_all_that_a_speedup_or_an_ideal_is_computed_from_is_a_ring_or_mirrored(q
         assert kinds == {quick or point.tp != 8}, point.title
 
 
+def test_only_policies_that_track_run_on_the_asked_hardware():
+    suite = Suite(hardware="rtl")
+    asked = {policy: suite.experiment(TP_8_16[0], policy).hardware for policy in (*FULL_RING, "sequential-pipelined")}
+    assert {policy for policy, hardware in asked.items() if hardware == "rtl"} == set(OVERLAPPED)
+
+
 def test_the_table_of_sublayers_has_the_runs_of_both_ideals():
     policies = {policy for need in NEEDS["sublayers"] for policy in need.policies}
     assert policies == {BASELINE, *OVERLAPPED, "sequential-nmc"}

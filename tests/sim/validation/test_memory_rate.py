@@ -100,3 +100,8 @@ def test_the_command_shows_and_keeps_every_row(monkeypatch, tmp_path):
     assert [row.where for row in record.rows] == [*SMALL, *["machine toy"] * len(TOY)]
     assert record.hardware["version"].count(".") == 2 and len(record.hardware["netlist"]) == 16
     assert all(row.regime in result.stdout for row in record.rows)
+
+
+def test_unknown_hardware_is_refused_as_by_all_commands():
+    result = CliRunner().invoke(cli.main, ["validate", "tracker", "--hardware", "fpga"])
+    assert (result.exit_code, result.stderr) == (2, "Error: --hardware must be one of rtl, golden, not 'fpga'\n")

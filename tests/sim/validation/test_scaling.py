@@ -61,3 +61,12 @@ def test_command(monkeypatch, tmp_path: Path, measured):
     assert (out / "scaling.png").stat().st_size > 10_000 and (out / "scaling.svg").exists()
     refused = CliRunner().invoke(cli.main, ["bench", "--scaling", "--ring"])
     assert refused.exit_code == 2 and "one mirrored GPU at a time: leave out --ring" in refused.stderr
+    assert ", one GPU mirrored\n" in result.stdout
+
+
+def test_all_gpus_have_no_scaling(monkeypatch):
+    monkeypatch.setattr(scaling, "measure_scaling", lambda request, watch: pytest.fail("it ran"))
+    for option in ("--no-mirror", "--ring"):
+        result = CliRunner().invoke(cli.main, ["bench", "--scaling", option])
+        assert result.exit_code == 2
+        assert result.stderr == f"Error: --scaling measures one mirrored GPU at a time: leave out {option}\n"

@@ -231,6 +231,20 @@ def test_what_was_measured_is_kept_if_the_comparison_fails(monkeypatch, tmp_path
     assert not (tmp_path / "out" / "validate.json").exists()
 
 
+@pytest.mark.parametrize("written", [True, False])
+def test_an_interruption_of_the_comparison_says_where_the_measurement_is(monkeypatch, tmp_path, written):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("opent3.validations.open_device", FakeDevice)
+    monkeypatch.setattr("opent3.validations.paper_shapes", lambda: SMALL)
+    monkeypatch.setattr("t3sim.validation.gpu_model.compare", interrupted)
+    result = t3("--machine", "toy", *(("--out", tmp_path / "out") if written else ()))
+    kept = f"only what was measured was written, in {tmp_path}/out" if written else "no output was written"
+    assert result.exit_code == 130 and result.stderr.splitlines()[-1] == f"Error: interrupted; {kept}"
+    assert (tmp_path / "out" / "gpu.json").exists() is written
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

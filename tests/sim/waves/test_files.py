@@ -4,6 +4,7 @@ import io
 import resource
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -112,6 +113,38 @@ def test_an_fst_that_is_not_whole_is_an_error(tmp_path: Path, size):
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path):
     with pytest.raises(OSError, match="missing"):
         write_fst(waveform(recorded()), tmp_path / "missing" / "rtl.fst")
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from t3sim.waves.fst import write_fst
+from t3sim.waves.waveform import Variable, Waveform
+
+print("begins")
+variables = [Variable(path=("t3", "a"), bits=1)]
+write_fst(Waveform(variables=variables, begin=0, end=9, first=[0], changes=[]), Path("a.fst"))
+"""
+
+
+def test_an_fst_of_a_script_whose_lines_are_not_guarded(tmp_path: Path):
+    """Python's own processes import the caller's script, which would write again in each."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "pickle.py").write_text("raise SystemExit('of the folder that it is called in')")
+    command = [sys.executable, "../script.py"]
+    done = subprocess.run(command, cwd=tmp_path / "elsewhere", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "begins\n", "")
+    assert FstFile(tmp_path / "elsewhere" / "a.fst").span == (0, 9)
+
+
+def test_what_else_ends_the_writer_of_an_fst_is_said(tmp_path: Path, monkeypatch):
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\necho Traceback >&2\necho 'ImportError: no such module' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(OSError, match=r"its writer failed: ImportError: no such module: .*a\.fst"):
+        write_fst(waveform(recorded()), tmp_path / "a.fst")
 
 
 def test_gtkwaves_file_groups_signals_by_part_and_stream():

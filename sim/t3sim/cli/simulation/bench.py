@@ -34,11 +34,14 @@ def bench(quick: bool, ring: bool, scaling: bool, **options: Any) -> None:
         options |= QUICK
     refuse_given(("threads",), "bench measures on one thread")
     refuse_given(("contention",), "bench measures both")
+    if scaling:
+        refuse_given(("ring",), "--scaling measures one mirrored GPU at a time")
+        if not options["mirror"]:
+            raise ValueError("--scaling measures one mirrored GPU at a time: leave out --no-mirror")
     work, passed, _ = chosen(options)
     (request,) = opent3.requests_of(work, ("t3-mca",), **passed)
     console = plain_console()
     if scaling:
-        refuse_given(("ring",), "--scaling measures one mirrored GPU at a time")
         found = opent3.bench_scaling(work, watch=watch, out=options["out"], **passed)
         tables = [scaling_table(found, axis) for axis in found.axes]
     else:

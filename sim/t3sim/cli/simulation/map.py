@@ -7,10 +7,11 @@ import opent3
 from opent3 import MAP_POINTS, MAX_LAUNCHES, MAX_RANDOM, MODELS, QUICK_MAP_POINTS, Backend, load_machine, parse_settings
 
 from ..console import plain_console, say_where
-from ..errors import Mismatch, out_option
+from ..errors import out_option
 from ..many import kept_runs, where_options
 from .machine_options import machine_options
 from .options import names
+from .results import fail_if_wrong
 
 
 def _default(number: int) -> str:
@@ -72,5 +73,4 @@ def arbitration_map(
         console.print(text)
     console.print(result.table())
     say_where(out)
-    if result.failures:
-        raise Mismatch("; ".join(result.failures))
+    fail_if_wrong(result.failures)

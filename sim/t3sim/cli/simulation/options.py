@@ -1,12 +1,12 @@
 """The options that describe a simulation, and what is made of them."""
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 import click
 import opent3
 from opent3 import INNER_MULTIPLE, MAX_TP, MODELS, Machine, Options, SizedModel, Workload, parse_settings
+from opent3.options import usable_cores
 
 from ..start.completion import values
 from .machine_options import machine_options
@@ -18,9 +18,9 @@ def names(context: click.Context, parameter: click.Parameter, text: str) -> tupl
     """The names of an option that takes several, separated by commas; each once."""
     names = tuple(name.strip() for name in text.split(",")) if text else ()
     if "" in names:
-        raise ValueError(f"--{parameter.name} must be names separated by commas, not {text!r}")
+        raise ValueError(f"{parameter.opts[0]} must be names separated by commas, not {text!r}")
     if len(set(names)) != len(names):
-        raise ValueError(f"--{parameter.name} must name each once, not {text!r}")
+        raise ValueError(f"{parameter.opts[0]} must name each once, not {text!r}")
     return names
 
 
@@ -39,7 +39,7 @@ def simulation_options(command: Callable) -> Callable:
         click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),
         click.option("--mirror/--no-mirror", default=None,
                      help="Simulate one GPU and reflect its traffic, as the paper did. [default: no; in bench: yes]"),
-        click.option("--threads", type=int, default=lambda: len(os.sched_getaffinity(0)), show_default="usable cores",
+        click.option("--threads", type=int, default=usable_cores, show_default="usable cores",
                      help="Threads; the results do not depend on it."),
         click.option("--seed", type=int, default=0, help="Seed of data and samples."),
         click.option("--data-lines", type=int, help="Lines that carry data. [default: all, or a sample if large]"),

@@ -23,16 +23,16 @@ def preview_option(command: Any) -> Any:
 
 
 def shown_preview(preview: Path | None, own: SizedModel | None, seen: list[Path]) -> Callable[[Comparison], None]:
-    """What prints a preview, and then adds its folder to ``seen``."""
+    """What adds the folder of a preview, which is written, to ``seen``, and prints the preview."""
 
     def on_preview(found: Comparison) -> None:
+        if preview is not None:
+            seen.append(preview)
         console = plain_console()
         console.print(
             "Preview: one GPU, whose own traffic stands for its neighbours'. It is no result of the whole ring."
         )
         show(found, preview, own=own)
         console.print(f"Now all {next(iter(found.runs.values())).request.workload.tp} GPUs.\n")
-        if preview is not None:
-            seen.append(preview)
 
     return on_preview

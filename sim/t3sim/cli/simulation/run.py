@@ -7,7 +7,7 @@ import click
 import opent3
 from opent3 import COMPARED, POLICIES, Comparison, Policy
 
-from ..errors import Interrupted, out_option
+from ..errors import kept_if_interrupted, out_option
 from ..start.completion import values
 from .options import chosen, names, simulation_options
 from .preview import preview_option, shown_preview
@@ -58,14 +58,10 @@ def compare(policies: tuple[Any, ...], trace: Path | None, preview: Path | None,
     """
     work, passed, own = chosen(options)
     seen: list[Path] = []
-    try:
+    with kept_if_interrupted(seen, f"only the preview was written, in {preview}"):
         found = opent3.compare(
             work, policies, watch=watch, out=options["out"], trace=trace, preview=preview,
             on_preview=shown_preview(preview, own, seen), **passed,
         )  # fmt: skip
-    except KeyboardInterrupt as error:
-        if not seen:
-            raise
-        raise Interrupted(f"interrupted; only the preview was written, in {preview}") from error
     show(found, options["out"], trace, own)
     fail_if_wrong(found.failures)

@@ -7,9 +7,10 @@ from typing import Any
 import click
 import opent3
 from opent3 import Backend
+from rich.console import Console
 
 from ..console import plain_console
-from ..errors import OUT_FOLDER
+from ..errors import OUT_FOLDER, kept_if_interrupted
 from ..simulation.machine_options import hardware_option
 from ..simulation.results import fail_if_wrong, show, watch
 
@@ -70,12 +71,9 @@ def demo(hardware: Backend, out: Path) -> None:
 
     options = opent3.Options(machine="toy", settings=SETTINGS, hardware=hardware, threads=1)
     found = opent3.compare(opent3.custom_workload(**SIZE), watch=watched, out=out, **options)
-    show(found, out)
-    console.print()
-    console.print("Why:")
-    console.print(str(opent3.Explanation(findings={EXPLAINED: opent3.explain(found).findings[EXPLAINED]})))
-    console.print()
-    console.print(f"Report, with charts to zoom: {opent3.report(out)}")
+    with kept_if_interrupted(found.runs, f"the comparison was written, in {out}"):
+        show(found, out)
+        _explain_and_report(console, found, out)
     console.print()
     console.print("Next:")
     for command, purpose in NEXT:
@@ -83,3 +81,12 @@ def demo(hardware: Backend, out: Path) -> None:
             console.print(line, soft_wrap=True)
         console.print(f"      {purpose}")
     fail_if_wrong(found.failures)
+
+
+def _explain_and_report(console: Console, found: opent3.Comparison, out: Path) -> None:
+    """Prints why a policy is as fast as it is, writes the report, and says where it is."""
+    console.print()
+    console.print("Why:")
+    console.print(str(opent3.Explanation(findings={EXPLAINED: opent3.explain(found).findings[EXPLAINED]})))
+    console.print()
+    console.print(f"Report, with charts to zoom: {opent3.report(out)}")

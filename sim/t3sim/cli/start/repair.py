@@ -3,16 +3,13 @@
 Everything there may be made again. An entry counts as ours by its name, which is the digest of what it depends on.
 """
 
-import importlib.metadata
 import os
 import pickletools
 import re
-import shlex
 import shutil
 import sqlite3
 import stat
 import struct
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -27,7 +24,6 @@ LEFT = re.compile(r"build-([0-9a-f]{32})-.+")
 FOLDERS = re.compile(r"numba-[0-9a-f]{16}|results|faults")
 ELF = struct.Struct("<16x24xQ10xHHHH")
 """Header of an ELF file of 64 bits, as far as the section table's place, which is at the end of the file."""
-DISTRIBUTION = "opent3"
 OURS_TO_WORK_ON = stat.S_IRWXU
 """Bits of a folder's mode that its owner needs; a file needs reading and writing."""
 
@@ -207,28 +203,3 @@ def repair(folder: Path, on_file: OnFile | None = None) -> list[str]:
                 said.append(f"not fixed: {fault.path} {fault.what} ({error.strerror})")
                 return said
     return said
-
-
-def missing_packages() -> dict[str, list[str]]:
-    """Requirements of this program that are not installed, by extra; those without which nothing runs have none."""
-    try:
-        wanted = importlib.metadata.requires(DISTRIBUTION) or []
-    except importlib.metadata.PackageNotFoundError:  # sources that were not installed say nothing
-        return {}
-    missing: dict[str, list[str]] = {}
-    for requirement in wanted:
-        text, _, marker = (piece.strip() for piece in requirement.partition(";"))
-        extra = re.search(r"extra == [\"'](\w+)[\"']", marker)
-        named = re.match(r"[\w.-]+", text)
-        if named is None or named[0] == DISTRIBUTION or (extra and extra[1] == "dev"):
-            continue
-        try:
-            importlib.metadata.version(named[0])
-        except importlib.metadata.PackageNotFoundError:
-            missing.setdefault(extra[1] if extra else "", []).append(text)
-    return missing
-
-
-def pip_command(requirements: list[str]) -> str:
-    """What installs them beside this program, for any shell."""
-    return shlex.join([sys.executable, "-m", "pip", "install", *requirements])

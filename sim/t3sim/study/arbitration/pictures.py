@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from t3sim.study.drawing import DARK, FONT, legend_above, save
 
-from .record import PUBLISHED_PAIR, ArbitrationMap, Cell
+from .record import IMPLIED_PAIR, ArbitrationMap, Cell
 from .table import is_pair
 
 CELL = 0.5
@@ -99,7 +99,7 @@ def _heat_map(axes: Axes, cells: np.ndarray, changes: list[str]) -> None:
 
 
 def pairs(record: ArbitrationMap) -> Figure:
-    """Every GEMM on every machine: the GEMM under t3-mca over that under t3, with the pair that was published."""
+    """Every GEMM on every machine: the GEMM under t3-mca over that under t3, with the implied pair."""
     figure = Figure(figsize=(7.5, 6.5), layout="constrained")
     figure.suptitle(
         f"Every GEMM on machine {record.machine} and its changes; the sequential GEMM is 1\n"
@@ -111,14 +111,14 @@ def pairs(record: ArbitrationMap) -> Figure:
         found = np.array([machine.cells[index].pair for machine in record.machines])
         axes.plot(*found.T, MARKERS[index % len(MARKERS)], markersize=4, alpha=0.7, label=point)
     t3, mca = np.array([cell.pair for *_, cell in record.places()]).T
-    least, most = min(t3.min(), mca.min(), 1), max(t3.max(), mca.max(), PUBLISHED_PAIR[0])
+    least, most = min(t3.min(), mca.min(), 1), max(t3.max(), mca.max(), IMPLIED_PAIR[0])
     ends = least - 0.02, most + 0.02
     axes.plot(ends, ends, color=DARK, linewidth=0.8, label="arbitration is worth nothing")
     best = sorted(record.places(), key=lambda place: place.cell.worth)[-NAMED:]
     names = {tuple(round(value, 2) for value in cell.pair): (machine.name, cell.pair) for machine, _, cell in best}
     for name, pair in names.values():  # of those that lie on each other the best alone has its name
         axes.annotate(name, pair, xytext=(5, -3), textcoords="offset points", fontsize=FONT - 1.5)
-    axes.plot(*PUBLISHED_PAIR, "*", markersize=16, color="#D55E00", label="what the published speedups need")
+    axes.plot(*IMPLIED_PAIR, "*", markersize=16, color="#D55E00", label="what the published speedups need")
     axes.set(xlim=ends, ylim=ends, xlabel="GEMM under t3", ylabel="GEMM under t3-mca", aspect="equal")
     axes.spines[["top", "right"]].set_visible(False)
     legend_above(axes, 2)

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
+from t3sim.explain.causes import FIELDS
 from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.workload import CUSTOM
 from t3sim.run.policies import failures
@@ -21,11 +22,9 @@ from .axes import Axes, Plan
 
 BOUND: Policy = "ideal-overlap"
 MAPPED: tuple[Policy, ...] = (BOUND, *OVERLAPPED)
-PUBLISHED_PAIR = (1.19, 1.02)
-"""GEMM under t3 and t3-mca over the sequential GEMM. The paper prints neither; its speedups of large FC layers need
+IMPLIED_PAIR = (1.19, 1.02)
+"""GEMM under t3 and t3-mca over the sequential GEMM. The paper prints neither; its speedups of large FC layers imply
 them (t3 more than 15 % off ideal, t3-mca near it; T-NLG FC-2 at TP 8)."""
-CAUSES = ("other_stream", "threshold", "full_queue", "tracker")
-"""Why the head of a stream waited at its memory slice, as the record of a run has it."""
 MOST_GROUPS = 12
 """Groups of stages whose waits a map tells apart, but for what comes after the GEMM."""
 DIGITS = 4
@@ -55,9 +54,9 @@ class StreamWaits(_Record):
 
         return cls(
             mean_wait_ns=stream.mean_wait_ns,
-            blocked={cause: per_line(getattr(stream, f"blocked_by_{cause}_cycles")) for cause in CAUSES},
+            blocked={cause: per_line(getattr(stream, field)) for cause, field in FIELDS.items()},
             by_stage=[
-                {cause: round(per_line(sum(getattr(item, cause) for item in group)), DIGITS) for cause in CAUSES}
+                {cause: round(per_line(sum(getattr(item, cause) for item in group)), DIGITS) for cause in FIELDS}
                 for group in stages
             ],
         )

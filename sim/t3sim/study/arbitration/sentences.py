@@ -4,16 +4,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
-from .record import PUBLISHED_PAIR, ArbitrationMap, Cell, Place
+from .record import IMPLIED_PAIR, ArbitrationMap, Cell, Place
 
 LATE = 0.02
 """CUs that wait for loads by this part of the GEMM longer than alone wait for communication."""
 ROUNDING = 0.005
-"""Of the two figures of the published pair."""
+"""Of the two figures of the implied pair."""
 
 
 def sentences(records: Collection[ArbitrationMap]) -> list[str]:
-    """When arbitration is needed, when it is not, and where the published pair is. Of records from before the
+    """When arbitration is needed, when it is not, and where the implied pair is. Of records from before the
     reduce-scatter was kept, the last one only."""
     cells = [place.cell for record in records for place in record.places()]
     needed = [cell for cell in cells if _needs(cell)]
@@ -30,7 +30,7 @@ def sentences(records: Collection[ArbitrationMap]) -> list[str]:
             "You do not when the reduce-scatter takes longer than the GEMM, or the GEMM tolerates the wait: on the "
             f"other {len(others)} pairs it takes {_range(others)} less."
         )
-    return [*said, _published(records)]
+    return [*said, _implied(records)]
 
 
 def _needs(cell: Cell) -> bool:
@@ -43,8 +43,9 @@ def _range(cells: Sequence[Cell]) -> str:
     return f"{np.median(saved):.1f} % (the median; {min(saved):+.1f} to {max(saved):+.1f} %)"
 
 
-def _published(records: Collection[ArbitrationMap]) -> str:
-    t3, mca = PUBLISHED_PAIR
+def _implied(records: Collection[ArbitrationMap]) -> str:
+    """How near a GEMM is to the pair that the published speedups imply."""
+    t3, mca = IMPLIED_PAIR
     places = [(record, place) for record in records for place in record.places()]
     close = nearest(place for _, place in places)
     where = next(_where(*item) for item in places if item[1] is close)
@@ -60,8 +61,8 @@ def _both(place: Place) -> str:
 
 
 def _most(places: Sequence[tuple[ArbitrationMap, Place]]) -> str:
-    """Where the GEMM is longest under t3 of all places where it is as published, or less, under t3-mca."""
-    mca = PUBLISHED_PAIR[1]
+    """Where the GEMM is longest under t3 of all places where it is as the implied pair, or less, under t3-mca."""
+    mca = IMPLIED_PAIR[1]
     quiet = [item for item in places if item[1].cell.pair[1] <= mca + ROUNDING]
     if not quiet:
         return f"; under t3-mca it is above {mca} everywhere"
@@ -74,15 +75,15 @@ def _where(record: ArbitrationMap, place: Place) -> str:
 
 
 def nearest(places: Iterable[Place]) -> Place:
-    """Where GEMM under t3 and under t3-mca are nearest to the published pair."""
+    """Where GEMM under t3 and under t3-mca are nearest to the implied pair."""
     return min(places, key=lambda place: _distance(place.cell))
 
 
 def reached(places: Iterable[Place]) -> bool:
-    """Whether the published pair is there, within the rounding of its two figures."""
+    """Whether the implied pair is there, within the rounding of its two figures."""
     return _distance(nearest(places).cell) <= ROUNDING
 
 
 def _distance(cell: Cell) -> float:
-    """How far the pair of ``cell`` is from the published one: the larger of both differences."""
-    return max(abs(value - wanted) for value, wanted in zip(cell.pair, PUBLISHED_PAIR, strict=True))
+    """How far the pair of ``cell`` is from the implied one: the larger of both differences."""
+    return max(abs(value - wanted) for value, wanted in zip(cell.pair, IMPLIED_PAIR, strict=True))

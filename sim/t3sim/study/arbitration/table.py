@@ -7,15 +7,12 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from t3sim.common.fitted_table import FittedTable
+from t3sim.explain.causes import TITLES as CAUSE_TITLES
 from t3sim.study.evaluation import geomean
 
 from .record import ArbitrationMap, Cell, MappedMachine
 from .sentences import nearest, sentences
 
-CAUSE_TITLES = {
-    "other_stream": "the other stream's turn", "threshold": "the threshold", "full_queue": "a full DRAM queue",
-    "tracker": "the tracker",
-}  # fmt: skip
 SHOWN_PAIRS = 12
 """Pairs of changes on the terminal: those where arbitration is worth most. All are in the file and the pictures."""
 
@@ -93,7 +90,7 @@ COLUMNS: tuple[Callable[[MappedMachine], str], ...] = (
 
 
 def extremes(record: ArbitrationMap) -> Iterator[str]:
-    """Where arbitration is worth most and least, where the GEMM is slowest, and how near a GEMM is to the published
+    """Where arbitration is worth most and least, where the GEMM is slowest, and how near a GEMM is to the implied
     pair."""
     places = list(record.places())
     found = {
@@ -102,7 +99,7 @@ def extremes(record: ArbitrationMap) -> Iterator[str]:
         "the sublayer gains most": max(places, key=lambda place: place.cell.gain),
         "the sublayer gains least": min(places, key=lambda place: place.cell.gain),
         "the GEMM is slowest under t3": max(places, key=lambda place: place.cell.pair[0]),
-        "nearest to the published pair": nearest(places),
+        "nearest to the implied pair": nearest(places),
     }
     for title, (machine, gemm, cell) in found.items():
         t3, mca = cell.pair

@@ -13,7 +13,8 @@ def paragraph(text: str) -> str:
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table; a head that ends with a colon is of a column of numbers, which stand right."""
+    """A table; a head that ends with a colon is of a column of numbers, which stand right. A bar in a cell is escaped,
+    in code, too: tables of Markdown end a cell there."""
     lines = [
         _line(head.removesuffix(":") for head in heads),
         "|" + "|".join("---:" if head.endswith(":") else "---" for head in heads) + "|",
@@ -23,4 +24,4 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from t3hdl.export.identity import hardware_identity
 
-from docs.pages.markdown import paragraph
+from docs.pages.shared.markdown import paragraph
 
 
 def measured_on(*records: Mapping[str, str] | None) -> str:

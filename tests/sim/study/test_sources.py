@@ -1,0 +1,44 @@
+"""The digest of the sources that decide a result: words do not count, values do."""
+
+import pytest
+from t3sim.study import sources
+
+MODULE = '''"""A model."""
+
+LATENCY = 5
+"""Cycles."""
+
+
+def wait(cycles):
+    """Waits."""
+    return cycles + LATENCY  # a comment
+'''
+
+
+def code(folder, text):
+    path = folder / "model.py"
+    path.write_text(text)
+    return sources._code(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("A model", "The model"),
+        ("Cycles", "Clocks"),
+        ("Waits", "Waits longer"),
+        ("  # a comment", ""),
+        ("\n\n\n", "\n\n"),
+    ],
+)
+def test_words_and_layout_do_not_count(tmp_path, old, new):
+    assert code(tmp_path, MODULE.replace(old, new)) == code(tmp_path, MODULE)
+
+
+@pytest.mark.parametrize(("old", "new"), [("= 5", "= 6"), ("cycles + LATENCY", "cycles"), ("def wait", "def stay")])
+def test_values_and_names_do(tmp_path, old, new):
+    assert code(tmp_path, MODULE.replace(old, new)) != code(tmp_path, MODULE)
+
+
+def test_the_digest_is_that_of_a_program_and_what_it_imports():
+    assert sources.source_digest() != sources.source_digest("t3sim.dram.hbm")
