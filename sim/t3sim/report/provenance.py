@@ -98,8 +98,8 @@ def earlier(sources: str) -> list[Text]:
     if sources == source_digest():
         return []
     text = (
-        "These results are from another version of the simulator than the one that writes this page: version and digest "
-        "are under Provenance. The simulator that is installed may give other figures."
+        "These results are from another version of the simulator than the one that writes this page: version and "
+        "digest are under Provenance. The simulator that is installed may give other figures."
     )
     return [Text(text=text)]
 
