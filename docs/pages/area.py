@@ -1,9 +1,11 @@
 """How large the hardware is, and how deep: ``python -m docs.pages area`` writes the page again, after a change."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 
 from amaranth.hdl import Shape
+from opent3.options import usable_cores
 from t3hdl.config import PRESETS, T3Config
 from t3hdl.export.depth import BUDGET, budget
 from t3hdl.export.synthesis import Area, area, yosys_version
@@ -72,9 +74,11 @@ def instances(config: T3Config) -> dict[str, int]:
 
 def page() -> str:
     """The text of :data:`PAGE`; takes minutes. Raises SynthesisError if Yosys is missing."""
+    shown, paper = [PRESETS[name] for name in SHOWN], PRESETS["paper"]
+    _measure(*shown, replace(paper, protect=True))
     sections = [_HEAD.format(version=yosys_version())]
     sections += [f"## {name}\n\n{sizes_table(PRESETS[name])}" for name in SHOWN]
-    return "\n".join([*sections, depth_section(), protect_section(PRESETS["paper"]), tracker_section(PRESETS["paper"])])
+    return "\n".join([*sections, depth_section(), protect_section(paper), tracker_section(paper)])
 
 
 def depth_section() -> str:
@@ -122,9 +126,23 @@ def sizes_table(config: T3Config) -> str:
     return table(_COLUMNS, [*rows, _row("**unit**", "", total)])
 
 
+def _measure(*configs: T3Config) -> None:
+    """Measure all parts of some configurations, one on each core; :func:`_size` then finds them."""
+    designs = {_design(config, name) for config in configs for name in instances(config)}
+    with ThreadPoolExecutor(usable_cores()) as pool:  # Yosys is a process of its own
+        list(pool.map(lambda design: _area_of(*design), sorted(designs)))
+
+
 def _size(config: T3Config, name: str) -> Area:
     """Of one instance of a part."""
-    return _area_of(write_verilog(PARTS[name](config), f"t3_{name}"), f"t3_{name}")
+    return _area_of(*_design(config, name))
+
+
+@cache
+def _design(config: T3Config, name: str) -> tuple[str, str]:
+    """Verilog and name of a part."""
+    top = f"t3_{name}"
+    return write_verilog(PARTS[name](config), top), top
 
 
 @cache
