@@ -21,6 +21,7 @@ PAGES = (
     "today",
     "readme",
     "tracker_waits",
+    "speed",
     "gpu",
     "validation",
 )

@@ -36,6 +36,10 @@ RARE = dict.fromkeys(
         "host: arm with late traffic",
         "host: debug read of a valid entry",
         "host: interrupt: aborted",
+        "host: blocks fired by tiles",
+        "host: control refused while busy",
+        "host: quiesce",
+        "quiet",
     ),
     MEDIUM,
 )
