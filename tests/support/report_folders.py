@@ -8,8 +8,9 @@ from pathlib import Path
 from unittest.mock import patch
 
 from t3sim.common.json_text import json_text
+from t3sim.common.manifest import MANIFEST, Manifest
 from t3sim.common.output import output_folder, write_atomically
-from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.files import CONFIG, load_machine
 from t3sim.inputs.workload import model_workload
 from t3sim.run import timeline
 from t3sim.run.ideal import COMPUTED, ideal_overlap
@@ -31,6 +32,8 @@ from tests.support.sample_result import T_NLG, sample_result, sample_run
 ROOT = Path(__file__).parents[2]
 REPRODUCTION = ROOT / "docs" / "results" / "reproduction"
 """The paper's evaluation, which the repository keeps."""
+OTHER_SOURCES = "0123456789abcdef"
+"""Digest of no simulator's sources."""
 KINDS = ("run", "compare", "model", "sweep", "sensitivity", "map", "reproduce")
 ALL: tuple[Policy, ...] = ("sequential", "sequential-nmc", "t3", "t3-mca", "ideal-overlap", "ideal-overlap-nmc")
 
@@ -157,11 +160,15 @@ def model_folder(folder: Path) -> Path:
 
 
 def reproduction_folder(folder: Path) -> Path:
-    """The paper's evaluation that the repository keeps, with traffic over time."""
+    """The paper's evaluation that the repository keeps, as another simulator would have made it, without its machine,
+    and with traffic over time."""
     shutil.copytree(REPRODUCTION, folder)
-    record = read_record(folder / "reproduce.json", Reproduction)
+    (folder / CONFIG).unlink()
+    record = read_record(folder / "reproduce.json", Reproduction).model_copy(update={"sources": OTHER_SOURCES})
+    (folder / "reproduce.json").write_text(json_text(record.model_dump(by_alias=True)))
     runs = [(run.variant, run.result) for run in record.runs]
     (folder / "traffic.json").write_text(traffic_of(record.sources, runs).text())
+    (folder / MANIFEST).write_text(Manifest.of(folder).text())
     return folder
 
 
