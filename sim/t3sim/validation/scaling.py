@@ -35,9 +35,11 @@ class ScalingPoint:
 
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
-    """All points: over ``gpus`` for the workload's tokens, and over ``tokens`` for its GPUs."""
+    """All points: over ``gpus`` for the workload's tokens, and over ``tokens`` for its GPUs. ``left_out``: sizes that
+    the machine cannot run, each with the reason."""
 
     points: tuple[ScalingPoint, ...]
+    left_out: tuple[str, ...] = ()
     workload: str
     provenance: Provenance
 
@@ -60,16 +62,24 @@ def measure_scaling(
 ) -> Scaling:
     """Runs ``request`` with other numbers of GPUs and tokens (rows), on one thread, one mirrored GPU each.
 
-    Raises ValueError for a GEMM that cannot be split like that.
+    Raises ValueError for a GEMM that cannot be split like that, and if the machine runs none of the sizes.
     """
     request = replace(request, policy="t3-mca", mirror=True, threads=1)
     work = request.workload
     sizes = [("gpus", tp, custom_workload(work.m, work.n, work.k, tp)) for tp in gpus]
     sizes += [("tokens", m, custom_workload(m, work.n, work.k, work.tp)) for m in tokens]
-    requests = [(axis, value, replace(request, workload=workload)) for axis, value, workload in sizes]
+    requests, left_out = [], []
+    for axis, value, workload in sizes:
+        try:
+            requests.append((axis, value, replace(request, workload=workload)))
+        except ValueError as error:  # the T3 hardware of this machine has no room for it
+            left_out.append(f"{value} {axis}: {error}")
+    if not requests:
+        raise ValueError(left_out[0])
     compile_kernels(request, watch)
     points = tuple(_point(axis, value, asked, watch) for axis, value, asked in requests)
-    return Scaling(points=points, workload=work.title, provenance=Provenance.of(request.machine))
+    provenance = Provenance.of(request.machine)
+    return Scaling(points=points, left_out=tuple(left_out), workload=work.title, provenance=provenance)
 
 
 def _point(axis: str, value: int, request: RunRequest, watch: Watch) -> ScalingPoint:

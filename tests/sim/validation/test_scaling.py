@@ -51,6 +51,20 @@ def test_the_table_has_a_row_for_each_value(measured):
         assert table.row_count == len(values)
 
 
+def test_what_the_machine_cannot_run_is_left_out_and_named(monkeypatch, measured):
+    request = RunRequest(
+        workload=custom_workload(128, 128, 256, 4), machine=load_machine("toy"), policy="t3-mca", hardware="golden"
+    )
+    found = scaling.measure_scaling(request, lambda label: _quiet(), (4, 64), (64,))
+    assert [(point.axis, point.value) for point in found.points] == [("gpus", 4), ("tokens", 64)]
+    (reason,) = found.left_out
+    assert reason.startswith("64 gpus: ") and measured.left_out == ()
+    with pytest.raises(ValueError, match=reason.partition(": ")[0]):
+        scaling.measure_scaling(request, lambda label: _quiet(), (64,), ())
+    monkeypatch.setattr(scaling, "measure_scaling", lambda request, watch: found)
+    assert f"left out: {reason}\n" in CliRunner().invoke(cli.main, ["bench", "--scaling"]).stdout
+
+
 def test_command(monkeypatch, tmp_path: Path, measured):
     monkeypatch.setattr(scaling, "measure_scaling", lambda request, watch: measured)
     out = tmp_path / "out"

@@ -43,11 +43,14 @@ def bench(quick: bool, ring: bool, scaling: bool, **options: Any) -> None:
     console = plain_console()
     if scaling:
         found = opent3.bench_scaling(work, watch=watch, out=options["out"], **passed)
-        tables = [scaling_table(found, axis) for axis in found.axes]
+        tables, left_out = [scaling_table(found, axis) for axis in found.axes], found.left_out
     else:
+        left_out = ()
         tables = bench_tables(opent3.bench(work, ring=ring, watch=watch, out=options["out"], **passed))
     console.print(f"{request.workload.title}, t3-mca{', one GPU mirrored' if request.mirror else ''}")
     for table in tables:
         console.print()
         console.print(table)
+    for size in left_out:
+        console.print(f"\nleft out: {size}", soft_wrap=True)
     say_where(options["out"])

@@ -1,0 +1,91 @@
+"""The page of the simulation's speed: ``python -m docs.pages speed`` writes it from the records beside it."""
+
+import json
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+from t3sim.run.records import read_ours
+from t3sim.validation.bench import Bench
+from t3sim.validation.scaling import AXES, Scaling
+
+from docs.pages import RESULTS
+from docs.pages.shared.markdown import paragraph, table
+from docs.pages.texts.speed import CHARTED, EVENTS, HEAD, LEFT_OUT, PARTS
+
+PAGE = RESULTS / "speed.md"
+KEPT = RESULTS / "speed" / "ring" / "bench.json"
+"""The file of ``t3 bench --ring --out`` that is kept beside the page."""
+SCALING = RESULTS / "speed" / "scaling" / "scaling.json"
+"""That of ``t3 bench --scaling --out``."""
+_Record = TypeVar("_Record")
+
+
+def page() -> str:
+    """The text of :data:`PAGE`, from what is kept. Raises ValueError if a record is of another version."""
+    return text(*read())
+
+
+def read() -> tuple[Bench, Scaling]:
+    """What is kept. Raises ValueError if a record is of another version."""
+    return _read(KEPT, Bench), _read(SCALING, Scaling)
+
+
+def _read(path: Path, record: type[_Record]) -> _Record:
+    try:
+        return TypeAdapter(record).validate_python(json.loads(read_ours(path)))
+    except ValidationError as error:
+        raise ValueError(
+            f"{path.name} is of another version: run `t3 bench` again ({error.errors()[0]['msg']})"
+        ) from error
+
+
+def text(bench: Bench, scaling: Scaling) -> str:
+    """The page of these records."""
+    missed = sum(not target.ok for target in bench.targets)
+    verdict = f"{len(bench.targets)} figures with a target, {missed} missed."
+    tables = "\n".join(f"Over {title}:\n\n{_scaled(scaling, axis)}" for axis, title in AXES.items())
+    left_out = "".join(f"\n- {size}" for size in scaling.left_out)
+    return (
+        f"{HEAD}\n## Targets\n\n{paragraph(verdict)}{_targets(bench)}"
+        f"\n## Evaluations of the RTL\n\n{EVENTS}\n{_events(bench)}\n{PARTS}\n{_parts(bench)}"
+        f"\n## Over GPUs and tokens\n\n{CHARTED}\n{tables}" + (f"\n{LEFT_OUT}{left_out}\n" if left_out else "")
+    )
+
+
+def _targets(bench: Bench) -> str:
+    rows = (
+        (row.name, f"{row.measured:.3g}", f"{'at most' if row.ceiling else 'at least'} {row.limit:,g}",
+         "" if row.ok else "**missed**")
+        for row in bench.targets
+    )  # fmt: skip
+    return table(("figure", "measured:", "target:", ""), rows)
+
+
+def _events(bench: Bench) -> str:
+    rows = ((cost.event, f"{cost.per_event:.2f}", f"{cost.count:,}") for cost in bench.costs)
+    each = f"{bench.evaluations / bench.lines:.2f}"
+    return table(
+        ("for each", "evaluations:", "of them:"), [*rows, ("line of 32 bytes, all in all", each, f"{bench.lines:,}")]
+    )
+
+
+def _parts(bench: Bench) -> str:
+    rows = ((part.name, f"{part.evaluations:,}", f"{part.seconds:.2f}") for part in bench.parts)
+    whole = (
+        "all",
+        f"{bench.evaluations:,}",
+        f"{bench.rtl_seconds:.2f}, {bench.rtl_share:.0%} of {bench.simulate_seconds:.1f}",
+    )
+    return table(("part", "evaluations:", "seconds:"), [*rows, whole])
+
+
+def _scaled(scaling: Scaling, axis: str) -> str:
+    rows = (
+        (
+            f"{point.value:,}", f"{point.seconds:.1f}", f"{point.state_bytes / 1e6:.0f}",
+            f"{1e9 * point.seconds / point.bursts:.0f}", f"{point.simulated_ns / 1e3:.0f}",
+        )
+        for point in scaling.of(axis)
+    )  # fmt: skip
+    return table((f"{axis}:", "seconds:", "state, MB:", "ns per burst:", "simulated us:"), rows)

@@ -1,0 +1,36 @@
+"""The words of the page of the simulation's speed."""
+
+HEAD = """\
+# Speed of the simulation
+
+What a run costs, and where the time goes. Seconds belong to a computer and its load: these are of a virtual machine
+with two cores of an AMD EPYC and nothing beside the run. Ratios carry over better. The page is written by
+`python -m docs.pages speed` from `docs/results/speed`, which
+
+    t3 bench --ring --out docs/results/speed/ring
+    t3 bench --scaling --out docs/results/speed/scaling
+
+made. The workload is FC-2 of T-NLG on 8 GPUs under t3-mca, on compiled RTL and one thread, one GPU mirrored; *the ring*
+is all eight GPUs.
+"""
+
+EVENTS = """\
+A part is evaluated in cycles in which it has something to do ([architecture](../architecture.md)). What an event costs,
+by counts of the mirrored run:
+"""
+
+PARTS = """\
+By part, with the time that so many evaluations take in a loop of their own:
+"""
+
+CHARTED = """\
+One mirrored GPU, on one thread: real time, and bytes that the state of a GPU takes in memory. A burst is up to eight
+lines of 32 bytes. With more GPUs the GEMM of each is smaller, and the ring exchanges more, smaller chunks.
+
+![Real time and state of one simulated GPU, over GPUs of the ring and over tokens](speed/scaling/scaling.png)
+"""
+
+LEFT_OUT = """\
+The hardware of this machine refuses the sizes below. The largest ran beside it with room for early updates (`--set
+link.rx_buffer_kib=262144`): 65,536 tokens took 95 s.
+"""
