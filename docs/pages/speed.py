@@ -35,9 +35,9 @@ def _read(path: Path, record: type[_Record]) -> _Record:
     try:
         return TypeAdapter(record).validate_python(json.loads(read_ours(path)))
     except ValidationError as error:
-        raise ValueError(
-            f"{path.name} is of another version: run `t3 bench` again ({error.errors()[0]['msg']})"
-        ) from error
+        first = error.errors()[0]
+        reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise ValueError(f"{path.name} is of another version ({reason}): run `t3 bench` again") from error
 
 
 def text(bench: Bench, scaling: Scaling) -> str:
