@@ -90,10 +90,11 @@ def faults(
 
 
 def _seed(seed: int) -> int:
-    """Raises ValueError for a seed that cannot be."""
-    if arguments.integer("seed", seed) < 0:
-        raise ValueError(f"seed must be at least 0, not {seed}")
-    return arguments.integer("seed", seed)
+    """The seed as a whole number. Raises ValueError if it is none, or negative."""
+    found = arguments.integer("seed", seed)
+    if found < 0:
+        raise ValueError(f"seed must be at least 0, not {found}")
+    return found
 
 
 def fault(kind: str, number: int, *, protect: bool = True, seed: int = 0) -> Verdict:

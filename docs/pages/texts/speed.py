@@ -4,7 +4,7 @@ HEAD = """\
 # Speed of the simulation
 
 What a run costs, and where the time goes. Seconds belong to a computer and its load: these are of a virtual machine
-with two cores of an AMD EPYC and nothing beside the run. Ratios carry over better. The page is written by
+with two cores of an AMD EPYC and little beside the run. Ratios carry over better. The page is written by
 `python -m docs.pages speed` from `docs/results/speed`, which
 
     t3 bench --ring --out docs/results/speed/ring
