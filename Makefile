@@ -75,14 +75,17 @@ area: $(READY)  ## docs/reference/area.md: gates, memories and depth of every pa
 fpga: $(FPGA)  ## docs/results/boards-results.md: all boards, three seeds each (hours; seeds that are kept stay)
 	$(BIN)/python -m docs.pages.boards
 
-# Restartable: finished runs are kept in the cache folder. Hours of one core each: 2.5, 1.5, 1, 1, 0.5.
-map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (six hours of a core; goes on where it was)
-	$(BIN)/t3 map --axes none --models t-nlg,mega-gpt-2 --sublayers op,fc2,ip --tp 2,4,8,16,32,64 --random 20 --launches 3 \
+# Restartable: finished runs are kept in the cache folder.
+map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hours of a core; goes on where it was)
+	$(BIN)/t3 map --axes none --models t-nlg,mega-gpt-2 --sublayers op,fc2,ip --tp 2,4,8,16,32,64 --random 40 --launches 3 \
 		--out docs/results/gains/t-nlg-mega-gpt-2-random
+	$(BIN)/t3 map --axes none --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --launches 3 \
+		--out docs/results/gains/tp-32
 	$(BIN)/t3 map --quick --out docs/results/map/paper
 	$(BIN)/t3 map --quick --machine paper-accelsim --out docs/results/map/paper-accelsim
 	$(BIN)/t3 map --axes rule --launches 3 --out docs/results/rules/paper
 	$(BIN)/t3 map --axes cost --models t-nlg --sublayers fc2 --tp 8 --random 20 --out docs/results/costs/random
+	$(BIN)/t3 map --axes cost --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --out docs/results/costs/tp-32
 	$(BIN)/python -m docs.pages map
 
 pages: $(READY)  ## every generated page of docs/, after a change of hardware, machine or model; some measure for minutes

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.records import read_record
-from t3sim.run.result import Contention, Result, WorkloadRecord
-from t3sim.study.published import note_of
+from t3sim.run.result import Contention, DramUse, Result, WorkloadRecord
 from t3sim.study.reproduction import FigureRecord, Reproduction
 from t3sim.study.sources import source_digest
 from t3sim.study.sweep import SweepRecord, SweptVariant
@@ -53,9 +52,10 @@ def reproduced_section(machine: str, folder: Path, page_folder: Path) -> str:
     parts = [
         paragraph(_provenance(record)).removesuffix("\n"),
         _figure_table(figures),
-        _notes(figures),
+        _notes(record, figures),
         _contention(base).removesuffix("\n"),
         _near_memory(base).removesuffix("\n"),
+        _row_conflicts(base),
         _mirror_table(base),
         _charts(folder, page_folder),
     ]
@@ -110,24 +110,22 @@ def _figure_row(figure: FigureRecord) -> tuple[str, ...]:
     )
 
 
-def _notes(figures: Sequence[FigureRecord]) -> str:
+def _notes(record: Reproduction, figures: Sequence[FigureRecord]) -> str:
     """Why some are outside, or cannot be counted; and what is to be known of those inside."""
     missed = [figure for figure in figures if figure.verdict != "inside"]
-    noted = [figure for figure in figures if figure.verdict == "inside" and _note(figure)]
+    noted = [figure for figure in figures if figure.verdict == "inside" and record.remark(figure)]
     parts = [
-        _list("Outside, without a band, or not to be counted:", missed) if missed else "All are inside their bands.\n",
-        _list("Inside, and to be known:", noted) if noted else "",
+        _list(record, "Outside, without a band, or not to be counted:", missed)
+        if missed
+        else "All are inside their bands.\n",
+        _list(record, "Inside, and to be known:", noted) if noted else "",
     ]
     return "\n".join(part for part in parts if part)
 
 
-def _list(head: str, figures: Sequence[FigureRecord]) -> str:
-    lines = (f"- {figure.title}: {_note(figure) or 'cause not known'}" for figure in figures)
+def _list(record: Reproduction, head: str, figures: Sequence[FigureRecord]) -> str:
+    lines = (f"- {figure.title}: {record.remark(figure) or 'cause not known'}" for figure in figures)
     return f"{head}\n\n" + "\n".join(lines) + "\n"
-
-
-def _note(figure: FigureRecord) -> str:
-    return note_of(figure.name, figure.note)
 
 
 def _contention(results: Sequence[Result]) -> str:
@@ -179,6 +177,42 @@ def _near_memory(results: Sequence[Result]) -> str:
         f"`{near}` over `{plain}`: {texts}."
         + (f" At the other {rest} sublayers the GEMM hides either reduction." if rest else "")
     )
+
+
+def _row_conflicts(results: Sequence[Result]) -> str:
+    """Of the output projections at TP 32, whose GEMM T3 slows down most: whose rows are closed, and for whom."""
+    rows = [
+        _conflict_row(result, result.contention.dram)
+        for result in results
+        if result.policy in ("sequential", "t3") and result.contention and result.contention.dram.conflicts
+        if (result.workload.sublayer, result.workload.tp) == ("op", 32)
+    ]
+    if not rows:
+        return ""
+    heads = ("sublayer", "policy", "lines:", "find another row open:", *(f"{title}:" for title in _MEETINGS))
+    return paragraph(
+        "Row conflicts at TP 32: lines that find another row open in their bank, in percent of all lines, by who "
+        "they belong to and whose row is open. Communication is reduce-scatter and all-gather."
+    ) + table(heads, rows)
+
+
+_MEETINGS = {
+    "GEMM closes the GEMM's": (True, True),
+    "GEMM closes communication's": (True, False),
+    "communication closes the GEMM's": (False, True),
+    "communication closes its own": (False, False),
+}
+"""Whether the line that comes, and the row that is open, are the GEMM's."""
+
+
+def _conflict_row(result: Result, dram: DramUse) -> tuple[str, ...]:
+    lines = dram.row_hits + dram.row_misses + dram.row_conflicts
+    counts = dict.fromkeys(_MEETINGS.values(), 0)
+    for comes, rows in (dram.conflicts or {}).items():
+        for is_open, count in rows.items():
+            counts[comes.startswith("gemm"), is_open.startswith("gemm")] += count
+    shares = (f"{100 * count / lines:.1f}" for count in (dram.row_conflicts, *counts.values()))
+    return (_sublayer(result.workload), result.policy, f"{lines / 1e6:.1f} M", *shares)
 
 
 def _sublayer(work: WorkloadRecord) -> str:

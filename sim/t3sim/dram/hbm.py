@@ -4,7 +4,8 @@ Each cycle at most one column command (read, write, update) and one row command 
 HBM has a command bus for each. What decides, and which mechanism it stands for:
 
 - *Column bus*: active lines first (their row was opened for them), else hits of what is being served; among those
-  whose timing allows it, the oldest (first-ready, first-come).
+  whose timing allows it, the oldest (first-ready, first-come). With ``hit_order`` ``oldest`` no line of a bank passes
+  an active one, nor an older hit of what is being served: each bank has one register for the line that comes next.
 - *Row bus*: misses of what is being served, again the oldest whose timing allows it. With ``row_policy`` ``oldest`` a
   row is closed for a miss as soon as timing allows, unless its bank has an active line, even if younger or older hits
   wait. With ``hits-first`` it stays open while lines that are served hit in it, unless the miss is overdue.
@@ -12,7 +13,8 @@ HBM has a command bus for each. What decides, and which mechanism it stands for:
   when no read waits, or from above ``drain_high`` until below ``drain_low`` of the write share. In the shared queue the
   share is half of the lines, so that both queue modes drain at the same number of writes and differ only in who may use
   the room: either may fill the shared queue. With ``age`` both are served, the oldest of all first, and the bus turns
-  when timing makes it so: FR-FCFS as in GPGPU-Sim without a write queue.
+  when timing makes it so. With ``hits-first``, and hits in order of age, that is FR-FCFS as in GPGPU-Sim without a
+  write queue.
 - *Overdue*: when a line has waited ``age_limit_cycles``, its kind alone is served, and nothing else of the queue may
   use its bank until it is issued. The oldest line is then served within a few row cycles, so the wait of every line in
   the queue is bounded.

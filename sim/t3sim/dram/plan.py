@@ -85,7 +85,9 @@ def correct_row(channel, bank, start):
 def widen_plans(channel, banks, start):
     """Takes new candidates in ``banks`` (as bits) into account."""
     column, row = channel.column_plan, channel.row_plan
-    if column.known:
+    if channel.distance.hits_by_age and column.bank != NONE and banks >> column.bank & 1:
+        column.known = 0  # the line may be older than the one that is planned
+    elif column.known:
         _plan_column(channel, banks, start)
     if channel.distance.hits_first and row.bank != NONE and banks >> row.bank & 1:
         row.known = 0  # the line may be a hit, which keeps the row open
@@ -109,7 +111,7 @@ def _plan_column(channel, banks, start):
         ready = column_ready(channel, channel.active_writes >> bank & 1, bank)
         best = min(best, (max(ready - start, 0) << DELAY) + channel.active[bank])
     if not is_paused(channel):
-        mask = channel.hit_mask & channel.serving & ~_kept_from(channel, channel.hit) & banks * ALL_CLASSES
+        mask = _hits(channel, banks)
         while mask:
             candidate = lowest_bit(mask)
             mask &= mask - 1
@@ -117,6 +119,35 @@ def _plan_column(channel, banks, start):
             ready = column_ready(channel, command_of(candidate // BANKS), bank)
             best = min(best, (max(ready - start, 0) << DELAY) + AFTER_ACTIVE + channel.hit[candidate])
     _take_sooner(channel, channel.column_plan, start, best)
+
+
+@njit(cache=True, nogil=True)
+def _hits(channel, banks):
+    """The hits in ``banks`` that are served, all as bits: of every class of a bank, or its oldest once no line of it is
+    active."""
+    hits = channel.hit_mask & channel.serving & ~_kept_from(channel, channel.hit) & banks * ALL_CLASSES
+    if not channel.distance.hits_by_age:
+        return hits
+    hits &= ~(channel.active_mask * ALL_CLASSES)
+    first = 0
+    for served in range(channel.distance.classes):
+        mask = hits >> served * BANKS & ALL_BANKS
+        while mask:
+            bank = lowest_bit(mask)
+            mask &= mask - 1
+            first |= 1 << _oldest_hit(channel, hits, bank)
+    return first
+
+
+@njit(cache=True, nogil=True)
+def _oldest_hit(channel, hits, bank):
+    """Of a bank's candidates among ``hits``, at least one, the oldest."""
+    oldest = NONE
+    for served in range(channel.distance.classes):
+        candidate = candidate_of(served, bank)
+        if hits >> candidate & 1 and (oldest == NONE or channel.hit[candidate] < channel.hit[oldest]):
+            oldest = candidate
+    return oldest
 
 
 @njit(cache=True, nogil=True)

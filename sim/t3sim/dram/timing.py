@@ -33,6 +33,7 @@ _CHOICES = {
     "bank_hash": tuple(name.name.lower().replace("_", "-") for name in BankHash),
     "service_order": ("reads-first", "age"),
     "row_policy": ("oldest", "hits-first"),
+    "hit_order": ("first-ready", "oldest"),
     "substrate": ("nmc", "pim", "atomics"),
 }
 
@@ -81,6 +82,8 @@ class HbmParameters:
     """``reads-first``: writes wait for a drain or for no read; ``age``: reads and writes alike, the oldest first."""
     row_policy: str = "oldest"
     """``oldest``: a row is closed for a miss as soon as timing allows; ``hits-first``: not while lines hit in it."""
+    hit_order: str = "first-ready"
+    """Of a bank's hits, ``first-ready``: the oldest that timing allows; ``oldest``: none before the oldest."""
     substrate: str = "nmc"
     """Who updates: ``nmc`` (concurrent op-and-store), ``pim`` (the same in compute mode only) or ``atomics`` (a read,
     the controller's ALU, and a write)."""
@@ -193,6 +196,7 @@ def _distances(p: HbmParameters) -> dict[str, int]:
         "line_order": _CHOICES["line_order"].index(p.line_order),
         "bank_hash": _CHOICES["bank_hash"].index(p.bank_hash),
         "by_age": int(p.service_order == "age"),
+        "hits_by_age": int(p.hit_order == "oldest"),
         "hits_first": -(p.row_policy == "hits-first"),  # a mask of all banks, or of none
         "pim": int(p.substrate == "pim"),
         "atomic": int(p.substrate == "atomics"),

@@ -7,7 +7,7 @@ from t3sim.common.units import TIMES, unit_of, with_unit
 from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.result import Result
-from t3sim.study.published import Verdict, note_of
+from t3sim.study.published import Verdict
 from t3sim.study.reproduction import FigureRecord, Reproduction, RunRecord
 
 from .checks import Labelled, check_cards, checks_block, hardware_block
@@ -193,21 +193,23 @@ def _figures(record: Reproduction) -> Iterator[Item]:
                             for verdict in dict.fromkeys(row.verdict for row in rows)) + ".",
                 figure=beside([(row.title, row.published, row.measured, row.low, row.high) for row in rows], title,
                               unit),
-                table=_figure_table(rows, title),
+                table=_figure_table(record, rows, title),
             )  # fmt: skip
     missing = [figure for figure in record.figures if figure.measured is None]
     if missing:
-        yield Folded(title=f"{plural(len(missing), 'figure')} not run", items=[_figure_table(missing, "Not run")])
+        yield Folded(
+            title=f"{plural(len(missing), 'figure')} not run", items=[_figure_table(record, missing, "Not run")]
+        )
 
 
-def _figure_table(figures: Sequence[FigureRecord], caption: str) -> Table:
+def _figure_table(record: Reproduction, figures: Sequence[FigureRecord], caption: str) -> Table:
     return Table(
         caption=f"{caption}: published and measured",
         head=("figure", "published", "measured", "our rule", "band", "verdict", "table", "note", "source"),
         rows=[
             (item.title, *(_value(value, item.unit) for value in (item.published, item.measured, item.own_rule)),
              _band(item),
-             Mark(item.verdict, TONES.get(item.verdict, "")), item.table, note_of(item.name, item.note) or DASH,
+             Mark(item.verdict, TONES.get(item.verdict, "")), item.table, record.remark(item) or DASH,
              item.source)
             for item in figures
         ],

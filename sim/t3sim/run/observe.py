@@ -124,13 +124,12 @@ def timeline(system: System) -> Timeline:
     last = max(int(gpu.time["finish_cycle"]) for gpu in gpus)
     used = min(state.BINS, -(-last // bin_cycles))
     bins = np.stack([gpu.bins[:, :used] for gpu in gpus]).astype(np.float64)
-    # CU clocks per bin, as a fraction of what all CUs could do in it.
-    clocks_per_cycle = system.plan.request.machine.gpu.clock_mhz / system.plan.request.machine.hbm.clock_mhz
-    possible = bin_cycles * clocks_per_cycle * system.plan.request.machine.gpu.cus
+    # CU clocks per bin, as a fraction of what all CUs of the GPU could do in it: its clock may be slower than others'.
+    possible = [bin_cycles * gpu.gemm["clock_num"] / gpu.gemm["clock_den"] * gpu.gemm["cus"] for gpu in gpus]
     waiting = [queues(gpu, used) for gpu in gpus]
     return Timeline(
         bin_ns=system.plan.ns(bin_cycles),
-        cu_busy=np.minimum(1.0, bins[:, state.CU_CLOCKS] / possible),
+        cu_busy=np.minimum(1.0, bins[:, state.CU_CLOCKS] / np.array(possible)[:, None]),
         bytes={cause: bins[:, i] for i, cause in enumerate(CAUSES)},
         link_bytes=bins[:, state.LINK_BYTES],
         updates=bins[:, state.INCOMING_UPDATES],

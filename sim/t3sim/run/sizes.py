@@ -84,11 +84,19 @@ class Sizes:
     @property
     def bursts(self) -> int:
         """Bursts that exist at the same time."""
-        output, llc = self.constants["output"], self.constants["llc"]
+        llc, places = self.constants["llc"], self.constants["gemm"]["places"]
         reads = self.misses * _most_bursts(llc["entry_lines"])
-        stores = self.constants["gemm"]["places"] * output["tile_rows"] * _most_bursts(output["tile_lines"])
         written = llc["most_write_backs"] + self.flushed
-        return reads + stores + written + self.moved + self.in_memory + SLACK
+        return reads + places * self.tile_bursts + written + self.moved + self.in_memory + SLACK
+
+    @property
+    def tile_bursts(self) -> int:
+        """Bursts of the stores of a tile. One that passes through the cache is written back entry by entry."""
+        output, entry = self.constants["output"], self.constants["llc"]["entry_lines"]
+        rows, lines = output["tile_rows"], output["tile_lines"]
+        if not self.plan.sequential:
+            return rows * _most_bursts(lines)
+        return rows * (1 + ceil_div(lines - 1, entry)) * _most_bursts(min(lines, entry))
 
     @property
     def flushed(self) -> int:

@@ -5,7 +5,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Verdict = Literal["inside", "outside", "no band", "unreconciled", "not run"]
 """Of a measured value: in or out of the stated band; there is none; the paper contradicts itself; nothing measured."""
@@ -15,7 +15,10 @@ ROUNDING = 1e-9
 
 
 class Figure(BaseModel):
-    """One published number: ``table`` names the runs it is measured from, ``band`` where its interval comes from."""
+    """One published number: ``table`` names the runs it is measured from, ``band`` where its interval comes from.
+
+    ``note`` holds on any machine; ``cause`` says by machine why the measured value is what it is there.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,6 +32,7 @@ class Figure(BaseModel):
     band: Literal["target", "rounding", "published"] | None = None
     reconciled: bool = True
     note: str = ""
+    cause: dict[str, str] = Field(default_factory=dict)
     source: str
 
     @model_validator(mode="after")
@@ -49,6 +53,10 @@ class Figure(BaseModel):
             return self.value - self.tolerance, self.value + self.tolerance
         return self.low, self.high
 
+    def remark(self, machine: str) -> str:
+        """The note, and the cause on ``machine`` if one was found."""
+        return "; ".join(text for text in (self.note, self.cause.get(machine, "")) if text)
+
     def verdict(self, measured: float | None) -> Verdict:
         """What is said of ``measured``, in the figure's unit; None if it was not measured."""
         if measured is None:
@@ -68,9 +76,3 @@ def published() -> dict[str, Figure]:
     """All published figures by their names, in the order of the file."""
     text = (resources.files(__package__) / "published.toml").read_text(encoding="utf-8")
     return {name: Figure.model_validate(entry) for name, entry in tomllib.loads(text)["figures"].items()}
-
-
-def note_of(name: str, recorded: str) -> str:
-    """What is known of a figure today, for a record that says ``recorded``: a cause may be found after the runs."""
-    figure = published().get(name)
-    return recorded if figure is None else figure.note or recorded

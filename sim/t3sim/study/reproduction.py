@@ -1,6 +1,6 @@
 """``reproduce.json``: every published figure beside the measured one, and all that was measured for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,7 +16,7 @@ from .evaluation import Evaluation, measure, measure_by_own_rule
 from .layer.operators import PHASES
 from .layer.work import ATTENTIONS, AttentionKernels
 from .published import Verdict, published
-from .suite import BASELINE, NEEDS, OVERLAPPED, Point, Variant
+from .suite import BASELINE, NEEDS, OVERLAPPED, PUBLISHED_RULE, Point, Variant
 
 _Where = tuple[Point, Policy, Variant, bool]
 """What names a run: point, policy, machine, and whether one GPU is mirrored."""
@@ -86,6 +86,12 @@ class Reproduction(_Record):
     models: list[ModelRecord]
     failures: list[str]
 
+    def remark(self, figure: FigureRecord) -> str:
+        """What is known today of one of the figures: a cause may be found after the runs. Of a figure that is no longer
+        published, what is recorded."""
+        known = published().get(figure.name)
+        return figure.note if known is None else known.remark(_unchanged(self.machine, self.settings))
+
 
 def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
     """The record of ``tables``, whose runs are finished. KeyError if one is not."""
@@ -99,7 +105,11 @@ def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
         quick=suite.quick,
         seed=suite.seed,
         tables=list(tables),
-        figures=figures(measure(evaluation, tables), measure_by_own_rule(evaluation, tables)),
+        figures=figures(
+            _unchanged(suite.machine, suite.settings),
+            measure(evaluation, tables),
+            measure_by_own_rule(evaluation, tables),
+        ),
         runs=runs,
         models=list(_models(evaluation)) if "end-to-end" in tables else [],
         failures=[
@@ -110,8 +120,13 @@ def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
     )
 
 
-def figures(measured: dict[str, float], own_rule: dict[str, float]) -> list[FigureRecord]:
-    """Every published figure with the measured ones, if there are any."""
+def _unchanged(machine: str, settings: Mapping[str, Any]) -> str:
+    """The machine, if no more of it is set than the rule of arbitration; else none, of which no causes are known."""
+    return "" if settings.keys() - PUBLISHED_RULE.keys() else machine
+
+
+def figures(machine: str, measured: dict[str, float], own_rule: dict[str, float]) -> list[FigureRecord]:
+    """Every published figure with the ones measured on ``machine``, if there are any."""
     found = []
     for name, figure in published().items():
         value = measured.get(name)
@@ -119,8 +134,8 @@ def figures(measured: dict[str, float], own_rule: dict[str, float]) -> list[Figu
         found.append(
             FigureRecord(
                 name=name, published=figure.value, low=low, high=high, measured=value,
-                own_rule=own_rule.get(name), verdict=figure.verdict(value),
-                **figure.model_dump(include={"table", "title", "unit", "band", "note", "source"}),
+                own_rule=own_rule.get(name), verdict=figure.verdict(value), note=figure.remark(machine),
+                **figure.model_dump(include={"table", "title", "unit", "band", "source"}),
             )
         )  # fmt: skip
     return found

@@ -203,11 +203,16 @@ class PlainChannel:
         for line in self.lines:
             if line.place == ACTIVE and self._column_allowed(now, line):
                 return line
+        held = {line.bank for line in self.lines if line.place == ACTIVE} if self.p.hit_order == "oldest" else set()
         if not paused:
             for line in self._servable(now):
                 is_hit = self.open_row.get(line.bank) == line.row
-                if is_hit and self._column_allowed(now, line) and not self._waits(line):
+                if not is_hit or line.bank in held or self._waits(line):
+                    continue
+                if self._column_allowed(now, line):
                     return line
+                if self.p.hit_order == "oldest":
+                    held.add(line.bank)
         return None
 
     def _pick_row(self, now: int) -> Line | None:

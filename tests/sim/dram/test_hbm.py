@@ -127,6 +127,7 @@ def test_checker_finds_a_distance_that_is_one_clock_too_loose(name):
 def test_every_timing_has_a_mutant():
     limits = {
         "burst",
+        "hits_by_age",
         "read_lines",
         "write_lines",
         "all_lines",

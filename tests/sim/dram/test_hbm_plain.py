@@ -35,6 +35,7 @@ def parameters_of(rng: np.random.Generator) -> HbmParameters:
         drain_low=high * float(rng.uniform(0, 0.9)),
         age_limit_cycles=int(rng.choice([150, 300, 2048])),
         service_order=str(rng.choice(["reads-first", "age"])),
+        hit_order=str(rng.choice(["first-ready", "oldest"])),
         row_policy=str(rng.choice(["oldest", "hits-first"])),
         substrate=str(rng.choice(["nmc", "pim", "atomics"])),
         nmc_update_cycles=int(rng.choice([1, 8, 20])),

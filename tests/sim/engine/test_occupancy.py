@@ -79,3 +79,10 @@ def test_random_replacement_repeats_and_differs_from_lru(policy):
 def test_a_cache_that_holds_all_inputs_reads_them_once(name):
     result = run(BASE, "t3", {"llc.replacement": name, "llc.capacity_kib": 16384})
     assert result.record.traffic_bytes_per_gpu.gemm_read == 2 * 128 * (256 + 256)
+
+
+def test_how_busy_a_gpu_is_counts_its_own_clock():
+    """A GPU of a quarter of the clock computes all the time that its GEMM takes, and is as busy as the others."""
+    settings = {"variation.clock_scale": [1.0, 0.25], "gpu.flop_per_clock_per_cu": 16}
+    busy = run((256, 256, 512, 2), "sequential", settings).timeline.cu_busy
+    assert (busy.max(axis=1) > 0.9).all() and (busy <= 1).all()

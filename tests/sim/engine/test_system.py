@@ -146,7 +146,7 @@ VARIATIONS = {
     "bank-local": {"hbm.line_order": "bank-local"},
     "group-low": {"hbm.line_order": "group-low", "hbm.act_clocks": 1},
     "bank hash": {"hbm.bank_hash": "row-xor"},
-    "by age": {"hbm.service_order": "age", "hbm.row_policy": "hits-first"},
+    "by age": {"hbm.service_order": "age", "hbm.row_policy": "hits-first", "hbm.hit_order": "oldest"},
     "no refresh": {"hbm.refresh": False},
     "skew": {"variation.start_skew_ns": [0.0, 3000.0, 100.0, 7.0]},
     "clocks": {"variation.clock_scale": [1.0, 0.5, 1.3, 0.9]},

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload
+from t3sim.run import sizes
 from t3sim.run.request import RunRequest
 from t3sim.run.simulate import simulate
 
@@ -48,8 +49,27 @@ def test_an_output_larger_than_the_cache_with_a_short_k(policy, write_backs):
     check(simulate(request))
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("line_bytes", [32, 96])
+def test_a_stage_of_tiles_whose_every_line_is_written_back_by_itself(line_bytes):
+    """With lines of one sector every line of the output is a burst of its own; all workgroups of a stage store at once
+    when K is as short as it can be."""
+    settings = {"gpu.workgroups_per_cu": 8, "gpu.tiles": [[128, 128]]}
+    cache = {"llc.line_bytes": line_bytes, "llc.ways": 16, "llc.capacity_kib": 3}
+    request = RunRequest(
+        workload=custom_workload(4096, 4096, 2, 2),
+        machine=load_machine("paper", settings | cache),
+        policy="sequential",
+        hardware="golden",
+        mirror=True,
+    )
+    check(simulate(request))
+
+
 @pytest.mark.parametrize("number", range(CASES))
-def test_any_legal_size_and_cache(number):
+def test_any_legal_size_and_cache(number, monkeypatch):
+    """Nor do the pools need their spare entries for it."""
+    monkeypatch.setattr(sizes, "SLACK", 0)
     case = _case(random.Random(f"{SEED} {number}"))
     check(run(case[0], case[1], case[2]))
 

@@ -72,3 +72,9 @@ def test_targets_of_the_project_are_the_stated_ones():
     assert found.keys() == stated.keys()
     for name, limits in stated.items():
         assert found[name] == pytest.approx(limits), name
+
+
+def test_a_cause_is_told_for_the_machine_on_which_it_was_found():
+    item = figure(note="no band was set", cause={"paper": "the link is slow"})
+    assert item.remark("paper") == "no band was set; the link is slow"
+    assert item.remark("paper-accelsim") == item.remark("") == "no band was set"

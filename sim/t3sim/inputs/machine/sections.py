@@ -78,6 +78,9 @@ class HbmSection(Section):
     row_policy: Literal["oldest", "hits-first"] = choice(
         "`oldest`: a row closes for an older miss as soon as timing allows; `hits-first`: not while lines hit in it"
     )
+    hit_order: Literal["first-ready", "oldest"] = choice(
+        "lines that hit in one bank: `first-ready`: the oldest that timing allows; `oldest`: none passes an older one"
+    )
     substrate: Literal["nmc", "pim", "atomics"] = choice(
         "what updates: `nmc` the bank, at any time; `pim` the bank, in compute mode only; `atomics` the controller"
     )

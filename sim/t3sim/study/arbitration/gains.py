@@ -1,7 +1,7 @@
 """Every GEMM on the machine as it is: what its sublayer gains by arbitration, and how far it is from the bound."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -49,9 +49,10 @@ def rows(record: ArbitrationMap) -> Iterator[tuple[str, ...]]:
         yield (gemm, *(value(cell) for value in COLUMNS.values()), cause_of([cell]))
 
 
-def verdict(record: ArbitrationMap) -> str:
-    """How many GEMMs lose by arbitration, how much at most, and how many are near their bound."""
-    cells = [place.cell for place in worst_first(record)]
+def verdict(record: ArbitrationMap, among: Collection[str] = ()) -> str:
+    """How many GEMMs lose by arbitration, how much at most, and how many are near their bound: of all, or of those
+    ``among`` which only."""
+    cells = [place.cell for place in worst_first(record) if not among or place.gemm in among]
     losses = [1 - cell.gain for cell in cells if cell.gain < 1 - TOLERANCE]
     gains = [cell.gain - 1 for cell in cells if cell.gain > 1 + TOLERANCE]
     lost = f"{len(losses)} (at most {max(losses):.2%})" if losses else "0"

@@ -1,0 +1,35 @@
+"""The page of the map: what is said of GEMMs that nobody had seen when the rule of arbitration was chosen."""
+
+from t3sim.inputs.workload import custom_workload
+from t3sim.run.result import WorkloadRecord
+from t3sim.study.arbitration.record import ArbitrationMap
+
+from docs.pages.map import SEEN, gains_of
+from tests.support.sample_map import sample_gains
+
+
+def drawn(count: int, losing: int) -> ArbitrationMap:
+    """A GEMM of a model, and ``count`` random ones, of which that with this number loses."""
+    record = sample_gains()
+    base = record.machines[0]
+    loss, same = base.cells
+    works = [custom_workload(512 + number, 512, 512, 4) for number in range(count)]
+    cells = [same, *(loss if number == losing else same for number in range(count))]
+    return record.model_copy(
+        update={
+            "gemms": [record.gemms[0], *map(WorkloadRecord.of, works)],
+            "machines": [base.model_copy(update={"cells": cells})],
+        }
+    )
+
+
+def test_random_gemms_beyond_those_that_had_been_seen_are_a_hold_out():
+    text = " ".join(gains_of("name", drawn(SEEN + 3, losing=SEEN + 1)).split())
+    assert "t3-mca against t3, GEMMs in all: 24; with a loss above 0.1%: 1 (at most 2.00%)" in text
+    assert "Of the other 3, which no rule was chosen by: t3-mca against t3, GEMMs in all: 3; with a loss above" in text
+    other = " ".join(gains_of("name", drawn(SEEN + 3, losing=2)).split())
+    assert "no rule was chosen by: t3-mca against t3, GEMMs in all: 3; with a loss above 0.1%: 0; with" in other
+
+
+def test_without_such_there_is_no_hold_out():
+    assert "no rule was chosen by" not in gains_of("name", drawn(SEEN, losing=0))
