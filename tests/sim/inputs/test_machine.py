@@ -60,7 +60,8 @@ def test_every_number_has_a_unit():
     assert dimensionless == {
         "gpu.dispatch", "gpu.store_release", "llc.replacement", "hbm.refresh", "hbm.queue", "hbm.line_order",
         "hbm.bank_hash", "hbm.service_order", "hbm.hit_order", "hbm.row_policy", "hbm.substrate",
-        "link.retry", "dma.block", "arbiter.mca", "hardware.preset", "hardware.dtypes", "hardware.protect", "hardware.count_on",
+        "link.retry", "dma.block", "arbiter.mca", "hardware.preset", "hardware.dtypes", "hardware.protect",
+        "hardware.count_on",
     }  # fmt: skip
 
 
