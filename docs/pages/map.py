@@ -1,6 +1,6 @@
 """The page of the map: ``python -m docs.pages map`` writes ``docs/results/map-results.md`` from the maps beside it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from t3sim.inputs.workload import CUSTOM
@@ -18,6 +18,8 @@ from docs.pages.shared.markdown import paragraph, table
 PAGE = RESULTS / "map-results.md"
 KEPT = RESULTS / "map"
 """A folder of ``t3 map --quick --out`` for each machine that was mapped."""
+KEPT_PAIRS = RESULTS / "pairs"
+"""Folders of ``t3 map`` with every pair of changes, on one GEMM."""
 KEPT_GAINS = RESULTS / "gains"
 """Folders of ``t3 map --axes none``: many GEMMs on the machine as it is."""
 KEPT_RULES = RESULTS / "rules"
@@ -42,7 +44,9 @@ shares it among cores or computers.
 
 GAINS = """\
 The machine as it is, with this project's rule (`arbiter.mca = backlog`), on sublayers of the paper's models and on
-random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound? Worst first; measured by
+random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound? Worst first. What keeps the others from
+their bound is [below](#what-else-costs). Measured by
+
 """
 
 SEEN = 20
@@ -64,6 +68,14 @@ is. Gain in percent; measured by
 
 """
 
+PAIRS = """\
+Every pair of changes of different axes, on one GEMM: the {count} where the sublayer gains most by arbitration, and
+where it loses most. All are in the picture. Measured by
+
+"""
+EXTREMES = 8
+"""Rows of either end."""
+
 COSTS = """\
 For GEMMs that are more than 2 % above their bound, how much nearer to it they are, in percent of it, with one cost
 taken away at a time; measured by
@@ -78,7 +90,8 @@ def _kept(folder: Path) -> dict[str, ArbitrationMap]:
 def page() -> str:
     """The text of :data:`PAGE`, from the maps that are kept."""
     maps = _kept(KEPT)
-    said = "\n".join(f"- {sentence}" for sentence in sentences(maps.values()))
+    pairs = (_with_machines(record, filter(is_pair, record.machines)) for record in _kept(KEPT_PAIRS).values())
+    said = "\n".join(f"- {sentence}" for sentence in sentences([*maps.values(), *pairs]))
     parts = [
         HEAD,
         f"## What to take home\n\n{said}\n",
@@ -86,6 +99,7 @@ def page() -> str:
         *_section("Which rule", CANDIDATES, KEPT_RULES, _candidates),
         *_section("What else costs", COSTS, KEPT_COSTS, _costs),
         *(_machine(name, record) for name, record in maps.items()),
+        *_section("Pairs of changes", PAIRS.format(count=EXTREMES), KEPT_PAIRS, pairs_of),
     ]
     return "\n".join(parts)
 
@@ -147,6 +161,30 @@ def _candidate(machine: MappedMachine) -> tuple[str, ...]:
     above = max(cell.above_bound for cell in machine.cells)
     shown = (f"{gain:+.1f}" for gain in (*gains, min(gains)))
     return (f"`{machine.name}`", machine.why, *shown, f"{100 * above:+.1f}")
+
+
+def _with_machines(record: ArbitrationMap, machines: Iterable[MappedMachine]) -> ArbitrationMap:
+    return record.model_copy(update={"machines": list(machines)})
+
+
+def pairs_of(name: str, record: ArbitrationMap) -> str:
+    """The heat maps, and the pairs at both ends."""
+    pictures = sorted((KEPT_PAIRS / name).glob("worth-*.svg"))
+    order = sorted(
+        _with_machines(record, filter(is_pair, record.machines)).places(), key=lambda place: -place.cell.gain
+    )
+    ends = [*order[:EXTREMES], *order[EXTREMES:][-EXTREMES:]]
+    figures = (
+        (f"`{place.machine.name}`", place.gemm, *(f"{time:.3f}" for time in place.cell.pair),
+         f"{100 * (place.cell.gain - 1):+.1f}")
+        for place in ends
+    )  # fmt: skip
+    return "\n".join(
+        [
+            *(f"![{record.machine}, every pair of changes](pairs/{name}/{picture.name})\n" for picture in pictures),
+            table(("changes", "GEMM", "GEMM, t3:", "GEMM, t3-mca:", "gain, %:"), figures),
+        ]
+    )
 
 
 def _costs(name: str, record: ArbitrationMap) -> str:

@@ -1,11 +1,11 @@
-"""The page of the map: what is said of GEMMs that nobody had seen when the rule of arbitration was chosen."""
+"""The page of the map: GEMMs that nobody had seen when the rule of arbitration was chosen, and pairs of changes."""
 
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.result import WorkloadRecord
 from t3sim.study.arbitration.record import ArbitrationMap
 
-from docs.pages.map import SEEN, gains_of
-from tests.support.sample_map import sample_gains
+from docs.pages.map import SEEN, gains_of, pairs_of
+from tests.support.sample_map import sample_gains, sample_map
 
 
 def drawn(count: int, losing: int) -> ArbitrationMap:
@@ -33,3 +33,12 @@ def test_random_gemms_beyond_those_that_had_been_seen_are_a_hold_out():
 
 def test_without_such_there_is_no_hold_out():
     assert "no rule was chosen by" not in gains_of("name", drawn(SEEN, losing=0))
+
+
+def test_pairs_of_changes_are_listed_and_single_changes_are_not():
+    rows = [line for line in pairs_of("name", sample_map()).splitlines() if line.startswith("| `")]
+    assert [row.split(" | ")[:4] for row in rows] == [
+        ["| `dispatch-stage + order-age`", "t-nlg fc2 TP 8", "1.060", "1.030"],
+        ["| `dispatch-stage + order-age`", "t-nlg op TP 8", "1.010", "1.010"],
+    ]
+    assert rows[0].endswith("| +1.5 |") and rows[1].endswith("| +0.0 |")
