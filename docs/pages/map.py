@@ -37,9 +37,9 @@ the reduce-scatter its reads, so a sublayer whose reduce-scatter is the longer p
 percent of the sequential GEMM's time, under sequential → t3 → t3-mca. Waits of streams are memory clocks at the memory
 slices for each line, under t3 → t3-mca.
 
-`make map` measures all of it again and writes this page: some six hours of one core, in runs of seconds. Finished
-runs are kept, so that the same command goes on where it was interrupted; `--jobs` or `--scheduler` of each command
-shares it among cores or computers.
+`make map` measures all of it again and writes this page: hours of one core, in runs of seconds. Finished runs are
+kept, so that the same command goes on where it was interrupted; `--jobs` or `--scheduler` of each command shares it
+among cores or computers.
 """
 
 GAINS = """\
@@ -70,7 +70,7 @@ is. Gain in percent; measured by
 
 PAIRS = """\
 Every pair of changes of different axes, on one GEMM: the {count} where the sublayer gains most by arbitration, and
-where it loses most. All are in the picture. Measured by
+where it gains least. The picture has all, by what the GEMM alone gains. Measured by
 
 """
 EXTREMES = 8

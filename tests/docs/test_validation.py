@@ -146,6 +146,19 @@ def test_results_are_put_beside_the_published_ones_with_causes_and_charts(folder
     assert f"[speedups]({folder.name}/speedups.png)" in text
 
 
+def test_row_conflicts_at_tp_32_are_told_by_who_closes_whose_rows(folder):
+    dram = {
+        "contention__dram__row_hits": 1_000_000, "contention__dram__row_misses": 0,
+        "contention__dram__row_conflicts": 1_000_000,
+        "contention__dram__conflicts": {"gemm_read": {"gemm_write": 100_000, "rs_read": 200_000},
+                                        "rs_write": {"gemm_read": 300_000, "ag_read": 400_000}},
+    }  # fmt: skip
+    for_tp = {"workload__model": "palm", "workload__sublayer": "op", "workload__tp": 32}
+    runs = [RunRecord(variant="base", speedup=None, result=crafted("t3", **dram, **for_tp))]
+    text = reproduced_section("paper", write(folder, runs=runs), folder.parent)
+    assert "| palm op TP 32 | t3 | 2.0 M | 50.0 | 5.0 | 10.0 | 15.0 | 20.0 |" in text
+
+
 def test_a_record_of_another_simulator_and_without_the_own_rule_says_so(folder):
     assert "earlier version" not in reproduced_section("paper", folder, folder.parent)
     write(folder, sources="0123456789abcdef", figures=[figure(own_rule=None)])

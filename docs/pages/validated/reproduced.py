@@ -180,7 +180,7 @@ def _near_memory(results: Sequence[Result]) -> str:
 
 
 def _row_conflicts(results: Sequence[Result]) -> str:
-    """Of the output projections at TP 32, whose GEMM T3 slows down most: whose rows are closed, and for whom."""
+    """Of the output projections at TP 32: whose rows are closed, and for whom."""
     rows = [
         _conflict_row(result, result.contention.dram)
         for result in results

@@ -13,8 +13,8 @@ HBM has a command bus for each. What decides, and which mechanism it stands for:
   when no read waits, or from above ``drain_high`` until below ``drain_low`` of the write share. In the shared queue the
   share is half of the lines, so that both queue modes drain at the same number of writes and differ only in who may use
   the room: either may fill the shared queue. With ``age`` both are served, the oldest of all first, and the bus turns
-  when timing makes it so. With ``hits-first``, and hits in order of age, that is FR-FCFS as in GPGPU-Sim without a
-  write queue.
+  when timing makes it so. With ``hits-first``, and hits in order of age, a bank is served as by the FR-FCFS of
+  GPGPU-Sim without a write queue.
 - *Overdue*: when a line has waited ``age_limit_cycles``, its kind alone is served, and nothing else of the queue may
   use its bank until it is issued. The oldest line is then served within a few row cycles, so the wait of every line in
   the queue is bounded.

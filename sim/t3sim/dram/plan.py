@@ -123,8 +123,8 @@ def _plan_column(channel, banks, start):
 
 @njit(cache=True, nogil=True)
 def _hits(channel, banks):
-    """The hits in ``banks`` that are served, all as bits: of every class of a bank, or its oldest once no line of it is
-    active."""
+    """The hits in ``banks`` that are served, all as bits: of every class of a bank; in order of age its oldest only,
+    and none of a bank with an active line."""
     hits = channel.hit_mask & channel.serving & ~_kept_from(channel, channel.hit) & banks * ALL_CLASSES
     if not channel.distance.hits_by_age:
         return hits

@@ -256,7 +256,7 @@ def _hold_stores(g, c):
 
 @compiled_inner
 def written_back(g, now):
-    """A write-back of the LLC is performed: stores go on when few enough are left."""
+    """A write-back of the LLC is performed: workgroups leave their CUs when few enough are left."""
     gemm, llc = g.gemm, g.llc
     llc.write_backs = llc.write_backs - 1
     if gemm.stores_held == 0 or llc.write_backs > llc.most_write_backs:

@@ -19,7 +19,7 @@ LLC_ENTRY = record(fill_cycle="i8", tag="i4", waiter="i4", left="i4", dirty="i4"
 
 # The cache. Constants: ``set_mask``: -1 unless ``sets`` is a power of two; ``entry_lines``: 32-byte lines of an LLC
 # line; ``bytes_per_clock``: of a CU's path from it. State: how often it was used; the first spare entry that is free;
-# bursts on their way from it to DRAM, which :mod:`.compute` counts down, and of which stores go on while there are at
+# bursts on their way from it to DRAM, which :mod:`.compute` counts down: workgroups leave their CUs while there are at
 # most ``most_write_backs``.
 LLC = integers(
     "sets", "set_mask", "ways", "entry_lines", "latency_cycles", "random", "bytes_per_clock", "most_write_backs",

@@ -101,7 +101,7 @@ class Sizes:
     @property
     def flushed(self) -> int:
         """Bursts that the cache writes back at once at the end of a kernel, or to make room for reads, beyond those at
-        which stores wait: every other sector may be dirty."""
+        which workgroups wait: every other sector may be dirty."""
         return self.llc_entries * ceil_div(self.constants["llc"]["entry_lines"], 2) if self.plan.sequential else 0
 
     @property

@@ -1,12 +1,14 @@
-"""Stores into the LLC wait when too many of its write-backs are under way, and no legal size or cache breaks a run."""
+"""Workgroups keep their CUs while too many write-backs are under way, and no legal size or cache breaks a run."""
 
 import random
 from typing import Any
 
 import pytest
+from t3hdl.interface.layouts import BURST_LINES, LINE_BYTES
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload
 from t3sim.run import sizes
+from t3sim.run.plan import RunPlan
 from t3sim.run.request import RunRequest
 from t3sim.run.simulate import simulate
 
@@ -21,7 +23,7 @@ CASES = 24
 
 
 @pytest.mark.parametrize("policy", CACHED)
-def test_stores_wait_for_write_backs_and_the_data_are_right(policy):
+def test_workgroups_wait_for_write_backs_and_the_data_are_right(policy):
     many, few = (run(SHORT, policy, {"llc.write_backs_per_channel": n, "llc.capacity_kib": 4}) for n in (64, 1))
     check(many)
     check(few)
@@ -50,7 +52,7 @@ def test_an_output_larger_than_the_cache_with_a_short_k(policy, write_backs):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("line_bytes", [32, 96])
+@pytest.mark.parametrize("line_bytes", [32, 64])
 def test_a_stage_of_tiles_whose_every_line_is_written_back_by_itself(line_bytes):
     """With lines of one sector every line of the output is a burst of its own; all workgroups of a stage store at once
     when K is as short as it can be."""
@@ -64,6 +66,21 @@ def test_a_stage_of_tiles_whose_every_line_is_written_back_by_itself(line_bytes)
         mirror=True,
     )
     check(simulate(request))
+
+
+@pytest.mark.parametrize("line_bytes", [32, 64, 96, 128, 256, 320, 1024])
+@pytest.mark.parametrize("policy", ["sequential", "t3"])
+def test_no_tile_is_stored_in_more_bursts_than_its_pool_counts(policy, line_bytes):
+    """Wherever a row begins: a burst ends with an aligned block, and with an entry if the cache writes it back."""
+    settings = {"llc.line_bytes": line_bytes, "llc.ways": 1, "llc.capacity_kib": 15, "gpu.tiles": [[128, 112]]}
+    workload = custom_workload(4096, 4096, 64, 2)
+    request = RunRequest(workload=workload, machine=load_machine("paper", settings), policy=policy, mirror=True)
+    ends = {BURST_LINES, line_bytes // LINE_BYTES} if policy == "sequential" else {BURST_LINES}
+    rows = [
+        1 + sum(any(line % end == 0 for end in ends) for line in range(first + 1, first + 2 * 112 // LINE_BYTES))
+        for first in range(BURST_LINES * line_bytes // LINE_BYTES)
+    ]
+    assert 128 * max(rows) <= sizes.Sizes.of(RunPlan(request), 0).tile_bursts <= 2 * 128 * max(rows)
 
 
 @pytest.mark.parametrize("number", range(CASES))

@@ -49,10 +49,10 @@ def rows(record: ArbitrationMap) -> Iterator[tuple[str, ...]]:
         yield (gemm, *(value(cell) for value in COLUMNS.values()), cause_of([cell]))
 
 
-def verdict(record: ArbitrationMap, among: Collection[str] = ()) -> str:
+def verdict(record: ArbitrationMap, among: Collection[str] | None = None) -> str:
     """How many GEMMs lose by arbitration, how much at most, and how many are near their bound: of all, or of those
     ``among`` which only."""
-    cells = [place.cell for place in worst_first(record) if not among or place.gemm in among]
+    cells = [place.cell for place in worst_first(record) if among is None or place.gemm in among]
     losses = [1 - cell.gain for cell in cells if cell.gain < 1 - TOLERANCE]
     gains = [cell.gain - 1 for cell in cells if cell.gain > 1 + TOLERANCE]
     lost = f"{len(losses)} (at most {max(losses):.2%})" if losses else "0"
