@@ -59,7 +59,7 @@ def test_a_stage_of_tiles_whose_every_line_is_written_back_by_itself(line_bytes)
     settings = {"gpu.workgroups_per_cu": 8, "gpu.tiles": [[128, 128]]}
     cache = {"llc.line_bytes": line_bytes, "llc.ways": 16, "llc.capacity_kib": 3}
     request = RunRequest(
-        workload=custom_workload(4096, 4096, 2, 2),
+        workload=custom_workload(2560, 4096, 2, 2),
         machine=load_machine("paper", settings | cache),
         policy="sequential",
         hardware="golden",
