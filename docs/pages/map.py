@@ -44,9 +44,7 @@ among cores or computers.
 
 GAINS = """\
 The machine as it is, with this project's rule (`arbiter.mca = backlog`), on sublayers of the paper's models and on
-random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound? Worst first. What keeps the others from
-their bound is [below](#what-else-costs). Measured by
-
+random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound? Worst first; measured by
 """
 
 SEEN = 20
@@ -65,13 +63,11 @@ ten-thousandth of its time. Half of the GEMMs then gain by {middle} % (standard 
 CANDIDATES = """\
 What other rules gain, on the paper's sublayers at TP 8 and 16, from which the rule was chosen. `base` is the rule as it
 is. Gain in percent; measured by
-
 """
 
 PAIRS = """\
 Every pair of changes of different axes, on one GEMM: the {count} where the sublayer gains most by arbitration, and
 where it gains least. The picture has all, by what the GEMM alone gains. Measured by
-
 """
 EXTREMES = 8
 """Rows of either end."""
@@ -79,7 +75,6 @@ EXTREMES = 8
 COSTS = """\
 For GEMMs that are more than 2 % above their bound, how much nearer to it they are, in percent of it, with one cost
 taken away at a time; measured by
-
 """
 
 
@@ -128,7 +123,7 @@ def gains_of(name: str, record: ArbitrationMap) -> str:
     picture = f"![Every GEMM, {name}](gains/{name}/gains.svg)"
     figures = table(("GEMM", *(f"{title}:" for title in COLUMNS), CAUSE), rows(record))
     said = paragraph(f"**{verdict(record)}**")
-    return "\n".join([said, *_hold_out(record), _noise(record), picture, "", figures])
+    return "".join([said, *_hold_out(record), _noise(record), f"{picture}\n\n", figures])
 
 
 def _hold_out(record: ArbitrationMap) -> Iterator[str]:
