@@ -76,7 +76,11 @@ def hbm_section() -> str:
         "other traces. The `aligned` traces are eight streams one above the other, and what `hbm.bank_hash = row-xor` "
         "makes of the same lines."
     )
-    return text + table(heads, rows) + "\nOther timing sets than Ramulator's have no reference: none measured them.\n"
+    others = paragraph(
+        "Other timing sets than Ramulator's have no such reference. The commands of `paper-accelsim` are checked against "
+        "the rules of GPGPU-Sim, worked out by hand (`tests/sim/dram/test_public_timing.py`)."
+    )
+    return f"{text}{table(heads, rows)}\n{others.rstrip()}\n"
 
 
 def link_section() -> str:

@@ -50,7 +50,8 @@ NOT_VALIDATED = """\
 - **Memory.** One pseudo-channel, 18 traces, one simulator, and that with split queues. Two traces have the bank hash
   in their addresses. There is no reference for: the shared queue that the presets use, near-memory updates and other
   substrates among other accesses, the address map over 64 channels, timing sets other than Ramulator's, and silicon.
-  No HBM on sale updates concurrently with accesses as T3 assumes.
+  Of `paper-accelsim` a dozen short sequences of commands were worked out by hand from the public simulator's rules; it
+  was not run beside. No HBM on sale updates concurrently with accesses as T3 assumes.
 - **Links.** The model meets its own formula. Switches and other traffic are not modelled, errors are only those that
   `t3 faults` makes, and no link was measured.
 - **Collective kernels.** Near the link's rate for large chunks, as real ones are, but not compared with measured
