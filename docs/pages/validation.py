@@ -77,8 +77,8 @@ def hbm_section() -> str:
         "makes of the same lines."
     )
     others = paragraph(
-        "Other timing sets than Ramulator's have no such reference. The commands of `paper-accelsim` are checked against "
-        "the rules of GPGPU-Sim, worked out by hand (`tests/sim/dram/test_public_timing.py`)."
+        "Other timing sets than Ramulator's have no such reference. The commands of `paper-accelsim` are checked "
+        "against the rules of GPGPU-Sim, worked out by hand (`tests/sim/dram/test_public_timing.py`)."
     )
     return f"{text}{table(heads, rows)}\n{others.rstrip()}\n"
 
