@@ -14,6 +14,7 @@ from t3sim.study.suite import OVERLAPPED
 
 from docs.pages import RESULTS
 from docs.pages.shared.markdown import paragraph, table
+from docs.pages.validated.reproduced import made_by
 
 PAGE = RESULTS / "map-results.md"
 KEPT = RESULTS / "map"
@@ -108,6 +109,7 @@ def _section(title: str, text: str, folder: Path, make: Callable[[str, Arbitrati
     for name, record in records.items():
         command = _command(record, f"docs/results/{folder.name}/{name}").replace("\n", "\n    ")
         yield f"    {command}\n"
+        yield from (f"{said}\n" for said in made_by(record.sources))
         yield make(name, record)
 
 
@@ -202,6 +204,7 @@ def _machine(name: str, record: ArbitrationMap) -> str:
     parts = [
         f"## Machine `{record.machine}`\n",
         _provenance(name, record),
+        *(f"{said}\n" for said in made_by(record.sources)),
         *_pictures(name),
         paragraph(
             "Gain of the sublayer, time under t3 over that under t3-mca, in percent beyond 1; behind the slash what "
