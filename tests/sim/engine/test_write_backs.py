@@ -52,12 +52,11 @@ def test_an_output_larger_than_the_cache_with_a_short_k(policy, write_backs):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("line_bytes", [32, 64])
-def test_a_stage_of_tiles_whose_every_line_is_written_back_by_itself(line_bytes):
+def test_a_stage_of_tiles_whose_every_line_is_written_back_by_itself():
     """With lines of one sector every line of the output is a burst of its own; all workgroups of a stage store at once
     when K is as short as it can be."""
     settings = {"gpu.workgroups_per_cu": 8, "gpu.tiles": [[128, 128]]}
-    cache = {"llc.line_bytes": line_bytes, "llc.ways": 16, "llc.capacity_kib": 3}
+    cache = {"llc.line_bytes": 32, "llc.ways": 16, "llc.capacity_kib": 3}
     request = RunRequest(
         workload=custom_workload(2560, 4096, 2, 2),
         machine=load_machine("paper", settings | cache),
