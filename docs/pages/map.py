@@ -48,11 +48,8 @@ The machine as it is, with this project's rule (`arbiter.mca = backlog`), on sub
 random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound? Worst first; measured by
 """
 
-SEEN = 20
-"""Random GEMMs that had been looked at when the rule last changed."""
 HOLD_OUT = """\
-The first {seen} random GEMMs had been looked at before the rule was last changed. Of the other {count}, which no rule
-was chosen by: {verdict}
+No rule was chosen by the {count} random GEMMs: they were drawn after the rule was last changed. Of them: {verdict}
 """
 
 NOISE = """\
@@ -129,11 +126,10 @@ def gains_of(name: str, record: ArbitrationMap) -> str:
 
 
 def _hold_out(record: ArbitrationMap) -> Iterator[str]:
-    """The verdict on the random GEMMs that nobody had seen; nothing of a record without such."""
+    """The verdict on the random GEMMs; nothing of a record without such."""
     drawn = [title for title, gemm in zip(record.titles, record.gemms, strict=True) if gemm.model == CUSTOM]
-    if unseen := drawn[SEEN:]:
-        text = HOLD_OUT.format(seen=SEEN, count=len(unseen), verdict=verdict(record, unseen))
-        yield paragraph(text)
+    if drawn:
+        yield paragraph(HOLD_OUT.format(count=len(drawn), verdict=verdict(record, drawn)))
 
 
 def _noise(record: ArbitrationMap) -> str:

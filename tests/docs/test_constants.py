@@ -42,8 +42,9 @@ OF_THE_SHAPE = {
 }  # fmt: skip
 """What the engine's constants take from sizes: the shape, the tile that a rule chooses for it, addresses, counts,
 whether compute goes first."""
-OF_THE_RING = {"link.gpus", "own.update_lines", "time.bin_cycles"}
-"""Those that differ with the number of GPUs alone: the ring's length, this GPU's share, the timeline's resolution."""
+OF_THE_RING = {"link.gpus", "own.update_lines", "time.bin_cycles", "unit.mca"}
+"""Those that differ with the number of GPUs alone: the ring's length, this GPU's share, the timeline's resolution,
+whether compute goes first."""
 
 
 @pytest.mark.parametrize("name", preset_names())

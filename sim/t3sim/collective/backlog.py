@@ -13,12 +13,13 @@ PATIENCE_CYCLES = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Backlog:
-    """``gemm_ns``: time of the GEMM at the machine's peak rates. Times of the link, headers included: ``ring_ns`` for
-    what one of ``gpus`` sends in a collective, ``block_ns`` for a DMA block, ``stage_ns`` for what a stage stores, in
-    ``stage_blocks`` DMA blocks."""
+    """``gemm_ns``: time of the GEMM at the machine's peak rates, in ``stages``. Times of the link, headers included:
+    ``ring_ns`` for what one of ``gpus`` sends in a collective, ``block_ns`` for a DMA block, ``stage_ns`` for what a
+    stage stores, in ``stage_blocks`` DMA blocks."""
 
     gpus: int
     gemm_ns: float
+    stages: int
     ring_ns: float
     block_ns: float
     stage_ns: float
@@ -41,3 +42,14 @@ class Backlog:
         """For how long DMA blocks may wait before communication is behind: half of the time that it has, so that the
         other half is left to catch up, but at least twice what a stage takes the link."""
         return max(2 * self.stage_ns, self.spare_ns / 2)
+
+    @property
+    def slack_ns(self) -> float:
+        """By what the link is done before the GEMM: it has nothing to send until the first stage is over."""
+        return self.gemm_ns * (1 - 1 / self.stages) - self.ring_ns
+
+    @property
+    def communication_may_wait(self) -> bool:
+        """Whether the run gets no longer if communication waits as long as it may. With two GPUs all of it is stores of
+        the neighbour's GEMM, whose CUs would wait."""
+        return self.gpus > 2 and self.slack_ns >= self.patience_ns

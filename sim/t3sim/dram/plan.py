@@ -129,13 +129,14 @@ def _hits(channel, banks):
     if not channel.distance.hits_by_age:
         return hits
     hits &= ~(channel.active_mask * ALL_CLASSES)
-    first = 0
+    banks_hit = 0
     for served in range(channel.distance.classes):
-        mask = hits >> served * BANKS & ALL_BANKS
-        while mask:
-            bank = lowest_bit(mask)
-            mask &= mask - 1
-            first |= 1 << _oldest_hit(channel, hits, bank)
+        banks_hit |= hits >> served * BANKS & ALL_BANKS
+    first = 0
+    while banks_hit:
+        bank = lowest_bit(banks_hit)
+        banks_hit &= banks_hit - 1
+        first |= 1 << _oldest_hit(channel, hits, bank)
     return first
 
 

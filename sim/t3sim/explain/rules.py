@@ -247,11 +247,13 @@ def arbitration(case: Case) -> Finding | None:
     """Under t3-mca the streams took turns, as under t3."""
     if case.record.policy != "t3-mca" or case.contention.compute_first is not False:
         return None
+    if case.record.workload.tp == 2:
+        why = "with two GPUs all communication is stores of the neighbour's GEMM, whose CUs would wait"
+    else:
+        why = "the link is not predicted to be done with the reduce-scatter so early that communication can wait"
     return Finding(
         rule="arbitration",
-        text="The arbiter let compute and communication take turns, as under t3: the link takes longer for the "
-        "reduce-scatter than the GEMM is predicted to take, so communication has no time to wait "
-        '(arbiter.mca = "backlog").',
+        text=f'The arbiter let compute and communication take turns, as under t3: {why} (arbiter.mca = "backlog").',
         figures={},
     )
 

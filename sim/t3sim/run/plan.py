@@ -154,13 +154,12 @@ class RunPlan:
     def compute_first(self) -> bool:
         """Whether the arbiter lets compute go first: under ``t3-mca``.
 
-        By the rule of the backlog only if the GEMM, as predicted, is the longer part: else the run takes longer by the
-        time that communication waits.
+        By the rule of the backlog only where communication has time to wait.
         """
         request = self.request
         if request.policy != "t3-mca":
             return False
-        return request.machine.arbiter.mca == "paper" or request.tiling.predicted_ns >= self.ring_ns
+        return request.machine.arbiter.mca == "paper" or self.backlog.communication_may_wait
 
     @property
     def backlog(self) -> Backlog:
@@ -171,6 +170,7 @@ class RunPlan:
         return Backlog(
             gpus=self.gpus,
             gemm_ns=self.request.tiling.predicted_ns,
+            stages=self.request.tiling.waves,
             ring_ns=self.ring_ns,
             block_ns=grid.chunk_lines(chunk) / count * self.line_ns,
             stage_ns=places * grid.tile_rows * grid.tile_lines * self.line_ns,

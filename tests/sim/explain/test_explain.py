@@ -167,6 +167,12 @@ def test_an_arbiter_that_lets_the_streams_take_turns_is_named(policy, compute_fi
     assert ("arbitration" in found(record)) is said
 
 
+@pytest.mark.parametrize(("tp", "why"), [(2, "stores of the neighbour's GEMM"), (4, "done with the reduce-scatter")])
+def test_and_why_it_does(tp, why):
+    record = crafted(policy="t3-mca", contention__compute_first=False, workload__tp=tp)
+    assert why in found(record)["arbitration"].text
+
+
 def test_a_gemm_that_is_longer_than_alone():
     alone = crafted("sequential", time_ns__gemm=960.0)
     record = crafted(contention__cu_stall_ns={"loads": 30.0, "stores": 0.0})

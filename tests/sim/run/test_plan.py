@@ -35,12 +35,13 @@ def test_a_ring_sends_what_is_planned(size):
 
 
 @pytest.mark.parametrize(
-    ("sublayer", "tp", "backlog"),
-    [("fc2", 8, True), ("fc2", 16, True), ("op", 64, False), ("op", 16, False)],
+    ("sublayer", "tp", "first"),
+    [("fc2", 8, True), ("fc2", 16, True), ("ip", 16, False), ("op", 64, False), ("op", 16, False), ("fc2", 2, False)],
 )
-def test_compute_goes_first_where_the_gemm_is_the_longer_part(sublayer, tp, backlog):
-    """FC-2 at TP 8: 1394 us predicted, 452 us on the link. OP at TP 16: 206 us at the peak rate, 484 us."""
-    assert plan(sublayer, tp, "t3-mca").compute_first is backlog
+def test_compute_goes_first_where_communication_has_time_to_wait(sublayer, tp, first):
+    """At TP 16 the link takes 484 us, and a DMA block may wait 39. 27 of 28 stages take 692 us of FC-2, 515 of IP,
+    which leaves 31, and 199 of OP. FC-2 at TP 2 takes 5.5 ms, the link 0.3, but no DMA block is sent."""
+    assert plan(sublayer, tp, "t3-mca").compute_first is first
     assert plan(sublayer, tp, "t3-mca", arbiter_mca="paper").compute_first is True
     assert plan(sublayer, tp, "t3").compute_first is plan(sublayer, tp, "sequential").compute_first is False
 

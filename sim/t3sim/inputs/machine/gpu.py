@@ -106,7 +106,10 @@ class LlcSection(Section):
         "`lru`: least recently used goes; `random`: a hash of set and use count picks"
     )
     write_backs_per_channel: int = quantity(
-        "bursts", "write-backs under way, times the channels, beyond which a stored tile keeps its CU", ge=1, le=1 << 16
+        "bursts",
+        "write-backs under way, times the channels, beyond which the workgroup of a stored tile keeps its CU",
+        ge=1,
+        le=1 << 16,
     )
 
     @model_validator(mode="after")

@@ -196,8 +196,8 @@ class ArbiterSection(Section):
 
     mca: Literal["backlog", "paper"] = choice(
         "`paper`: compute first, and communication below the threshold or after its starvation limit; `backlog`: the "
-        "same with a fixed threshold, if the GEMM is predicted to take longer than the link takes for the "
-        "reduce-scatter, but while DMA blocks pile up the two take turns"
+        "same with a fixed threshold, but round-robin while DMA blocks pile up, and always with two GPUs or if the "
+        "link is not predicted to be done with the reduce-scatter before the GEMM, by the rule's patience or more"
     )
     backlog_blocks: int = quantity(
         "DMA blocks",
