@@ -18,17 +18,17 @@ SHARD ?= 1/8
 # One worker per core, 8 at most: each holds compiled kernels of its own. A file's tests share what they build, so they
 # stay together.
 WORKERS ?= auto
-PIP = $(BIN)/python -m pip --quiet --disable-pip-version-check
+PIP = $(BIN)/python -m pip --disable-pip-version-check
 comma := ,
-# $(call install,EXTRAS): the package with EXTRAS, from here. uv takes a fifth of pip's time, and shows a bar on a
-# terminal. It does not read pip's configuration: where that has another index for PyPI, or uv fails, pip does it all.
+# $(call install,EXTRAS): the package with EXTRAS, from here. uv takes a fifth of pip's time. It does not read pip's
+# configuration: where that has another index for PyPI, or uv fails, pip does it all. On a terminal both show bars.
 define install
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing Python packages into .venv"
 	@quiet=--quiet; test ! -t 2 || quiet=; \
-	{ ! $(BIN)/python -m pip config list | grep '[.]index-url' >/dev/null && $(PIP) install uv && \
+	{ ! $(BIN)/python -m pip config list | grep '[.]index-url' >/dev/null && $(PIP) install --quiet uv && \
 	  $(BIN)/uv pip install $$quiet --python $(BIN)/python --editable '.$(1)'; } || \
-	$(PIP) install --editable '.$(1)'
+	$(PIP) install $$quiet --editable '.$(1)'
 	touch $@
 endef
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
