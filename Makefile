@@ -26,9 +26,9 @@ define install
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "installing Python packages into .venv"
 	@quiet=--quiet; test ! -t 2 || quiet=; \
-	{ ! $(BIN)/python -m pip config list | grep '[.]index-url' >/dev/null && $(PIP) install --quiet uv && \
+	{ ! $(BIN)/python -m pip config list | grep '[.]index-url' >/dev/null && $(PIP) --quiet install uv && \
 	  $(BIN)/uv pip install $$quiet --python $(BIN)/python --editable '.$(1)'; } || \
-	$(PIP) install $$quiet --editable '.$(1)'
+	$(PIP) $$quiet install --editable '.$(1)'
 	touch $@
 endef
 PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --dist loadfile
