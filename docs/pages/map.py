@@ -45,7 +45,13 @@ among cores or computers.
 
 GAINS = """\
 The machine as it is, with this project's rule (`arbiter.mca = backlog`), on sublayers of the paper's models and on
-random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound? Worst first; measured by
+random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound?
+
+A GEMM of few stages cannot reach the bound, which lets GEMM and reduce-scatter overlap completely: the reduce-scatter
+has nothing to send before the first stage is over, and sends that of the last one after the GEMM. A pipeline of the
+GEMM's stages takes max(GEMM, reduce-scatter) + min(GEMM, reduce-scatter) / stages + all-gather; the tables have both.
+What a GEMM of many stages takes beyond it, it waits for DRAM: see GEMM, t3-mca, its time over that of the sequential
+GEMM, and what compute mostly waits for. Worst first; measured by
 """
 
 HOLD_OUT = """\

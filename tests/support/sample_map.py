@@ -44,4 +44,4 @@ def _cell(t3: float, mca: float) -> Cell:
     times: dict[Policy, float] = {"t3": t3, "t3-mca": mca}
     for policy, gemm in times.items():
         policies[policy] = PolicyCell.of(sample_result(policy), alone).model_copy(update={"gemm": gemm})
-    return Cell(worth=t3 / mca, gain=1 + (t3 - mca) / 2, ideal=1.4, policies=policies)
+    return Cell(worth=t3 / mca, gain=1 + (t3 - mca) / 2, ideal=1.4, pipeline=1.25, policies=policies)

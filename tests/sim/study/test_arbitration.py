@@ -13,13 +13,14 @@ from t3sim.study.arbitration.axes import Axes, known_axes, plan_of
 from t3sim.study.arbitration.gains import gains, rows, verdict, worst_first
 from t3sim.study.arbitration.pictures import draw_map, gain_map, heat_maps
 from t3sim.study.arbitration.random_gemms import DEGREES, INNER, MOST_OUTPUT, MOST_WORK, OUTPUT, random_points
-from t3sim.study.arbitration.record import IMPLIED_PAIR, ArbitrationMap
+from t3sim.study.arbitration.record import IMPLIED_PAIR, ArbitrationMap, pipelined_ns
 from t3sim.study.arbitration.sentences import nearest, reached, sentences
 from t3sim.study.arbitration.table import SHOWN_PAIRS, extremes, most_of, shown_machines, stage_names
 from t3sim.study.suite import Suite, custom_point
 from t3sim.study.sweep import BASE, Variant
 
 from tests.support.sample_map import sample_gains, sample_map
+from tests.support.sample_result import sample_result
 from tests.support.toy_evaluation import toy_suite
 
 TOY = ("map", "--machine", "toy", "--models", "t-nlg", "--sublayers", "op", "--tp", "8")
@@ -116,6 +117,28 @@ def test_the_gemm_that_arbitration_costs_most_comes_first():
     assert above[0] == pytest.approx(1.5 / speedup - 1) and above[1] == pytest.approx(1.4 / speedup - 1)
 
 
+def test_a_pipeline_waits_for_one_stage_of_the_shorter_part():
+    """600 ns of GEMM in 3 stages, 300 ns of reduce-scatter: its last third comes after the GEMM."""
+    alone = sample_result("sequential").time_ns
+    times = alone.model_copy(update={"gemm": 600.0, "reduce_scatter": 300.0, "all_gather": 200.0})
+    assert pipelined_ns(times, 3) == 600 + 100 + 200 and pipelined_ns(times, 1) == 600 + 300 + 200
+    longer = times.model_copy(update={"reduce_scatter": 900.0})
+    assert pipelined_ns(longer, 3) == 900 + 200 + 200
+
+
+def test_gemms_are_held_against_the_pipeline_of_their_stages_where_it_is_known():
+    record = sample_gains()
+    base = record.machines[0]
+    speedup = base.cells[0].policies["t3-mca"].speedup
+    assert [cell.above_pipeline for cell in base.cells] == [pytest.approx(1.25 / speedup - 1)] * 2
+    for pipeline, near in ((1.05 * speedup, 0), (1.01 * speedup, 2), (None, 0)):
+        cells = [cell.model_copy(update={"pipeline": pipeline}) for cell in base.cells]
+        changed = record.model_copy(update={"machines": [base.model_copy(update={"cells": cells})]})
+        assert verdict(changed).endswith(f"min(GEMM, reduce-scatter) / stages longer: {near}.")
+        shown = "-" if pipeline is None else f"{100 * (pipeline / speedup - 1):+.1f}"
+        assert [row[7] for row in rows(changed)] == [shown] * 2
+
+
 @pytest.mark.parametrize(("spread", "sure"), [(0.005, 1), (0.03, 0)])
 def test_a_loss_that_is_no_more_than_what_a_run_changes_for_nothing_is_said_to_be_so(spread, sure):
     record = sample_gains()
@@ -151,8 +174,9 @@ def _map_of_none(out, *options: str) -> ArbitrationMap:
 def test_the_picture_of_gains_has_a_line_for_each_gemm():
     (axes,) = gains(sample_gains()).axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["t-nlg op TP 8", "t-nlg fc2 TP 8"]
-    t3, mca, _ = axes.lines
+    t3, mca, pipeline, _ = axes.lines
     assert (t3.get_label(), mca.get_label()) == ("t3", "t3-mca") and len(t3.get_xdata()) == 2
+    assert list(pipeline.get_xdata()) == pytest.approx([1.4 / 1.25, 1.5 / 1.25])
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Every GEMM on the machine as it is: what its sublayer gains by arbitration, and how far it is from the bound."""
+"""Every GEMM on the machine as it is: what its sublayer gains by arbitration, and how far it is from its bounds."""
 
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -26,8 +26,9 @@ COLUMNS: dict[str, Callable[[Cell], str]] = {
     "t3-mca": lambda cell: f"{cell.policies['t3-mca'].speedup:.3f}",
     "gain, %": lambda cell: f"{100 * (cell.gain - 1):+.2f}",
     "of one launch, ±": lambda cell: f"{100 * cell.spread:.2f}" if cell.launches > 1 else "-",
-    "ideal": lambda cell: f"{cell.ideal:.3f}",
     "above the bound, %": lambda cell: f"{100 * cell.above_bound:+.1f}",
+    "stages": lambda cell: f"{cell.policies['t3'].gemm_stages or '-'}",
+    "above the pipeline, %": lambda cell: "-" if cell.above_pipeline is None else f"{100 * cell.above_pipeline:+.1f}",
     "GEMM, t3": lambda cell: f"{cell.pair[0]:.3f}",
     "GEMM, t3-mca": lambda cell: f"{cell.pair[1]:.3f}",
 }
@@ -58,10 +59,12 @@ def verdict(record: ArbitrationMap, among: Collection[str] | None = None) -> str
     lost = f"{len(losses)} (at most {max(losses):.2%})" if losses else "0"
     gained = f"{len(gains)} (at most {max(gains):.2%})" if gains else "0"
     near = sum(cell.above_bound <= NEAR for cell in cells)
+    near_pipeline = sum(cell.above_pipeline is not None and cell.above_pipeline <= NEAR for cell in cells)
     return (
         f"t3-mca against t3, GEMMs in all: {len(cells)}; with a loss above {TOLERANCE:.1%}: {lost}"
         f"{_for_nothing(cells)}; with a gain above {TOLERANCE:.1%}: {gained}; at most {NEAR:.0%} above the bound, "
-        f"max(GEMM, reduce-scatter) + all-gather of the sequential run: {near}."
+        f"max(GEMM, reduce-scatter) + all-gather of the sequential run: {near}; above a pipeline of the GEMM's "
+        f"stages, which takes min(GEMM, reduce-scatter) / stages longer: {near_pipeline}."
     )
 
 
@@ -96,10 +99,12 @@ def gains(record: ArbitrationMap) -> Figure:
     for policy, marker in zip(OVERLAPPED, ("o", "|"), strict=True):
         times = [cell.ideal / cell.policies[policy].speedup for _, _, cell in places]
         axes.plot(times, height, marker, markersize=6 if policy == "t3" else 11, markeredgewidth=1.8, label=policy)
+    pipelines = [math.nan if cell.pipeline is None else cell.ideal / cell.pipeline for _, _, cell in places]
+    axes.plot(pipelines, height, "x", color=DARK, markersize=5, label="a pipeline of the GEMM's stages")
     axes.axvline(1, color=DARK, linewidth=0.8, label="max(GEMM, reduce-scatter) + all-gather, sequential")
     axes.set_yticks(height, [place.gemm for place in places], fontsize=8)
     axes.set(ylim=(-0.7, len(places) - 0.3), xlabel="time of the sublayer over its bound")
     axes.grid(axis="x", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    legend_above(axes, 3)
+    legend_above(axes, 2)
     return figure

@@ -10,9 +10,10 @@ from t3sim import __version__
 from t3sim.explain.causes import FIELDS
 from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.workload import CUSTOM
+from t3sim.run.ideal import overlapped_ns
 from t3sim.run.policies import failures
 from t3sim.run.request import Policy
-from t3sim.run.result import Result, StreamContention, Waits, WorkloadRecord
+from t3sim.run.result import Result, StreamContention, TimeNs, Waits, WorkloadRecord
 from t3sim.study.evaluation import Evaluation, geomean
 from t3sim.study.store import Store
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point
@@ -62,6 +63,16 @@ class StreamWaits(_Record):
         )
 
 
+def pipelined_ns(alone: TimeNs, stages: int) -> float:
+    """Overlap stage by stage, without contention: of the sequential run ``alone`` max(GEMM, reduce-scatter)
+    + min(GEMM, reduce-scatter) / stages + all-gather.
+
+    So long takes a pipeline of two units, here the CUs and the link, that work on equal pieces, here the stages of the
+    GEMM: each waits for one piece of the other.
+    """
+    return overlapped_ns(alone, alone) + min(alone.gemm, alone.reduce_scatter) / stages
+
+
 class PolicyCell(_Record):
     """One run. ``gemm``, ``all_gather``: their time over that in the sequential run; ``reduce_scatter``: its time over
     that of the sequential GEMM (None in records from before it was kept); ``stalls``: mean time that a CU
@@ -76,6 +87,11 @@ class PolicyCell(_Record):
     stages: list[int] = []
     compute: StreamWaits
     communication: StreamWaits
+
+    @property
+    def gemm_stages(self) -> int:
+        """Stages of the GEMM; 0 in records from before they were kept."""
+        return self.stages[-1] if self.stages else 0
 
     @classmethod
     def of(cls, result: Result, alone: Result) -> Self:
@@ -101,11 +117,13 @@ class PolicyCell(_Record):
 class Cell(_Record):
     """One GEMM on one machine. ``worth``: the GEMM's time under t3 over that under t3-mca; ``gain``: the same of the
     whole sublayer, for communication that was held back comes later; ``ideal``: speedup of ideal-overlap;
+    ``pipeline``: of overlap stage by stage, :func:`pipelined_ns` (None in records from before it was kept);
     ``policies``: the sequential run, t3 and t3-mca."""
 
     worth: float
     gain: float
     ideal: float
+    pipeline: float | None = None
     policies: dict[Policy, PolicyCell]
     launches: int = 1
     spread: float = 0
@@ -127,6 +145,7 @@ class Cell(_Record):
             worth=cells["t3"].gemm / cells["t3-mca"].gemm,
             gain=cells["t3-mca"].speedup / cells["t3"].speedup,
             ideal=evaluation.speedup(point, BOUND),
+            pipeline=alone.time_ns.total / pipelined_ns(alone.time_ns, cells[BASELINE].gemm_stages),
             policies=cells,
         )
 
@@ -134,6 +153,11 @@ class Cell(_Record):
     def above_bound(self) -> float:
         """Time of the sublayer under t3-mca over its bound, less 1: ideal-overlap, max(GEMM, RS) + AG."""
         return self.ideal / self.policies["t3-mca"].speedup - 1
+
+    @property
+    def above_pipeline(self) -> float | None:
+        """The same over :func:`pipelined_ns`; None if that was not kept."""
+        return None if self.pipeline is None else self.pipeline / self.policies["t3-mca"].speedup - 1
 
     @property
     def gemm_is_longer(self) -> bool | None:
