@@ -6,7 +6,7 @@ from pathlib import Path
 from t3sim.inputs.workload import CUSTOM
 from t3sim.report.provenance import map_command, shell
 from t3sim.run.records import read_record
-from t3sim.study.arbitration.gains import CAUSE, COLUMNS, NEAR, rows, verdict
+from t3sim.study.arbitration.gains import COLUMNS, NEAR, rows, verdict
 from t3sim.study.arbitration.record import ArbitrationMap, Cell, MappedMachine
 from t3sim.study.arbitration.sentences import sentences
 from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_names
@@ -50,8 +50,9 @@ random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound?
 A GEMM of few stages cannot reach the bound, which lets GEMM and reduce-scatter overlap completely: the reduce-scatter
 has nothing to send before the first stage is over, and sends that of the last one after the GEMM. A pipeline of the
 GEMM's stages takes max(GEMM, reduce-scatter) + min(GEMM, reduce-scatter) / stages + all-gather; the tables have both.
-What a GEMM of many stages takes beyond it, it waits for DRAM: see GEMM, t3-mca, its time over that of the sequential
-GEMM, and what compute mostly waits for. Worst first; measured by
+What is left is a GEMM that takes longer: the last columns say how much longer its CUs wait for loads and stores under
+t3-mca than in the sequential run, in percent of the sequential GEMM. Where the rule lets nobody go first, t3-mca is t3.
+Worst first; measured by
 """
 
 HOLD_OUT = """\
@@ -60,8 +61,9 @@ No rule was chosen by the {count} random GEMMs: they were drawn after the rule w
 
 NOISE = """\
 How much of this means nothing: every run was made {launches} times, the GEMM launched some ns later in each, which is a
-ten-thousandth of its time. Half of the GEMMs then gain by {middle} % (standard deviation of one launch) more or less,
-{where} by {most} %: which line a DRAM row closes for is chaotic. A gain or loss of that size in one run is none.
+ten-thousandth of its time. Half of the {count} GEMMs that arbitration changes then gain by {middle} % (standard
+deviation of one launch) more or less, {where} by {most} %: which line a DRAM row closes for is chaotic. A gain or loss
+of that size in one run is none.
 """
 
 CANDIDATES = """\
@@ -126,7 +128,7 @@ def _command(record: ArbitrationMap, out: str) -> str:
 def gains_of(name: str, record: ArbitrationMap) -> str:
     """Every GEMM on the machine as it is, the worst first; and how much a run changes for nothing."""
     picture = f"![Every GEMM, {name}](gains/{name}/gains.svg)"
-    figures = table(("GEMM", *(f"{title}:" for title in COLUMNS), CAUSE), rows(record))
+    figures = table(("GEMM", *(f"{title}:" for title in COLUMNS)), rows(record))
     said = paragraph(f"**{verdict(record)}**")
     return "".join([said, *_hold_out(record), _noise(record), f"{picture}\n\n", figures])
 
@@ -139,14 +141,19 @@ def _hold_out(record: ArbitrationMap) -> Iterator[str]:
 
 
 def _noise(record: ArbitrationMap) -> str:
-    """How far apart the gains of single launches are."""
-    cells = [cell for cell in record.machines[0].cells if cell.launches > 1]
-    if not cells:
+    """How far apart the gains of single launches are, of the GEMMs that arbitration changes."""
+    found = sorted(
+        (100 * cell.spread, title)
+        for title, cell in zip(record.titles, record.machines[0].cells, strict=True)
+        if cell.launches > 1 and cell.differs
+    )
+    if not found:
         return ""
-    spreads = sorted(100 * cell.spread for cell in cells)
-    middle, most = spreads[len(spreads) // 2], spreads[-1]
-    where = next(title for title, cell in zip(record.titles, cells, strict=True) if 100 * cell.spread == most)
-    return paragraph(NOISE.format(launches=cells[0].launches, middle=f"{middle:.2f}", most=f"{most:.2f}", where=where))
+    (middle, _), (most, where) = found[len(found) // 2], found[-1]
+    launches = record.machines[0].cells[0].launches
+    return paragraph(
+        NOISE.format(launches=launches, count=len(found), middle=f"{middle:.2f}", most=f"{most:.2f}", where=where)
+    )
 
 
 def _candidates(name: str, record: ArbitrationMap) -> str:
@@ -210,10 +217,10 @@ def _machine(name: str, record: ArbitrationMap) -> str:
         *_pictures(name),
         paragraph(
             "Gain of the sublayer, time under t3 over that under t3-mca, in percent beyond 1; behind the slash what "
-            "the GEMM alone gains (*worth*):"
+            "the GEMM alone gains (*worth*). *Rule*: `arbiter.mca`, if a change sets it:"
         ).rstrip("\n"),
         "",
-        table(("machine", "why", *(f"{title}:" for title in record.titles)), map(_changed, _shown(record))),
+        table(("machine", "why", "rule", *(f"{title}:" for title in record.titles)), map(_changed, _shown(record))),
         "The machine as it is:\n",
         table(("GEMM", *HEADS), (_row(*both) for both in zip(record.titles, record.machines[0].cells, strict=True))),
         *_waits(record),
@@ -246,7 +253,7 @@ def _shown(record: ArbitrationMap) -> Iterator[MappedMachine]:
 
 def _changed(machine: MappedMachine) -> tuple[str, ...]:
     cells = (f"{100 * (cell.gain - 1):+.1f} / {100 * (cell.worth - 1):+.1f}" for cell in machine.cells)
-    return (f"`{machine.name}`", machine.why, *cells)
+    return (f"`{machine.name}`", machine.why, machine.rule or "", *cells)
 
 
 HEADS = (

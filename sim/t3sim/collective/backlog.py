@@ -13,9 +13,9 @@ PATIENCE_CYCLES = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Backlog:
-    """``gemm_ns``: time of the GEMM at the machine's peak rates, in ``stages``. Times of the link, headers included:
-    ``ring_ns`` for what one of ``gpus`` sends in a collective, ``block_ns`` for a DMA block, ``stage_ns`` for what a
-    stage stores, in ``stage_blocks`` DMA blocks."""
+    """``gemm_ns``: time of the GEMM alone as :mod:`t3sim.inputs.tiling` predicts it, in ``stages``. Times of the link,
+    headers included: ``ring_ns`` for what one of ``gpus`` sends in a collective, ``block_ns`` for a DMA block,
+    ``stage_ns`` for what a stage stores, in ``stage_blocks`` DMA blocks."""
 
     gpus: int
     gemm_ns: float

@@ -9,7 +9,7 @@ from t3sim.explain.causes import TITLES as CAUSE_TITLES
 from t3sim.inputs.machine.files import CONFIG
 from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.request import Policy
-from t3sim.study.arbitration.gains import CAUSE, COLUMNS, rows, verdict
+from t3sim.study.arbitration.gains import COLUMNS, rows, verdict
 from t3sim.study.arbitration.record import IMPLIED_PAIR, ArbitrationMap, Cell, MappedMachine, Place, StreamWaits
 from t3sim.study.arbitration.sentences import nearest, sentences
 from t3sim.study.arbitration.table import is_pair, most_of, stage_names
@@ -94,7 +94,7 @@ def _blocks_of_changes(record: ArbitrationMap) -> list[Block]:
 
 
 def _gains(record: ArbitrationMap) -> Table:
-    return Table(caption=verdict(record), head=("GEMM", *COLUMNS, CAUSE), rows=list(rows(record)))
+    return Table(caption=verdict(record), head=("GEMM", *COLUMNS), rows=list(rows(record)))
 
 
 def _cards(record: ArbitrationMap) -> list[Card]:

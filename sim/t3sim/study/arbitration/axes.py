@@ -107,7 +107,8 @@ class Plan:
 
 
 def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: bool, launches: int = 1) -> Plan:
-    """The base, every change that is one to this machine, every pair of changes of different axes, the combinations.
+    """The base, every change that is one to this machine, every pair of changes of different axes, the combinations;
+    each machine once, by the name that says why.
 
     A ``quick`` plan has no pairs. Raises ValueError for a machine or value that is not legal, and if there are axes but
     no change is left.
@@ -129,12 +130,14 @@ def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: boo
         paired = [names for axis, names in singles.items() if axis not in axes.alone]
         found |= {PLUS.join(both): (both, "") for both in _pairs(paired)}
     found |= {name: (item.changes, item.why) for name, item in axes.combinations.items()}
+    variants = {
+        name: Variant(settings={k: v for item in names for k, v in axes.changes[item].settings.items()}, why=why)
+        for name, (names, why) in found.items()
+    }
+    unlike = _unlike({name: _values(machine, {**settings, **item.settings}) for name, item in variants.items()}, found)
     return Plan(
-        variants={
-            name: Variant(settings={k: v for item in names for k, v in axes.changes[item].settings.items()}, why=why)
-            for name, (names, why) in found.items()
-        },
-        changes={name: names for name, (names, _) in found.items()},
+        variants={name: variants[name] for name in unlike},
+        changes={name: found[name][0] for name in unlike},
         singles=singles,
         launches=tuple(load_machine(machine, settings).gpu.kernel_launch_ns + later for later in LATER_NS[:launches]),
     )
@@ -143,6 +146,16 @@ def plan_of(axes: Axes, machine: str, settings: Mapping[str, Any], *, quick: boo
 def _pairs(paired: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
     for first, second in itertools.combinations(paired, 2):
         yield from itertools.product(first, second)
+
+
+def _unlike(values: Mapping[str, Any], found: Mapping[str, tuple[tuple[str, ...], str]]) -> list[str]:
+    """The machines, of which none has the ``values`` of another: of those alike the first one with a reason, else the
+    first."""
+    kept: list[str] = []
+    for name in sorted(values, key=lambda name: not found[name][1] and name != BASE):
+        if all(values[name] != values[other] for other in kept):
+            kept.append(name)
+    return [name for name in values if name in kept]
 
 
 def _values(machine: str, settings: Mapping[str, Any]) -> tuple[Any, Any]:

@@ -14,7 +14,6 @@ from t3sim.study.drawing import DARK, legend_above, save
 from t3sim.study.suite import OVERLAPPED
 
 from .record import ArbitrationMap, Cell, Place
-from .table import cause_of
 
 TOLERANCE = 0.001
 """Less than this part of the time is no loss."""
@@ -31,23 +30,25 @@ COLUMNS: dict[str, Callable[[Cell], str]] = {
     "above the pipeline, %": lambda cell: "-" if cell.above_pipeline is None else f"{100 * cell.above_pipeline:+.1f}",
     "GEMM, t3": lambda cell: f"{cell.pair[0]:.3f}",
     "GEMM, t3-mca": lambda cell: f"{cell.pair[1]:.3f}",
+    "CUs wait for loads, %": lambda cell: f"{100 * cell.later('loads'):+.1f}",
+    "for stores, %": lambda cell: f"{100 * cell.later('stores'):+.1f}",
 }
 """Figures of a GEMM, means over its launches; times are over those of the sequential run. The gain of one launch has a
-standard deviation."""
-CAUSE = "compute mostly waits for"
+standard deviation. Waits are those under t3-mca less the sequential ones, of the sequential GEMM's time."""
 
 
 def worst_first(record: ArbitrationMap) -> list[Place]:
-    """The GEMMs on the machine as it is; the one that arbitration costs most comes first."""
+    """The GEMMs on the machine as it is; the one that arbitration costs most comes first, of those to which it does
+    nothing the one that is farthest from its bound."""
     base = record.machines[0]
     places = (Place(base, *both) for both in zip(record.titles, base.cells, strict=True))
-    return sorted(places, key=lambda place: (place.cell.gain, place.gemm))
+    return sorted(places, key=lambda place: (place.cell.gain, -place.cell.above_bound, place.gemm))
 
 
 def rows(record: ArbitrationMap) -> Iterator[tuple[str, ...]]:
     """A row of figures for each GEMM, in the order of :func:`worst_first`."""
     for _, gemm, cell in worst_first(record):
-        yield (gemm, *(value(cell) for value in COLUMNS.values()), cause_of([cell]))
+        yield (gemm, *(value(cell) for value in COLUMNS.values()))
 
 
 def verdict(record: ArbitrationMap, among: Collection[str] | None = None) -> str:
@@ -58,13 +59,22 @@ def verdict(record: ArbitrationMap, among: Collection[str] | None = None) -> str
     gains = [cell.gain - 1 for cell in cells if cell.gain > 1 + TOLERANCE]
     lost = f"{len(losses)} (at most {max(losses):.2%})" if losses else "0"
     gained = f"{len(gains)} (at most {max(gains):.2%})" if gains else "0"
-    near = sum(cell.above_bound <= NEAR for cell in cells)
-    near_pipeline = sum(cell.above_pipeline is not None and cell.above_pipeline <= NEAR for cell in cells)
     return (
-        f"t3-mca against t3, GEMMs in all: {len(cells)}; with a loss above {TOLERANCE:.1%}: {lost}"
-        f"{_for_nothing(cells)}; with a gain above {TOLERANCE:.1%}: {gained}; at most {NEAR:.0%} above the bound, "
-        f"max(GEMM, reduce-scatter) + all-gather of the sequential run: {near}; above a pipeline of the GEMM's "
-        f"stages, which takes min(GEMM, reduce-scatter) / stages longer: {near_pipeline}."
+        f"t3-mca against t3, GEMMs in all: {len(cells)}; of them changed by arbitration: "
+        f"{sum(cell.differs for cell in cells)}; with a loss above {TOLERANCE:.1%}: {lost}{_for_nothing(cells)}; with "
+        f"a gain above {TOLERANCE:.1%}: {gained}; at most {NEAR:.0%} above the bound, max(GEMM, reduce-scatter) + "
+        f"all-gather of the sequential run: {sum(cell.above_bound <= NEAR for cell in cells)}{_near_pipeline(cells)}."
+    )
+
+
+def _near_pipeline(cells: Sequence[Cell]) -> str:
+    """How many are near the pipeline of their stages; nothing of records from before it was kept."""
+    above = [cell.above_pipeline for cell in cells if cell.above_pipeline is not None]
+    if not above:
+        return ""
+    return (
+        f"; at most {NEAR:.0%} above a pipeline of the GEMM's stages, which takes min(GEMM, reduce-scatter) / stages "
+        f"longer than that: {sum(value <= NEAR for value in above)}"
     )
 
 
@@ -79,7 +89,7 @@ def _for_nothing(cells: Sequence[Cell]) -> str:
 
 def gains_table(record: ArbitrationMap) -> RenderableType:
     """The verdict, and a row for each GEMM, the worst first."""
-    table = FittedTable("GEMM", *COLUMNS, CAUSE, text=["GEMM", CAUSE])
+    table = FittedTable("GEMM", *COLUMNS, text=["GEMM"])
     for row in rows(record):
         table.add_row(*row)
     return Group(Text(verdict(record), style="bold"), table)

@@ -26,6 +26,7 @@ MAPPED: tuple[Policy, ...] = (BOUND, *OVERLAPPED)
 IMPLIED_PAIR = (1.19, 1.02)
 """GEMM under t3 and t3-mca over the sequential GEMM. The paper prints neither; its speedups of large FC layers imply
 them (t3 more than 15 % off ideal, t3-mca near it; T-NLG FC-2 at TP 8)."""
+RULE = "arbiter.mca"
 MOST_GROUPS = 12
 """Groups of stages whose waits a map tells apart, but for what comes after the GEMM."""
 DIGITS = 4
@@ -150,6 +151,11 @@ class Cell(_Record):
         )
 
     @property
+    def differs(self) -> bool:
+        """Whether arbitration changes anything: else t3 and t3-mca are one run."""
+        return self.gain != 1 or self.worth != 1
+
+    @property
     def above_bound(self) -> float:
         """Time of the sublayer under t3-mca over its bound, less 1: ideal-overlap, max(GEMM, RS) + AG."""
         return self.ideal / self.policies["t3-mca"].speedup - 1
@@ -170,6 +176,10 @@ class Cell(_Record):
         """By what part of the sequential GEMM's time CUs wait longer for loads under t3 than in the sequential run."""
         return self.policies["t3"].stalls["loads"] - self.policies[BASELINE].stalls["loads"]
 
+    def later(self, kind: str) -> float:
+        """By what part of the sequential GEMM's time CUs wait longer for "loads" or "stores" (``kind``) under t3-mca."""
+        return self.policies["t3-mca"].stalls[kind] - self.policies[BASELINE].stalls[kind]
+
     @property
     def pair(self) -> tuple[float, float]:
         """The GEMM under t3 and under t3-mca, over the sequential GEMM."""
@@ -184,6 +194,11 @@ class MappedMachine(_Record):
     settings: dict[str, Any]
     why: str
     cells: list[Cell]
+
+    @property
+    def rule(self) -> str | None:
+        """The rule of arbitration that a change sets; None: that of the machine as it is."""
+        return self.settings.get(RULE)
 
     @property
     def worth(self) -> float:

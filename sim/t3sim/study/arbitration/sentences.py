@@ -1,10 +1,15 @@
 """What a reader takes home from maps of arbitration: one sentence each, made from the records alone."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
+from t3sim.study.suite import OVERLAPPED
+
+from .gains import TOLERANCE
 from .record import IMPLIED_PAIR, ArbitrationMap, Cell, Place
+
+FC = ("fc1", "fc2")
 
 LATE = 0.02
 """CUs that wait for loads by this part of the GEMM longer than alone wait for communication."""
@@ -13,47 +18,75 @@ ROUNDING = 0.005
 
 
 def sentences(records: Collection[ArbitrationMap]) -> list[str]:
-    """When arbitration is needed, when it is not, and where the implied pair is. Of records from before the
-    reduce-scatter was kept, the last one only."""
-    cells = [place.cell for record in records for place in record.places()]
+    """When arbitration is needed, when it is not, what the paper's rule does with other limits, and where the implied
+    pair is. Of records from before the reduce-scatter was kept, the last two only."""
+    places = [(record, place) for record in records for place in record.places()]
+    usual = [place.cell for _, place in places if place.machine.rule is None]
+    strict = [place.cell for _, place in places if place.machine.rule is not None]
+    said: list[str] = []
+    if all(cell.gemm_is_longer is not None for cell in usual):
+        said += _by_need(usual)
+    if strict:
+        said.append(
+            "Under the paper's rule with other starvation limits and thresholds the GEMM gains "
+            f"{_range([cell.worth for cell in strict])}, but the sublayer {_gain(strict)}, on {len(strict)} pairs: "
+            "communication that was held ends later."
+        )
+    return [*said, *_implied(records)]
+
+
+def _by_need(cells: Sequence[Cell]) -> Iterator[str]:
+    """When arbitration is needed, and when it is not, with the machine's own rule."""
     needed = [cell for cell in cells if _needs(cell)]
     others = [cell for cell in cells if not _needs(cell)]
-    said = []
-    if needed and all(cell.gemm_is_longer is not None for cell in cells):
-        said.append(
+    if needed:
+        yield (
             "You need MCA when the GEMM takes longer than the reduce-scatter and, without arbitration, its CUs wait "
             f"for loads at least {LATE:.0%} of its time longer than alone: on the {len(needed)} such pairs of GEMM and "
-            f"machine the sublayer then takes {_range(needed)} less time."
+            f"machine the sublayer gains {_gain(needed)}."
         )
-    if others and all(cell.gemm_is_longer is not None for cell in cells):
-        said.append(
+    if others:
+        yield (
             "You do not when the reduce-scatter takes longer than the GEMM, or the GEMM tolerates the wait: on the "
-            f"other {len(others)} pairs it takes {_range(others)} less."
+            f"other {len(others)} pairs it gains {_gain(others)}."
         )
-    return [*said, _implied(records)]
 
 
 def _needs(cell: Cell) -> bool:
     return bool(cell.gemm_is_longer) and cell.late_loads >= LATE
 
 
-def _range(cells: Sequence[Cell]) -> str:
-    """What the sublayer gains by arbitration: the middle, and the ends."""
-    saved = [100 * (1 - 1 / cell.gain) for cell in cells]
-    return f"{np.median(saved):.1f} % (the median; {min(saved):+.1f} to {max(saved):+.1f} %)"
+def _gain(cells: Sequence[Cell]) -> str:
+    """What sublayers gain by arbitration, and how many lose."""
+    lost = sum(cell.gain < 1 - TOLERANCE for cell in cells)
+    return f"{_range([cell.gain for cell in cells])} and {lost} lose more than {TOLERANCE:.1%}"
 
 
-def _implied(records: Collection[ArbitrationMap]) -> str:
-    """How near a GEMM is to the pair that the published speedups imply."""
+def _range(gains: Sequence[float]) -> str:
+    """The middle, and the ends."""
+    found = [100 * (gain - 1) for gain in gains]
+    return f"{np.median(found):.1f} % (the median; {min(found):+.1f} to {max(found):+.1f} %)"
+
+
+def _implied(records: Collection[ArbitrationMap]) -> Iterator[str]:
+    """How near an FC layer is to the pair that the published speedups imply; nothing without one."""
     t3, mca = IMPLIED_PAIR
-    places = [(record, place) for record in records for place in record.places()]
+    places = [(record, place) for record in records for place in _fc_places(record)]
+    if not places:
+        return
     close = nearest(place for _, place in places)
     where = next(_where(*item) for item in places if item[1] is close)
     there = "is in the map" if reached([close]) else "lies nowhere in the map"
-    return (
+    yield (
         f"The published speedups of large FC layers need a GEMM {t3} times as long under t3 and {mca} under t3-mca, "
-        f"which {there} of {len(places)} pairs: nearest is {_both(close)} ({where}){_most(places)}."
+        f"which {there} of {len(places)} pairs of FC layer and machine: nearest is {_both(close)} ({where})"
+        f"{_most(places)}."
     )
+
+
+def _fc_places(record: ArbitrationMap) -> Iterator[Place]:
+    fc = {title for title, gemm in zip(record.titles, record.gemms, strict=True) if gemm.sublayer in FC}
+    return (place for place in record.places() if place.gemm in fc)
 
 
 def _both(place: Place) -> str:
@@ -71,7 +104,11 @@ def _most(places: Sequence[tuple[ArbitrationMap, Place]]) -> str:
 
 
 def _where(record: ArbitrationMap, place: Place) -> str:
-    return f"{place.gemm} on {record.machine} with {place.machine.name}"
+    t3, mca = (place.cell.policies[policy].speedup for policy in OVERLAPPED)
+    return (
+        f"{place.gemm} on {record.machine} with {place.machine.name}, where the sublayer's speedup is {t3:.2f} and "
+        f"{mca:.2f}"
+    )
 
 
 def nearest(places: Iterable[Place]) -> Place:
