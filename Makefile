@@ -81,10 +81,12 @@ map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hou
 		--out docs/results/gains/t-nlg-mega-gpt-2-random
 	$(BIN)/t3 map --axes none --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --launches 3 \
 		--out docs/results/gains/tp-32
+	$(BIN)/t3 map --axes none --models t-nlg,mega-gpt-2 --sublayers op,fc2,ip --tp 8,16 --launches 3 \
+		--machine paper-accelsim --set arbiter.mca=backlog --out docs/results/gains/paper-accelsim
 	$(BIN)/t3 map --quick --out docs/results/map/paper
 	$(BIN)/t3 map --quick --machine paper-accelsim --out docs/results/map/paper-accelsim
 	$(BIN)/t3 map --models t-nlg --sublayers fc2 --tp 8 --out docs/results/pairs/paper
-	$(BIN)/t3 map --axes rule --launches 3 --out docs/results/rules/paper
+	$(BIN)/t3 map --axes rule --out docs/results/rules/paper
 	$(BIN)/t3 map --axes cost --models t-nlg --sublayers fc2 --tp 8 --random 40 --out docs/results/costs/random
 	$(BIN)/t3 map --axes cost --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --out docs/results/costs/tp-32
 	$(BIN)/python -m docs.pages map

@@ -217,7 +217,7 @@ def _machine(name: str, record: ArbitrationMap) -> str:
         *_pictures(name),
         paragraph(
             "Gain of the sublayer, time under t3 over that under t3-mca, in percent beyond 1; behind the slash what "
-            "the GEMM alone gains (*worth*). *Rule*: `arbiter.mca`, if a change sets it:"
+            "the GEMM alone gains (*worth*). *Rule*: `arbiter.mca`:"
         ).rstrip("\n"),
         "",
         table(("machine", "why", "rule", *(f"{title}:" for title in record.titles)), map(_changed, _shown(record))),
@@ -253,7 +253,7 @@ def _shown(record: ArbitrationMap) -> Iterator[MappedMachine]:
 
 def _changed(machine: MappedMachine) -> tuple[str, ...]:
     cells = (f"{100 * (cell.gain - 1):+.1f} / {100 * (cell.worth - 1):+.1f}" for cell in machine.cells)
-    return (f"`{machine.name}`", machine.why, machine.rule or "", *cells)
+    return (f"`{machine.name}`", machine.why, f"`{machine.rule}`", *cells)
 
 
 HEADS = (

@@ -19,7 +19,9 @@ def sample_map() -> ArbitrationMap:
     for index, (name, changes) in enumerate(CHANGES):
         cells = [_cell(1 + 0.02 * index, 1 + 0.01 * index), _cell(1.01, 1.01)]
         why = "" if " + " in name else "A reason."
-        machines.append(MappedMachine(name=name, changes=list(changes), settings={}, why=why, cells=cells))
+        machines.append(
+            MappedMachine(name=name, changes=list(changes), settings={}, why=why, rule="backlog", cells=cells)
+        )
     op = WorkloadRecord.of(T_NLG).model_copy(update={"sublayer": "op"})
     return ArbitrationMap(
         sources="0" * 16, machine="paper", settings={}, hardware="golden", seed=0, quick=True,

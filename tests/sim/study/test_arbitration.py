@@ -266,9 +266,9 @@ def test_three_sentences_are_made_from_the_record():
     cell.policies["t3"] = cell.policies["t3"].model_copy(update={"stalls": late})
     need, free, published = sentences([record])
     assert need == (
-        "You need MCA when the GEMM takes longer than the reduce-scatter and, without arbitration, its CUs wait for "
-        "loads at least 2% of its time longer than alone: on the 1 such pairs of GEMM and machine the sublayer gains "
-        "2.0 % (the median; +2.0 to +2.0 %) and 0 lose more than 0.1%."
+        "You need MCA, by this project's rule, when the GEMM takes longer than the reduce-scatter and, without "
+        "arbitration, its CUs wait for loads at least 2% of its time longer than alone: on the 1 such pairs of GEMM "
+        "and machine the sublayer gains 2.0 % (the median; +2.0 to +2.0 %) and 0 lose more than 0.1%."
     )
     assert free.startswith("You do not when the reduce-scatter takes longer than the GEMM, or the GEMM tolerates ")
     assert free.endswith("on the other 9 pairs it gains 0.0 % (the median; +0.0 to +1.5 %) and 0 lose more than 0.1%.")
@@ -285,13 +285,13 @@ def test_three_sentences_are_made_from_the_record():
 def test_the_papers_rule_with_other_limits_has_a_sentence_of_its_own():
     record = sample_map()
     cells = [cell.model_copy(update={"worth": 1.2, "gain": 0.9}) for cell in record.machines[-1].cells]
-    strict = record.machines[-1].model_copy(update={"settings": {"arbiter.mca": "paper"}, "cells": cells})
+    strict = record.machines[-1].model_copy(update={"rule": "paper", "cells": cells})
     record = record.model_copy(update={"machines": [*record.machines[:-1], strict]})
     free, rule, _ = sentences([record])
     assert "on the other 8 pairs" in free
     assert rule == (
-        "Under the paper's rule with other starvation limits and thresholds the GEMM gains 20.0 % (the median; +20.0 "
-        "to +20.0 %), but the sublayer -10.0 % (the median; -10.0 to -10.0 %) and 2 lose more than 0.1%, on 2 pairs: "
+        "Under the paper's rule, with its limits or others, the GEMM gains 20.0 % (the median; +20.0 to +20.0 %), but "
+        "the sublayer -10.0 % (the median; -10.0 to -10.0 %) and 2 lose more than 0.1%, on 2 pairs: "
         "communication that was held ends later."
     )
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from t3sim import __version__
 from t3sim.explain.causes import FIELDS
 from t3sim.inputs.geometry import ceil_div
+from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import CUSTOM
 from t3sim.run.ideal import overlapped_ns
 from t3sim.run.policies import failures
@@ -26,7 +27,6 @@ MAPPED: tuple[Policy, ...] = (BOUND, *OVERLAPPED)
 IMPLIED_PAIR = (1.19, 1.02)
 """GEMM under t3 and t3-mca over the sequential GEMM. The paper prints neither; its speedups of large FC layers imply
 them (t3 more than 15 % off ideal, t3-mca near it; T-NLG FC-2 at TP 8)."""
-RULE = "arbiter.mca"
 MOST_GROUPS = 12
 """Groups of stages whose waits a map tells apart, but for what comes after the GEMM."""
 DIGITS = 4
@@ -177,7 +177,7 @@ class Cell(_Record):
         return self.policies["t3"].stalls["loads"] - self.policies[BASELINE].stalls["loads"]
 
     def later(self, kind: str) -> float:
-        """By what part of the sequential GEMM's time CUs wait longer for "loads" or "stores" (``kind``) under t3-mca."""
+        """By what part of the sequential GEMM's time CUs wait longer for ``kind``, loads or stores, under t3-mca."""
         return self.policies["t3-mca"].stalls[kind] - self.policies[BASELINE].stalls[kind]
 
     @property
@@ -187,18 +187,15 @@ class Cell(_Record):
 
 
 class MappedMachine(_Record):
-    """A machine with a cell for each GEMM; ``changes``: by which it differs from the first, as AXIS-VALUE."""
+    """A machine with a cell for each GEMM; ``changes``: by which it differs from the first, as AXIS-VALUE; ``rule``: of
+    its arbitration, as ``arbiter.mca`` (empty in records from before it was kept)."""
 
     name: str
     changes: list[str]
     settings: dict[str, Any]
     why: str
+    rule: str = ""
     cells: list[Cell]
-
-    @property
-    def rule(self) -> str | None:
-        """The rule of arbitration that a change sets; None: that of the machine as it is."""
-        return self.settings.get(RULE)
 
     @property
     def worth(self) -> float:
@@ -268,10 +265,12 @@ def map_record(sweep: Sweep, plan: Plan, axes: Axes, store: Store, *, quick: boo
     suites = dict(sweep.suites())
     for name in plan.variants:
         evaluations = [Evaluation(suites[plan.run(name, launch)], store) for launch in plan.launches]
+        settings = plan.variants[name].settings
+        changed = load_machine(sweep.suite.machine, {**sweep.suite.settings, **settings})
         machines.append(
             MappedMachine(
-                name=name, changes=list(plan.changes[name]), settings=plan.variants[name].settings,
-                why=plan.variants[name].why, cells=[Cell.of(evaluations, point) for point in sweep.points],
+                name=name, changes=list(plan.changes[name]), settings=settings, why=plan.variants[name].why,
+                rule=changed.arbiter.mca, cells=[Cell.of(evaluations, point) for point in sweep.points],
             )
         )  # fmt: skip
         runs = (

@@ -18,32 +18,31 @@ ROUNDING = 0.005
 
 
 def sentences(records: Collection[ArbitrationMap]) -> list[str]:
-    """When arbitration is needed, when it is not, what the paper's rule does with other limits, and where the implied
-    pair is. Of records from before the reduce-scatter was kept, the last two only."""
-    places = [(record, place) for record in records for place in record.places()]
-    usual = [place.cell for _, place in places if place.machine.rule is None]
-    strict = [place.cell for _, place in places if place.machine.rule is not None]
+    """When arbitration by this project's rule is needed, when it is not, what the paper's rule does, and where the
+    implied pair is. Of records from before the reduce-scatter or the rule was kept, the last one or two only."""
+    places = [place for record in records for place in record.places()]
+    ours, theirs = ([place.cell for place in places if place.machine.rule == rule] for rule in ("backlog", "paper"))
     said: list[str] = []
-    if all(cell.gemm_is_longer is not None for cell in usual):
-        said += _by_need(usual)
-    if strict:
+    if all(cell.gemm_is_longer is not None for cell in ours):
+        said += _by_need(ours)
+    if theirs:
         said.append(
-            "Under the paper's rule with other starvation limits and thresholds the GEMM gains "
-            f"{_range([cell.worth for cell in strict])}, but the sublayer {_gain(strict)}, on {len(strict)} pairs: "
+            "Under the paper's rule, with its limits or others, the GEMM gains "
+            f"{_range([cell.worth for cell in theirs])}, but the sublayer {_gain(theirs)}, on {len(theirs)} pairs: "
             "communication that was held ends later."
         )
     return [*said, *_implied(records)]
 
 
 def _by_need(cells: Sequence[Cell]) -> Iterator[str]:
-    """When arbitration is needed, and when it is not, with the machine's own rule."""
+    """When arbitration by this project's rule is needed, and when it is not."""
     needed = [cell for cell in cells if _needs(cell)]
     others = [cell for cell in cells if not _needs(cell)]
     if needed:
         yield (
-            "You need MCA when the GEMM takes longer than the reduce-scatter and, without arbitration, its CUs wait "
-            f"for loads at least {LATE:.0%} of its time longer than alone: on the {len(needed)} such pairs of GEMM and "
-            f"machine the sublayer gains {_gain(needed)}."
+            "You need MCA, by this project's rule, when the GEMM takes longer than the reduce-scatter and, without "
+            f"arbitration, its CUs wait for loads at least {LATE:.0%} of its time longer than alone: on the "
+            f"{len(needed)} such pairs of GEMM and machine the sublayer gains {_gain(needed)}."
         )
     if others:
         yield (
