@@ -82,7 +82,7 @@ map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hou
 	$(BIN)/t3 map --axes none --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --launches 3 \
 		--out docs/results/gains/tp-32
 	$(BIN)/t3 map --axes none --models t-nlg,mega-gpt-2 --sublayers op,fc2,ip --tp 8,16 --launches 3 \
-		--machine paper-accelsim --set arbiter.mca=backlog --out docs/results/gains/paper-accelsim
+		--machine paper-accelsim --set arbiter.mca=backlog --out docs/results/gains/tp-8-16-paper-accelsim
 	$(BIN)/t3 map --quick --out docs/results/map/paper
 	$(BIN)/t3 map --quick --machine paper-accelsim --out docs/results/map/paper-accelsim
 	$(BIN)/t3 map --models t-nlg --sublayers fc2 --tp 8 --out docs/results/pairs/paper

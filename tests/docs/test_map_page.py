@@ -25,9 +25,24 @@ def drawn(count: int, losing: int) -> ArbitrationMap:
 
 def test_random_gemms_are_a_hold_out():
     text = " ".join(gains_of("name", drawn(3, losing=1)).split())
-    assert "t3-mca against t3, GEMMs in all: 4; with a loss above 0.1%: 1 (at most 2.00%)" in text
+    assert (
+        "t3-mca against t3, GEMMs in all: 4; of them changed by arbitration: 1; with a loss above 0.1%: 1 (at most 2.00%)"
+        in text
+    )
     assert "No rule was chosen by the 3 random GEMMs" in text
-    assert "Of them: t3-mca against t3, GEMMs in all: 3; with a loss above 0.1%: 1 (at most" in text
+    assert "Of them: t3-mca against t3, GEMMs in all: 3; of them changed by arbitration: 1; with a loss above" in text
+
+
+def test_noise_is_that_of_gemms_that_arbitration_changes():
+    """Where t3-mca is t3, every launch gains nothing: that says nothing of noise."""
+    record = drawn(3, losing=1)
+    base = record.machines[0]
+    cells = [cell.model_copy(update={"launches": 3, "spread": 0.004 if cell.differs else 0.0}) for cell in base.cells]
+    launched = record.model_copy(update={"machines": [base.model_copy(update={"cells": cells})]})
+    text = " ".join(gains_of("name", launched).split())
+    assert "Half of the 1 GEMMs that arbitration changes then gain by 0.40 %" in text
+    assert "513 x 512 x 512 TP 4 by 0.40 %" in text
+    assert "Half of" not in gains_of("name", record), "of one launch nothing is known"
 
 
 def test_without_such_there_is_no_hold_out():

@@ -65,11 +65,12 @@ def reproduced_section(machine: str, folder: Path, page_folder: Path) -> str:
 def _provenance(record: Reproduction) -> str:
     settings = "".join(f", `{key}={value}`" for key, value in record.settings.items())
     computed = sum(run.result.policy in COMPUTED for run in record.runs)
+    verdicts = [figure.verdict for figure in record.figures if figure.verdict in _VERDICTS]
     text = (
         f"From `t3 reproduce` of OpenT3 {record.opent3} on machine `{record.machine}`{settings}: T3 in "
         f"{record.hardware} hardware; {len(record.runs) - computed} results simulated (FC-1 is the GEMM of FC-2, and "
         f"simulated once), {computed} ideals computed from them, {len(record.failures)} accounting identities that "
-        "do not hold."
+        f"do not hold. Of {len(verdicts)} published numbers with a band {verdicts.count('inside')} come out."
     )
     return " ".join([text, *made_by(record.sources)])
 
