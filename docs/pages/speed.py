@@ -11,7 +11,7 @@ from t3sim.validation.scaling import AXES, Scaling
 
 from docs.pages import RESULTS
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.texts.speed import CHARTED, EVENTS, HEAD, LEFT_OUT, PARTS
+from docs.pages.texts.speed import BEFORE, CHARTED, EVENTS, HEAD, LEFT_OUT, PARTS
 
 PAGE = RESULTS / "speed.md"
 KEPT = RESULTS / "speed" / "ring" / "bench.json"
@@ -48,6 +48,7 @@ def text(bench: Bench, scaling: Scaling) -> str:
     left_out = "".join(f"\n- {size}" for size in scaling.left_out)
     return (
         f"{HEAD}\n## Targets\n\n{paragraph(verdict)}{_targets(bench)}"
+        f"\n## Before bursts\n\n{BEFORE}"
         f"\n## Evaluations of the RTL\n\n{EVENTS}\n{_events(bench)}\n{PARTS}\n{_parts(bench)}"
         f"\n## Over GPUs and tokens\n\n{CHARTED}\n{tables}" + (f"\n{LEFT_OUT}{left_out}\n" if left_out else "")
     )

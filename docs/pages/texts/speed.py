@@ -14,6 +14,16 @@ made. The workload is FC-2 of T-NLG on 8 GPUs under t3-mca, on compiled RTL and 
 is all eight GPUs.
 """
 
+BEFORE = """\
+The last commit before bursts (c3d0ee9, version 0.1.0: a request is one line) beside a commit of version 1.0 (1ef4bf0),
+the whole command in turns on the same idle machine, all parts built and kernels compiled before:
+
+| command | c3d0ee9, s | 1ef4bf0, s | ratio |
+|---|---:|---:|---:|
+| `t3 run --model t-nlg --sublayer fc2 --tp 8 --policy t3-mca --mirror --threads 1` | 20.3 | 14.2, 14.2 | 1.43 |
+| `t3 run --model t-nlg --sublayer fc2 --tp 8 --policy t3-mca --threads 2` | 89.3 | 57.7, 56.8 | 1.56 |
+"""
+
 EVENTS = """\
 A part is evaluated in cycles in which it has something to do ([architecture](../architecture.md)). What an event costs,
 by counts of the mirrored run:
