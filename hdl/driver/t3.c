@@ -101,6 +101,8 @@ int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long po
         device->profile[entry] = 0;
     device->profile_known = 0;
     device->early_room = 0;
+    for (entry = 0; entry < T3_CONTEXT_COUNT; entry++)
+        device->pending_epoch[entry] = 0;
     TRY(get(device, T3_CAPABILITY, &device->capability));
     TRY(get(device, T3_CAPABILITY_TRACKER, &device->capability_tracker));
     return poll_until(device, T3_STATUS, T3_STATUS_INIT_DONE_MASK, T3_STATUS_INIT_DONE_MASK, polls);
@@ -157,6 +159,8 @@ int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_
     TRY(check_output(device, output));
     if (first >= FIELD(device->capability, T3_CAPABILITY_DESCRIPTORS))
         return T3_ERANGE;
+    if (device->pending_epoch[output->context] == output->epoch + 1)
+        return T3_EEPOCH;
     TRY(put(device, T3_RANGE_ATTRIBUTES(output->range), 0)); /* no match while bounds change */
     TRY(put(device, T3_RANGE_BASE(output->range), output->base / LINE));
     TRY(put(device, T3_RANGE_LIMIT(output->range), end_of(output)));
@@ -400,6 +404,7 @@ int t3_arm(const struct t3_job *job, unsigned long polls)
     TRY(put(job->device, T3_CONTROL,
             PUT(1, T3_CONTROL_ARM) | PUT(job->count, T3_CONTROL_DESCRIPTORS) | PUT(job->first, T3_CONTROL_FIRST) |
                 PUT(job->output.context, T3_CONTROL_CONTEXT)));
+    job->device->pending_epoch[job->output.context] = (uint16_t)(job->output.epoch + 1);
     while (polls-- > 0) {
         TRY(get(job->device, T3_CONTEXT(job->output.context), &context));
         if (FIELD(context, T3_CONTEXT_FOLLOWING) == FIELD(context, T3_CONTEXT_END) ||
@@ -421,8 +426,10 @@ int t3_wait(const struct t3_job *job, unsigned long polls)
         TRY(get(job->device, T3_POISONED, &poisoned));
         if ((errors & fatal) || (poisoned & mine))
             return T3_EFAULT;
-        if (FIELD(context, T3_CONTEXT_COMPLETE) && FIELD(context, T3_CONTEXT_OUTSTANDING) == 0)
+        if (FIELD(context, T3_CONTEXT_COMPLETE) && FIELD(context, T3_CONTEXT_OUTSTANDING) == 0) {
+            job->device->pending_epoch[job->output.context] = 0;
             return T3_OK;
+        }
     }
     return T3_ETIMEDOUT;
 }
@@ -533,6 +540,7 @@ const char *t3_strerror(int error)
     case T3_ETIMEDOUT: return "it did not happen in time";
     case T3_EFAULT: return "the unit reports wrong counts or a lost bit";
     case T3_EWINDOW: return "more chunks are counted than can be live at a time, and updates of the others cannot wait";
+    case T3_EEPOCH: return "late updates of the job before would count for one of the same epoch";
     default: return "unknown error";
     }
 }

@@ -31,8 +31,9 @@ enum t3_error {
     T3_ETIMEDOUT = -5, /* it did not happen within the polls allowed; t3_stuck may say why */
     T3_EFAULT = -6,    /* counts do not fit, a tile was complete twice, or a wrong bit could not be corrected, in some
                         * job since the last t3_disarm */
-    T3_EWINDOW = -7    /* more chunks than can be live at a time, and updates of the others would have no place to wait:
+    T3_EWINDOW = -7,   /* more chunks than can be live at a time, and updates of the others would have no place to wait:
                         * see t3_set_early_room */
+    T3_EEPOCH = -8     /* the epoch of a job that was not seen to complete: its late updates would count */
 };
 
 /* How to reach the registers: 64-bit accesses at byte addresses of the unit. Both return 0, or not 0 after an error
@@ -51,6 +52,7 @@ struct t3_device {
     uint16_t profile[T3_PROFILE_COUNT]; /* as written; it outlives a disarm */
     int profile_known;
     uint64_t early_room; /* lines, as t3_set_early_room was told */
+    uint16_t pending_epoch[T3_CONTEXT_COUNT]; /* of the last job armed, plus 1; 0: t3_wait has seen it complete */
 };
 
 /* An output matrix of `rows` x `columns_bytes`, row after row at `pitch_bytes`, made of workgroup tiles of `tile_rows`
@@ -63,7 +65,7 @@ struct t3_output {
     uint32_t tile_rows, tile_bytes, wavefront_rows;
     unsigned range;   /* register set that describes it */
     unsigned context; /* owner */
-    unsigned epoch;   /* of the job, the same on all GPUs: not that of the job before */
+    unsigned epoch;   /* of the job, the same on all GPUs: not that of the context's job before, unless it is complete */
     unsigned op;      /* T3_OP_*: what a store into it becomes */
     unsigned dtype;   /* T3_DTYPE_* */
 };
@@ -109,7 +111,8 @@ int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long po
  * t3_arm refuses a job that has more tracked chunks than can be live at a time. */
 void t3_set_early_room(struct t3_device *device, uint64_t lines);
 
-/* Describes the output to the unit and begins a job with descriptors from `first` on. */
+/* Describes the output to the unit and begins a job with descriptors from `first` on. T3_EEPOCH, and nothing is changed,
+ * if the context's last job had the same epoch and t3_wait did not see it complete: late updates of it may come. */
 int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first);
 
 /* Stores to the chunk leave for GPU `peer`, whose output buffer starts at `peer_base`, as updates. */
@@ -136,7 +139,8 @@ int t3_arm(const struct t3_job *job, unsigned long polls);
 int t3_wait(const struct t3_job *job, unsigned long polls);
 
 /* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, its commands done, and the
- * accesses that were taken performed. What comes later is refused if the next job of the context has another epoch. */
+ * accesses that were taken performed. What comes later is refused, as the context's next job has another epoch
+ * (t3_map_output). */
 int t3_abort(const struct t3_job *job, unsigned long polls);
 
 /* No new chunk and no new command of any job, until t3_resume; waits until commands are done. Nothing is lost. */

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 DRIVER = Path(__file__).parents[3] / "hdl" / "driver"
-OK, EBUS, ENODEV, EINVAL, ERANGE, ETIMEDOUT, EFAULT, EWINDOW = 0, -1, -2, -3, -4, -5, -6, -7
+OK, EBUS, ENODEV, EINVAL, ERANGE, ETIMEDOUT, EFAULT, EWINDOW, EEPOCH = 0, -1, -2, -3, -4, -5, -6, -7, -8
 
 READ = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint64))
 WRITE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_uint64)
@@ -24,6 +24,7 @@ Device = structure(
     ("profile", ctypes.c_uint16 * 64),
     ("profile_known", ctypes.c_int),
     ("early_room", ctypes.c_uint64),
+    ("pending_epoch", ctypes.c_uint16 * 16),
 )
 _SIZES = ("rows", "columns_bytes", "pitch_bytes", "tile_rows", "tile_bytes", "wavefront_rows")
 _NAMES = ("range", "context", "epoch", "op", "dtype")

@@ -16,6 +16,7 @@ from t3sim.hardware.rtl.backend import CompiledPart
 
 from tests.hdl.driver.c_driver import (
     EBUS,
+    EEPOCH,
     EINVAL,
     ERANGE,
     ETIMEDOUT,
@@ -187,14 +188,15 @@ def test_refusals(library, ring):
     program(host, 0)
     assert host.polled("arm") == OK
     assert host.polled("arm") == EBUS  # it is armed
-    assert host.map_output() == EBUS  # and its range is locked
+    assert host.map_output() == EEPOCH
+    assert host.map_output(epoch=1) == EBUS  # its range is locked
     assert host.polled("wait", polls=3) == ETIMEDOUT
     assert host.polled("abort") == OK
     for _ in range(CONFIG.descriptors - 4):
         assert host.job_call("local_map", chunk(0), 1) == OK
     assert host.job_call("local_map", chunk(0), 1) == ERANGE
-    sentences = {library.t3_strerror(error) for error in range(0, -9, -1)}
-    assert len(sentences) == 9
+    sentences = {library.t3_strerror(error) for error in range(0, -10, -1)}
+    assert len(sentences) == 10
 
 
 def test_more_chunks_than_can_be_live_need_room_for_early_updates(library, ring):
@@ -245,6 +247,10 @@ def test_a_missing_tile_is_named(library, ring):
     assert (stuck.descriptor, stuck.context, stuck.expected, stuck.seen) == (0, 1, 4, 2)
     assert stuck.block == 0
     assert host.polled("abort") == OK
+    before = gpu.unit.get("armed")
+    assert host.map_output() == EEPOCH, "late updates of the aborted job would count"
+    assert gpu.unit.get("armed") == before
+    assert host.map_output(context=0) == OK, "another context's job may have it"
     assert host.map_output(epoch=1) == OK
     assert host.job_call("local_map", chunk(1), 1) == OK
     assert host.polled("arm") == OK
@@ -252,6 +258,7 @@ def test_a_missing_tile_is_named(library, ring):
         for col in (2, 3):
             gpu.store(row, col, stored, epoch=1)
     assert host.polled("wait") == OK
+    assert host.map_output(epoch=1) == OK, "nothing of a complete job is under way"
 
 
 def test_jobs_of_two_contexts_share_one_geometry(library, ring):
