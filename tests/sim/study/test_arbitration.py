@@ -230,6 +230,8 @@ def test_a_map_says_what_its_runs_say(toys, tmp_path):
                     by_stage = [stage[cause] for stage in stream.by_stage]
                     assert sum(by_stage) == pytest.approx(waited, abs=1e-4 * len(by_stage))
             assert len(policy.stages) == len(policy.compute.by_stage) > 2 and policy.stages[0] == 0
+        assert cell.pipeline is not None and 1 < cell.pipeline < cell.ideal
+        assert alone.gemm_stages == t3_cell.gemm_stages >= 1
         gain = cell.policies["t3-mca"].speedup / t3_cell.speedup
         assert cell.gain == pytest.approx(gain)
         assert (alone.gemm, alone.all_gather, alone.speedup) == (1, 1, 1)

@@ -150,9 +150,9 @@ def _pairs(paired: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, str]]:
 
 def _unlike(values: Mapping[str, Any], found: Mapping[str, tuple[tuple[str, ...], str]]) -> list[str]:
     """The machines, of which none has the ``values`` of another: of those alike the first one with a reason, else the
-    first."""
+    first. ``found``: changes and reason of each."""
     kept: list[str] = []
-    for name in sorted(values, key=lambda name: not found[name][1] and name != BASE):
+    for name in sorted(values, key=lambda name: not found[name][1]):
         if all(values[name] != values[other] for other in kept):
             kept.append(name)
     return [name for name in values if name in kept]

@@ -30,7 +30,7 @@ COLUMNS: dict[str, Callable[[Cell], str]] = {
     "above the pipeline, %": lambda cell: "-" if cell.above_pipeline is None else f"{100 * cell.above_pipeline:+.1f}",
     "GEMM, t3": lambda cell: f"{cell.pair[0]:.3f}",
     "GEMM, t3-mca": lambda cell: f"{cell.pair[1]:.3f}",
-    "CUs wait for loads, %": lambda cell: f"{100 * cell.later('loads'):+.1f}",
+    "CUs wait longer for loads, %": lambda cell: f"{100 * cell.later('loads'):+.1f}",
     "for stores, %": lambda cell: f"{100 * cell.later('stores'):+.1f}",
 }
 """Figures of a GEMM, means over its launches; times are over those of the sequential run. The gain of one launch has a
