@@ -16,7 +16,7 @@ The paper's simulator and hardware are not published. Where its text leaves a ch
 - **Workgroups** start when a compute unit is free (`gpu.dispatch = free`), and end when the memory system has taken
   their stores (`gpu.store_release = accepted`), because GPUs do so. Both are settings. In lockstep (`lockstep` of
   [the map](map-results.md)) stages end in larger bursts: the speedup of T-NLG FC-2 at TP 8 under t3 falls from 1.24 to
-  1.16, as low as is published, but t3-mca brings back 0.7 % of it, not the published 8.
+  1.16, as low as is published, but t3-mca is 0.7 % faster than t3 there, not the published 8.
 - **The GEMM's kernel** has a tile and an order of tiles by a rule of shape and machine, not the paper's (unnamed)
   library kernels.
 - **The baseline** is a ring in bulk steps, which gives the published 7 % and 3 % of near-memory reduction. A ring

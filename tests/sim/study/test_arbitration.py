@@ -270,10 +270,10 @@ def test_three_sentences_are_made_from_the_record():
     assert need == (
         "You need MCA, by this project's rule, when the GEMM takes longer than the reduce-scatter and, without "
         "arbitration, its CUs wait for loads at least 2% of its time longer than alone: on the 1 such pairs of GEMM "
-        "and machine the sublayer gains 2.0 % (the median; +2.0 to +2.0 %) and 0 lose more than 0.1%."
+        "and machine the sublayer gains 2.0 % (the median; +2.0 to +2.0 %); losing more than 0.1%: 0."
     )
     assert free.startswith("You do not when the reduce-scatter takes longer than the GEMM, or the GEMM tolerates ")
-    assert free.endswith("on the other 9 pairs it gains 0.0 % (the median; +0.0 to +1.5 %) and 0 lose more than 0.1%.")
+    assert free.endswith("on the other 9 pairs it gains 0.0 % (the median; +0.0 to +1.5 %); losing more than 0.1%: 0.")
     assert published == (
         "The published speedups of large FC layers need a GEMM 1.19 times as long under t3 and 1.02 under t3-mca, "
         "which lies nowhere in the map of 5 pairs of FC layer and machine: nearest is 1.08 and 1.04 (t-nlg fc2 TP 8 on "
@@ -293,7 +293,7 @@ def test_the_papers_rule_with_other_limits_has_a_sentence_of_its_own():
     assert "on the other 8 pairs" in free
     assert rule == (
         "Under the paper's rule, with its limits or others, the GEMM gains 20.0 % (the median; +20.0 to +20.0 %), but "
-        "the sublayer -10.0 % (the median; -10.0 to -10.0 %) and 2 lose more than 0.1%, on 2 pairs: "
+        "the sublayer -10.0 % (the median; -10.0 to -10.0 %); losing more than 0.1%: 2, on 2 pairs: "
         "communication that was held ends later."
     )
 

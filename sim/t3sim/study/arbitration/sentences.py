@@ -58,7 +58,7 @@ def _needs(cell: Cell) -> bool:
 def _gain(cells: Sequence[Cell]) -> str:
     """What sublayers gain by arbitration, and how many lose."""
     lost = sum(cell.gain < 1 - TOLERANCE for cell in cells)
-    return f"{_range([cell.gain for cell in cells])} and {lost} lose more than {TOLERANCE:.1%}"
+    return f"{_range([cell.gain for cell in cells])}; losing more than {TOLERANCE:.1%}: {lost}"
 
 
 def _range(gains: Sequence[float]) -> str:
