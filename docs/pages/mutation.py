@@ -10,6 +10,7 @@ from typing import Any
 from docs.pages import RESULTS
 from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
+from docs.pages.shared.seeded import mistakes
 
 PAGE = RESULTS / "mutation.md"
 KEPT = RESULTS / "mutation" / "mutation.json"
@@ -113,10 +114,24 @@ def explained_section(results: Mapping[str, Any]) -> str:
     return paragraph(text) + (table(heads, rows) if rows else "There is none.\n")
 
 
+def seeded_section() -> str:
+    """The mistakes that tests seed by hand."""
+    found = list(mistakes())
+    text = (
+        f"{len(found)} mistakes that somebody could make, each with a test of its own: the hardware is changed as "
+        "the row says, and the test passes only if the named proof, or the scenario of the contract, fails. A test "
+        "with several variants of a mistake is one row. The rows are the tests' own descriptions."
+    )
+    return paragraph(text) + table(("mistake", "test"), [(mistake, f"`{file}`") for file, mistake in found])
+
+
 def page() -> str:
     """The whole page."""
     results = json.loads(KEPT.read_text(encoding="utf-8"))
     hardware = measured_on(results.get("hardware"))
-    return (
-        f"{_HEAD}\n## Results\n\n{hardware}{results_section(results)}\n## What is left\n\n{explained_section(results)}"
-    )
+    sections = {
+        "Results": hardware + results_section(results),
+        "What is left": explained_section(results),
+        "Mistakes made by hand": seeded_section(),
+    }
+    return _HEAD + "".join(f"\n## {title}\n\n{text}" for title, text in sections.items())

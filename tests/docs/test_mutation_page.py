@@ -6,6 +6,7 @@ import pytest
 from t3hdl.export.verilog import PARTS
 
 from docs.pages import mutation as mutation_page
+from docs.pages.shared.seeded import mistakes
 from tb.mutation.campaign import SHARES
 from tb.mutation.outcomes import EXPLANATIONS, MutantOutcome, known, record
 
@@ -39,3 +40,19 @@ def test_every_explanation_is_of_a_mutant_that_nothing_notices():
     rows = {f"{row['component']}: {row['command']}": row for row in mutation_page.unnoticed(RESULTS)}
     assert texts["equivalent"] | texts["survives"] == {key: row["explanation"] for key, row in rows.items()}
     assert texts["equivalent"].keys() == {key for key, row in rows.items() if row["harmless"]}
+
+
+def test_mistakes_made_by_hand_are_those_that_tests_say_they_seed(tmp_path):
+    folder = tmp_path / "tests" / "formal"
+    folder.mkdir(parents=True)
+    (folder / "test_some.py").write_text(
+        '"""Seeded: of a module."""\n\n\n'
+        'def test_one():\n    """Seeded: the first\n    of two.\n\n    And why.\n    """\n\n\n'
+        'def test_two():\n    """What is right."""\n\n\n'
+        'def change(netlist):\n    """Seeded: a third."""\n'
+    )
+    assert list(mistakes(tmp_path / "tests")) == [
+        ("tests/formal/test_some.py", "The first of two."),
+        ("tests/formal/test_some.py", "A third."),
+    ]
+    assert len(list(mistakes())) >= 29

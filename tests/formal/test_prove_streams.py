@@ -6,7 +6,7 @@ from t3formal.prover.proof import Task
 
 
 def overwrite_what_waits(netlist):
-    """The matcher's output register takes the next item when the one in it has not been taken yet."""
+    """Seeded: the matcher's output register takes the next item when the one in it has not been taken yet."""
     ready = "connect \\B \\route__ready [0]\n    connect \\Y \\output_free"
     assert netlist.count(ready) == 1
     return netlist.replace(ready, ready.replace(r"\route__ready [0]", "1'1"))

@@ -86,7 +86,7 @@ def test_nothing_to_depend_on_is_vacuous():
 
 
 def accept_when_head_is_popped(netlist):
-    """An input queue is ready when its head leaves in the same cycle: ready waits for the ready behind it."""
+    """Seeded: an input queue is ready when its head leaves in the same cycle: ready waits for the ready behind it."""
     ready = "connect \\A \\full [0]\n    connect \\Y \\i__ready"
     assert ready in netlist
     return netlist.replace(ready, ready.replace(r"\full [0]", r"\keep [0]"))

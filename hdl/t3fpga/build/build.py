@@ -123,7 +123,7 @@ class Build:
     def _prepare(self, board: Board, platform: Any, name: str, folder: Path) -> list[list[str]]:
         """Writes the design, its constraints and scripts; returns the commands: synthesis, placement, packing."""
         clock = f"{platform.default_clk}_0__io"
-        megahertz = board.target_mhz * CONSTRAINT
+        megahertz = board.targets_mhz[self.preset] * CONSTRAINT
         weight = TIMING_WEIGHTS[_family(platform)]
         test = board.test(config=self.config, clock_hz=round(platform.default_clk_frequency))
         plan = platform.prepare(
@@ -182,8 +182,8 @@ class Build:
             "hardware": hardware_identity(),
             "design": board.test.__name__,
             "oscillator_mhz": platform.default_clk_frequency / 1e6,
-            "target_mhz": board.target_mhz,
-            "constraint_mhz": board.target_mhz * CONSTRAINT,
+            "target_mhz": board.targets_mhz[self.preset],
+            "constraint_mhz": board.targets_mhz[self.preset] * CONSTRAINT,
             "timing_weight": TIMING_WEIGHTS[_family(platform)],
             "netlist_sha256": _sha256(netlist),
             "area": area(netlist),

@@ -1,7 +1,7 @@
 """The boards that the hardware is built for: device, pins, oscillator, target, and which configuration fits."""
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,9 +30,9 @@ class Board:
     title : what the board is called.
     platform : module and class in amaranth-boards.
     speed_grade : of the device; part of its name for iCE40.
-    presets : configurations that are built for it; the first one is the default.
+    targets_mhz : the presets that are built for it, the default first, and the Fmax that each is to reach; at least the
+        oscillator.
     test : the design; called with config, clock_hz.
-    target_mhz : Fmax to be reached; at least the oscillator.
     running, passed, failed : LEDs.
     button : injects a fault.
     button_text : where a user finds it.
@@ -45,9 +45,8 @@ class Board:
     title: str
     platform: str
     speed_grade: str
-    presets: tuple[str, ...]
+    targets_mhz: Mapping[str, float]
     test: Callable[..., Component] = SelfTest
-    target_mhz: float
     running: Pin
     passed: Pin
     failed: Pin
@@ -57,6 +56,11 @@ class Board:
     held: tuple[tuple[Pin, bool], ...] = ()
     added: tuple[Resource, ...] = ()
     reset_is_button: bool = False
+
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """Configurations that are built for it."""
+        return tuple(self.targets_mhz)
 
     def make_platform(self) -> Any:
         """A new platform, for one build. Raises ModuleNotFoundError without amaranth-boards."""
@@ -113,8 +117,7 @@ BOARDS: dict[str, Board] = {
         title="ULX3S-85F",
         platform="amaranth_boards.ulx3s:ULX3S_85F_Platform",
         speed_grade="6",
-        presets=("fpga", "fpga-all"),
-        target_mhz=75,
+        targets_mhz={"fpga": 80, "fpga-all": 75},
         running=("led", 1), passed=("led", 2), failed=("led", 0),
         button=("button_fire", 0), button_text="FIRE1",
         # Else the firmware of the board's ESP32 may take over the FPGA by JTAG.
@@ -125,8 +128,7 @@ BOARDS: dict[str, Board] = {
         title="ECPIX5-85F",
         platform="amaranth_boards.ecpix5:ECPIX585Platform",
         speed_grade="8",
-        presets=("fpga", "fpga-all"),
-        target_mhz=100,
+        targets_mhz={"fpga": 120, "fpga-all": 100},
         running=("rgb_led", 0, "b"), passed=("rgb_led", 0, "g"), failed=("rgb_led", 0, "r"),
         button=("rst", 0), button_text="the user button, which amaranth-boards takes as reset",
         reset_is_button=True,
@@ -136,9 +138,8 @@ BOARDS: dict[str, Board] = {
         title="iCEBreaker",
         platform="amaranth_boards.icebreaker:ICEBreakerPlatform",
         speed_grade="UP",
-        presets=("fpga-up5k",),
+        targets_mhz={"fpga-up5k": 12},
         test=TrackerOnlyTest,
-        target_mhz=12,
         running=("led_g", 1), passed=("led_g", 0), failed=("led_r", 0),
         button=("button", 0), button_text="the user button",
         programmer="iceprog",
@@ -148,9 +149,8 @@ BOARDS: dict[str, Board] = {
         title="iCE40HX8K-B-EVN",
         platform="amaranth_boards.ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform",
         speed_grade="HX",
-        presets=("fpga-hx8k",),
+        targets_mhz={"fpga-hx8k": 12},
         test=TrackerTest,
-        target_mhz=12,
         running=("led", 0), passed=("led", 1), failed=("led", 2),
         button=("button", 0), button_text="pin 9 of header J2 (ball N16, pulled up), connected to ground",
         programmer="iceprog",

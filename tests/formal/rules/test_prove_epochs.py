@@ -102,7 +102,7 @@ def test_a_token_after_an_abort_is_found():
 
 
 def test_a_late_report_that_leaves_a_trace_is_found():
-    """Seeded: what is aborted is counted."""
+    """Seeded: what is aborted is counted, so that its late reports leave a trace in the tokens."""
     expect_failure("isolation.slice", partial(count_what_is_aborted, slices=2), "the tokens are the same")
 
 

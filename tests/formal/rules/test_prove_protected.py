@@ -47,7 +47,7 @@ def test_an_event_that_leaves_with_its_wrong_bit_is_found(monkeypatch):
 
 
 def test_a_memory_that_does_not_correct_is_found(monkeypatch):
-    """Seeded: likewise of a table."""
+    """Seeded: a table finds a wrong bit, and gives the word as it is stored."""
 
     def uncorrected(m, stored, width):
         return replace(decode(m, stored, width), word=stored[:width])

@@ -16,7 +16,7 @@ TOLD = "a tile has a mark if it was complete since the clear"
 
 
 class _OneShare(TileMarks):
-    """All slots have the same share."""
+    """Seeded: all slots have the same share."""
 
     def _row(self, m, word):
         row = Signal.like(self.word)
@@ -25,7 +25,7 @@ class _OneShare(TileMarks):
 
 
 class _NoDivision(TileMarks):
-    """Shares do not grow with TILE_MARKS."""
+    """Seeded: shares do not grow with TILE_MARKS."""
 
     def _row(self, m, word):
         row = Signal.like(self.word)
@@ -34,7 +34,7 @@ class _NoDivision(TileMarks):
 
 
 class _NoWrite(TileMarks):
-    """A word is written back as it was read: neither marks nor clears stay."""
+    """Seeded: a word is written back as it was read: neither marks nor clears stay."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -43,7 +43,7 @@ class _NoWrite(TileMarks):
 
 
 class _Blind(TileMarks):
-    """No tile is ever found to have a mark."""
+    """Seeded: no tile is ever found to have a mark."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -52,7 +52,7 @@ class _Blind(TileMarks):
 
 
 class _Silent(BlockTable):
-    """A tile that comes again does not count, but is not told."""
+    """Seeded: a tile that comes again does not count, but is not told."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -61,7 +61,7 @@ class _Silent(BlockTable):
 
 
 class _ShortClear(ChunkExtent):
-    """Only the first word of a chunk's marks is cleared."""
+    """Seeded: only the first word of a chunk's marks is cleared."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
@@ -70,7 +70,7 @@ class _ShortClear(ChunkExtent):
 
 
 class _AnySize(ChunkExtent):
-    """Every chunk has marks, it is thought."""
+    """Seeded: every chunk has marks, it is thought."""
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
