@@ -28,6 +28,12 @@ stage, and keep their places until their stores are in memory. The command repea
 `contention.*.blocked_by_tracker_cycles`.
 """
 
+BEFORE = """\
+The same commands in the last commit before bursts ({commit}, version {version}), in which every line was an access with
+a token of its own, and the tracker had 4 banks. The record is `docs/results/tracker/before.json`; that commit had no
+key for the number of sets, and the other regimes were not measured there.
+"""
+
 WHY = """\
 By rates, averaged over all bursts. Near what is counted at most, or above it, token queues fill, sooner if many of the
 bursts are for one bank; which of both it is was not told apart by a further measurement.
