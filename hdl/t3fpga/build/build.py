@@ -123,11 +123,12 @@ class Build:
     def _prepare(self, board: Board, platform: Any, name: str, folder: Path) -> list[list[str]]:
         """Writes the design, its constraints and scripts; returns the commands: synthesis, placement, packing."""
         clock = f"{platform.default_clk}_0__io"
-        megahertz = board.targets_mhz[self.preset] * CONSTRAINT
+        test = board.test(self.preset)
+        megahertz = test.target_mhz * CONSTRAINT
         weight = TIMING_WEIGHTS[_family(platform)]
-        test = board.test(config=self.config, clock_hz=round(platform.default_clk_frequency))
+        design = test.design(config=self.config, clock_hz=round(platform.default_clk_frequency))
         plan = platform.prepare(
-            OnBoard(board, test),
+            OnBoard(board, design),
             name,
             emit_src=False,  # no paths of this machine
             verbose=True,
@@ -180,10 +181,10 @@ class Build:
             "preset": self.preset,
             "parameters": asdict(self.config),
             "hardware": hardware_identity(),
-            "design": board.test.__name__,
+            "design": board.test(self.preset).design.__name__,
             "oscillator_mhz": platform.default_clk_frequency / 1e6,
-            "target_mhz": board.targets_mhz[self.preset],
-            "constraint_mhz": board.targets_mhz[self.preset] * CONSTRAINT,
+            "target_mhz": board.test(self.preset).target_mhz,
+            "constraint_mhz": board.test(self.preset).target_mhz * CONSTRAINT,
             "timing_weight": TIMING_WEIGHTS[_family(platform)],
             "netlist_sha256": _sha256(netlist),
             "area": area(netlist),

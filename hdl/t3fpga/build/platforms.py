@@ -22,6 +22,15 @@ UART: Pin = ("uart", 0, "tx")
 
 
 @dataclass(frozen=True, kw_only=True)
+class BoardTest:
+    """What a board runs of a preset: ``design``, called with config, clock_hz, and the Fmax to be reached, at least the
+    board's oscillator."""
+
+    design: Callable[..., Component]
+    target_mhz: float
+
+
+@dataclass(frozen=True, kw_only=True)
 class Board:
     """One board.
 
@@ -30,9 +39,7 @@ class Board:
     title : what the board is called.
     platform : module and class in amaranth-boards.
     speed_grade : of the device; part of its name for iCE40.
-    targets_mhz : the presets that are built for it, the default first, and the Fmax that each is to reach; at least the
-        oscillator.
-    test : the design; called with config, clock_hz.
+    tests : by the presets that are built for it, the default first.
     running, passed, failed : LEDs.
     button : injects a fault.
     button_text : where a user finds it.
@@ -45,8 +52,7 @@ class Board:
     title: str
     platform: str
     speed_grade: str
-    targets_mhz: Mapping[str, float]
-    test: Callable[..., Component] = SelfTest
+    tests: Mapping[str, BoardTest]
     running: Pin
     passed: Pin
     failed: Pin
@@ -60,7 +66,11 @@ class Board:
     @property
     def presets(self) -> tuple[str, ...]:
         """Configurations that are built for it."""
-        return tuple(self.targets_mhz)
+        return tuple(self.tests)
+
+    def test(self, preset: str) -> BoardTest:
+        """What it runs of a preset; of one that is not built for it, the same as of the default."""
+        return self.tests.get(preset, self.tests[self.presets[0]])
 
     def make_platform(self) -> Any:
         """A new platform, for one build. Raises ModuleNotFoundError without amaranth-boards."""
@@ -117,7 +127,11 @@ BOARDS: dict[str, Board] = {
         title="ULX3S-85F",
         platform="amaranth_boards.ulx3s:ULX3S_85F_Platform",
         speed_grade="6",
-        targets_mhz={"fpga": 80, "fpga-all": 75},
+        tests={
+            "fpga": BoardTest(design=SelfTest, target_mhz=80),
+            "fpga-all": BoardTest(design=SelfTest, target_mhz=75),
+            "fpga-hx8k": BoardTest(design=TrackerTest, target_mhz=80),
+        },
         running=("led", 1), passed=("led", 2), failed=("led", 0),
         button=("button_fire", 0), button_text="FIRE1",
         # Else the firmware of the board's ESP32 may take over the FPGA by JTAG.
@@ -128,7 +142,10 @@ BOARDS: dict[str, Board] = {
         title="ECPIX5-85F",
         platform="amaranth_boards.ecpix5:ECPIX585Platform",
         speed_grade="8",
-        targets_mhz={"fpga": 120, "fpga-all": 100},
+        tests={
+            "fpga": BoardTest(design=SelfTest, target_mhz=120),
+            "fpga-all": BoardTest(design=SelfTest, target_mhz=100),
+        },
         running=("rgb_led", 0, "b"), passed=("rgb_led", 0, "g"), failed=("rgb_led", 0, "r"),
         button=("rst", 0), button_text="the user button, which amaranth-boards takes as reset",
         reset_is_button=True,
@@ -138,8 +155,7 @@ BOARDS: dict[str, Board] = {
         title="iCEBreaker",
         platform="amaranth_boards.icebreaker:ICEBreakerPlatform",
         speed_grade="UP",
-        targets_mhz={"fpga-up5k": 12},
-        test=TrackerOnlyTest,
+        tests={"fpga-up5k": BoardTest(design=TrackerOnlyTest, target_mhz=12)},
         running=("led_g", 1), passed=("led_g", 0), failed=("led_r", 0),
         button=("button", 0), button_text="the user button",
         programmer="iceprog",
@@ -149,8 +165,7 @@ BOARDS: dict[str, Board] = {
         title="iCE40HX8K-B-EVN",
         platform="amaranth_boards.ice40_hx8k_b_evn:ICE40HX8KBEVNPlatform",
         speed_grade="HX",
-        targets_mhz={"fpga-hx8k": 12},
-        test=TrackerTest,
+        tests={"fpga-up5k": BoardTest(design=TrackerOnlyTest, target_mhz=12)},
         running=("led", 0), passed=("led", 1), failed=("led", 2),
         button=("button", 0), button_text="pin 9 of header J2 (ball N16, pulled up), connected to ground",
         programmer="iceprog",
