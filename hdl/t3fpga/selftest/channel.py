@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from t3hdl.common.queues import InputQueue
 from t3hdl.config import T3Config
 from t3hdl.interface.layouts import INTERLEAVE_BITS, LINE_BYTES, MemoryRequest, local_line
 from t3hdl.nmc.nmc import NmcUnit
@@ -21,7 +22,7 @@ class Channel(wiring.Component):
 
     Members
     -------
-    seed, open : In : that of the round; ``dram`` may move.
+    seed, open : In : that of the round; a line may be performed.
     dram : In(stream(MemoryRequest)) : from the slice. The data of a write are what its tag stands for.
     read_done, read_data : Out : pulse; the line of a read (an access whose tag has its highest bit set).
     flags : Out(5) : exceptions of the NMC unit.
@@ -30,7 +31,7 @@ class Channel(wiring.Component):
     forget, block : In : zeroes the count of a DMA block (or shows it).
     updates : Out(6) : tracked updates of ``block`` that were taken, two cycles later.
 
-    Throughput: one line per cycle.
+    Latency: 1 from ``dram`` to the NMC unit. Throughput: one line per cycle.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -42,17 +43,22 @@ class Channel(wiring.Component):
         self._config = config
 
     def elaborate(self, platform: Any) -> Module:
-        """Lines pass to the NMC unit with data; a burst moves with its last one. Reads are known by their tags."""
+        """Lines pass to the NMC unit with data; a burst moves with its last one. Reads are known by their tags.
+
+        Without the queue `dram.ready` would follow the burst's length in the same cycle, back into the slice.
+        """
         m = Module()
         m.submodules.nmc = nmc = NmcUnit(config=self._config)
-        request, dram = nmc.request.payload, self.dram.payload
+        m.submodules.queue = queue = InputQueue(MemoryRequest)
+        wiring.connect(m, wiring.flipped(self.dram), queue.i)
+        request, dram = nmc.request.payload, queue.o.payload
         line, last = Signal(INTERLEAVE_BITS), Signal()  # of the burst
         with m.If(nmc.request.valid & nmc.request.ready):
             m.d.sync += line.eq(Mux(last, 0, line + 1))
         m.d.comb += [
             last.eq(line == dram.length),
-            nmc.request.valid.eq(self.dram.valid & self.open),
-            self.dram.ready.eq(nmc.request.ready & self.open & last),
+            nmc.request.valid.eq(queue.o.valid & self.open),
+            queue.o.ready.eq(nmc.request.ready & self.open & last),
             request.line.eq(Cat((dram.line + line)[:INTERLEAVE_BITS], dram.line[INTERLEAVE_BITS:])),
             *(request[name].eq(dram[name]) for name in ("op", "dtype", "tag")),
             request.mask.eq(Const(1).replicate(LINE_BYTES)),
@@ -61,12 +67,12 @@ class Channel(wiring.Component):
             self.read_data.eq(nmc.done_data),
             self.flags.eq(nmc.done_flags & nmc.done_valid.replicate(5)),
             self.uncorrectable.eq(nmc.uncorrectable),
-            self.busy.eq(self.dram.valid | ~nmc.idle),
+            self.busy.eq(self.dram.valid | queue.o.valid | ~nmc.idle),
         ]
         m.submodules.counts = counts = UpdateCounts()
         m.d.comb += [
-            counts.count.eq(self.dram.valid & self.dram.ready & dram.tagged),
-            counts.number.eq(gemm.block(dram.line[: gemm.ADDRESS_BITS])),
+            counts.count.eq(self.dram.valid & self.dram.ready & self.dram.payload.tagged),
+            counts.number.eq(gemm.block(self.dram.payload.line[: gemm.ADDRESS_BITS])),
             counts.forget.eq(self.forget),
             counts.asked.eq(self.block),
             self.updates.eq(counts.updates),
