@@ -46,7 +46,7 @@ alone](../guides/boards.md#the-tracker-alone). Records: `docs/results/fpga`.
 """
 
 BEFORE_TEXT = (
-    "The last hardware before accesses were bursts that carry their epoch, and before a tile counted once "
+    "A hardware from before accesses were bursts that carry their epoch, and a tile counted once "
     "(`docs/results/fpga/before`); nextpnr was asked for 75 and 100 MHz times 1.25 there, for 80 and 120 with `fpga` "
     "today."
 )
