@@ -298,8 +298,8 @@ PRESET_USES: Mapping[str, str] = {
     "small": "few channels and entries, for quick simulations and for proofs; the machine `toy` has it",
     "fpga": "FPGA boards, four channels, FP16 alone",
     "fpga-all": "FPGA boards, one channel, every data type",
-    "fpga-hx8k": "the iCE40HX8K board: tracker and trigger, which are all that fits",
-    "fpga-up5k": "the iCE40UP5K board: the tracker, which is all that fits",
+    "fpga-hx8k": "ULX3S, with tracker and trigger alone: what a small FPGA would hold",
+    "fpga-up5k": "the iCE40 boards: the tracker, which is all that fits",
 }
 """What each preset is for."""
 

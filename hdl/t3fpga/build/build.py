@@ -30,12 +30,13 @@ tried for iCE40, which is far from its limit."""
 
 _COLLECT = "proc\nmemory_collect\nsetattr -set ram_style "
 MEMORIES = {
-    "ecp5": _COLLECT + '"distributed" t:$mem_v2 r:SIZE<=128 %i r:WR_PORTS=0 %d a:ram_style %d',
+    "ecp5": _COLLECT
+    + '"distributed" t:$mem_v2 r:SIZE<=128 %i r:SIZE>=128 r:WIDTH>=64 %i %d r:WR_PORTS=0 %d a:ram_style %d',
     "ice40": _COLLECT + '"block" t:$mem_v2 r:WIDTH>=128 %i',
 }
-"""For Yosys. ECP5: block RAM has its data 5.8 ns after the clock edge, distributed RAM, at this depth, before that;
-what is only read becomes logic. iCE40 has no other memory: a wide table of few rows would become flip-flops, of which
-there are fewer to spare."""
+"""For Yosys. ECP5: block RAM has its data 5.8 ns after the clock edge, distributed RAM, at this depth, before that,
+unless it is both as deep and as wide as the tile marks, whose cells lie far apart; what is only read becomes logic.
+iCE40 has no other memory: a wide table of few rows would become flip-flops, of which there are fewer to spare."""
 
 Record = dict[str, Any]
 """The contents of ``fpga.json``: of the fastest seed, whose bitstream is kept, and Fmax of all of them."""

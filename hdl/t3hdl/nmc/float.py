@@ -165,10 +165,12 @@ class FloatUnit(wiring.Component):
 
         larger_sign = Mux(state.swap, b.sign, a.sign)
         other = state.compare & (a_nan | b_nan | (larger_sign == state.larger))
-        first = number(_named(m, "first", Mux(state.swap ^ other, state.b, state.a)))
+        takes_b = _named(m, "takes_b", state.swap ^ other)
+        first = number(_named(m, "first", Mux(takes_b, state.b, state.a)))
         second = number(_named(m, "second", Mux(state.swap, state.a, state.b)))
-        first_normal, second_normal = first.exponent.any(), second.exponent.any()
-        exponent = first.exponent | ~first_normal  # a subnormal has the exponent 1
+        a_exponent, b_exponent = (x.exponent | ~x.exponent.any() for x in (a, b))  # a subnormal has the exponent 1
+        bits = self._exponent_bits
+        a_above, b_above = (a_exponent - b_exponent)[:bits], (b_exponent - a_exponent)[:bits]
         decided = Signal(_Decided, name="decided")
         m.d.comb += [
             decided.form.eq(state.form),
@@ -180,10 +182,10 @@ class FloatUnit(wiring.Component):
             "decided": decided.as_value(),
             "sign": first.sign,
             "subtract": subtract,
-            "exponent": exponent,
-            "distance": (exponent - (second.exponent | ~second_normal))[: self._exponent_bits],
-            "big": Cat(first.mantissa, first_normal),
-            "small": Mux(state.compare, 0, Cat(second.mantissa, second_normal)),
+            "exponent": Mux(takes_b, b_exponent, a_exponent),
+            "distance": Mux(state.swap, b_above, a_above),  # of a sum: nothing is aligned for a minimum or maximum
+            "big": Cat(first.mantissa, first.exponent.any()),
+            "small": Mux(state.compare, 0, Cat(second.mantissa, second.exponent.any())),
         }
 
     def _align(self, m: Module, state: Any) -> dict[str, Value]:
@@ -237,7 +239,7 @@ class FloatUnit(wiring.Component):
         """Puts what is not finite in place of the number, and the number into its format."""
         top, decided = self._mantissa_bits, _Decided(state.decided)
         finite = _named(m, "finite", ~(decided.nan | decided.infinite))
-        overflow = _named(m, "overflow", finite & (state.rounded[top:] >= self._max_exponent_of(decided.form)))
+        overflow = _named(m, "overflow", finite & self._reaches_max(decided.form, state.rounded[top:]))
         special = Cat(Const(0, top - 1), decided.nan, Const(-1, self._exponent_bits))
         magnitude = _named(m, "magnitude", Mux(finite & ~overflow, state.rounded[: len(special)], special))
         sign = state.sign & ~decided.nan
@@ -262,6 +264,11 @@ class FloatUnit(wiring.Component):
     def _max_exponent_of(self, form: Value) -> Value:
         """The exponent of infinities and NaNs."""
         return self._by_format(form, [Const(f.max_exponent, self._exponent_bits) for f in self._formats])
+
+    def _reaches_max(self, form: Value, exponent: Value) -> Value:
+        """Whether a rounded exponent is that of infinities, all ones, or above it: no carry chain is needed."""
+        reached = [exponent[: f.exponent_bits].all() | exponent[f.exponent_bits :].any() for f in self._formats]
+        return self._by_format(form, reached)
 
     def _by_format(self, form: Value, candidates: Sequence[Value]) -> Value:
         """The candidate of the format with the number ``form``."""

@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from ..common.choose import sum_below
 from ..config import NO_LIMIT
 from ..interface import register_map as regs
 from ..interface.layouts import LENGTH_BITS, NEVER, OCCUPANCY_BITS, TIME_BITS
@@ -77,11 +78,14 @@ class StreamArbiter(wiring.Component):
         alone = self._absence(m, mca, compute_wins & self.free, comm_wins & self.free)
 
         # Below the limit: what the queue and the register hold, whatever the length of the head that would follow.
-        limit, out_lines, below = Signal(OCCUPANCY_BITS), Signal(LENGTH_BITS + 1), Signal()
+        out_lines, below = Signal(LENGTH_BITS + 1), Signal()
+        fixed, monitored = (
+            (limit == NO_LIMIT) | sum_below(self.occupancy, out_lines, limit)
+            for limit in (self.settings.threshold, self.threshold)
+        )
         m.d.comb += [
-            limit.eq(Mux(self.settings.fixed, self.settings.threshold, self.threshold)),
             out_lines.eq(Mux(self.out_valid, self.out_length + 1, 0)),
-            below.eq(alone | (limit == NO_LIMIT) | (self.occupancy + out_lines < limit)),
+            below.eq(alone | Mux(self.settings.fixed, fixed, monitored)),
         ]
         last_stream = Signal(init=1)
         with m.If(mca):

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signa
 from amaranth.lib import data, wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.choose import chosen
+from ..common.choose import chosen, sum_equals
 from ..common.queues import PingPongQueue
 from ..common.range_table import RangeTable, find_range
 from ..common.state_parity import under_state_parity
@@ -122,8 +122,7 @@ class MemorySlice(wiring.Component):
                 self.dram.payload.stream.eq(arbiter.comm),
             ]
 
-        granted_lines = Mux(arbiter.granted, next_request.length + 1, 0)
-        self._measure(m, control, granted_lines, arbiter.grant.comm_read | arbiter.grant.comm_write)
+        self._measure(m, control, arbiter, data.View(MemoryRequest, compute), data.View(MemoryRequest, comm))
 
         queues_move = taking | arbiter.granted
         moved = queues_move | transferred | counting | self.config_valid
@@ -277,11 +276,12 @@ class MemorySlice(wiring.Component):
             self.token.payload.eq(queue.o.payload),
             queue.o.ready.eq(self.token.ready),
         ]
-        # A place after what `dram` holds, too, without waiting for the sum.
-        token_space, place, reserved = Signal(), Signal(name="place"), queue.level + outstanding
+        # A place after what `dram` holds, too. Never more than all places are taken, so no sum need be compared.
+        token_space, none_left, one_left = Signal(), Signal(name="none_left"), Signal(name="one_left")
         m.d.comb += [
-            place.eq(reserved < depth),
-            token_space.eq(place & ~(tracked & (reserved == depth - 1))),
+            none_left.eq(sum_equals(queue.level, outstanding, Const(depth))),
+            one_left.eq(sum_equals(queue.level, outstanding, Const(depth - 1))),
+            token_space.eq(~none_left & ~(tracked & one_left)),
         ]
         return token_space, push | (self.token.valid & self.token.ready) | queue.uncorrectable
 
@@ -297,13 +297,27 @@ class MemorySlice(wiring.Component):
             m.d.sync += aborted.eq(aborted & ~context_bit)
         return aborted
 
-    def _measure(self, m: Module, control: ControlPulses, granted_lines: Value, comm_granted: Value) -> None:
-        """Lines granted while ``measure`` is 1, and whether communication was granted since arm."""
-        armed, sum_ = Signal(), Signal(len(self.served) + 1, name="served_sum")
-        m.d.comb += sum_.eq(self.served + granted_lines)
-        with m.If(self.measure):
-            m.d.sync += self.served.eq(Mux(sum_[-1], _SERVED_MAX, sum_))
-        with m.If(comm_granted & armed):
+    def _measure(
+        self, m: Module, control: ControlPulses, arbiter: StreamArbiter, compute: data.View, comm: data.View
+    ) -> None:
+        """Lines granted while ``measure`` is 1, and whether communication was granted since arm.
+
+        The choice between the streams comes late: the sums with the head of either are there before it.
+        """
+        armed = Signal()
+        with_compute, with_comm = (
+            self._served_with(m, head, name) for name, head in (("compute", compute), ("comm", comm))
+        )
+        with m.If(self.measure & arbiter.granted):
+            m.d.sync += self.served.eq(Mux(arbiter.comm, with_comm, with_compute))
+        with m.If((arbiter.grant.comm_read | arbiter.grant.comm_write) & armed):
             m.d.sync += self.comm_seen.eq(1)
         with m.If(control.arm | control.disarm):
             m.d.sync += [armed.eq(control.arm & ~control.disarm), self.served.eq(0), self.comm_seen.eq(0)]
+
+    def _served_with(self, m: Module, head: data.View, name: str) -> Value:
+        """``served`` after a grant of ``head``, saturating."""
+        sum_ = Signal(len(self.served) + 1, name=f"served_with_{name}")
+        # The line beyond `length` is the carry into the lowest bit.
+        m.d.comb += sum_.eq((Cat(Const(1, 1), self.served) + Cat(Const(1, 1), head.length))[1:])
+        return Mux(sum_[-1], _SERVED_MAX, sum_)[: len(self.served)]

@@ -6,7 +6,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from ..common.choose import lowest_bit, popcount, sum_equals
+from ..common.choose import lowest_bit, popcount, sum_equals, sum_exceeds
 from ..common.queues import InputQueue
 from ..config import T3Config
 from ..interface.layouts import COUNT_BITS, EventKind, Token
@@ -253,7 +253,7 @@ class TrackerBank(wiring.Component):
             m.d.comb += grown.eq(entry.count + row.token.n)
             counts.append(Mux(grown[bits:].any(), -1, grown)[:bits])
             reaches_threshold.append(sum_equals(entry.count, row.token.n, row.threshold))
-            exceeds_threshold.append(grown > row.threshold)
+            exceeds_threshold.append(sum_exceeds(entry.count, row.token.n, row.threshold))
         return counts, reaches_threshold, exceeds_threshold
 
     def _below_quota(self, token: Any, ways: Any) -> Value:

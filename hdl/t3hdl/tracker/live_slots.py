@@ -61,9 +61,11 @@ class LiveSlots(wiring.Component):
 
     Members
     -------
-    load_valid, load : In : pulse; writes slot ``load.slot``.
-    retire, retired : In : pulse; slots of context ``retired`` become invalid. A load of the same cycle wins.
-    finish, finished : In : pulse; the chunk of slot ``finished`` is complete, the slot becomes invalid likewise.
+    load_valid, load : In : pulse; writes slot ``load.slot``, unless its context is retired in the same cycle.
+    loads : Out(1) : the slot is written.
+    retire, retired : In : pulse; slots of context ``retired`` become invalid.
+    finish, finished : In : pulse; the chunk of slot ``finished`` is complete, and the slot becomes invalid unless it
+        is written in the same cycle.
     tile : In(Token).array(banks) : the tiles to be matched.
     match : Out(SlotMatch).array(banks) : the lowest slot that holds the tile, in the same cycle.
     slot : In(6).array(banks) : a slot that was loaded.
@@ -77,7 +79,7 @@ class LiveSlots(wiring.Component):
 
     def __init__(self, *, config: T3Config) -> None:
         super().__init__({
-            "load_valid": In(1), "load": In(SlotLoad), "retire": In(1), "retired": In(4),
+            "load_valid": In(1), "load": In(SlotLoad), "loads": Out(1), "retire": In(1), "retired": In(4),
             "finish": In(1), "finished": In(6),
             "tile": In(Token).array(config.tracker_banks),
             "match": Out(SlotMatch).array(config.tracker_banks),
@@ -97,13 +99,21 @@ class LiveSlots(wiring.Component):
             Signal(_Sum.size, name=f"bounds_{s}", reset_less=not self._protect, attrs=dict(CHECKED))
             for s in range(self._window)
         ]
-        of_context = Cat(self.retire & _context_matches(bound, self.retired) for bound in bounds)
-        retired = (of_context | Mux(self.finish, 1 << self.finished, 0))[: self._window] & valid
+        offered, retired = Signal(self._window), Signal(self._window)
+        finished = Mux(self.finish, 1 << self.finished, 0)[: self._window] & valid
+        of_context = Cat(_context_matches(bound, self.retired) for bound in bounds) & valid
+        load_is_retired = self.load.context == self.retired
         m.d.comb += [
             loaded.eq(compare_operand_of_slot(self.load)),
-            slot.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
+            offered.eq(Mux(self.load_valid, 1 << self.load.slot, 0)),
+            self.loads.eq(self.load_valid & ~(self.retire & load_is_retired)),
+            slot.eq(Mux(self.loads, offered, 0)),
             self.live.eq(valid),
-            self.ends.eq(retired | slot),
+            retired.eq(finished | Mux(self.retire, of_context, 0)),
+            # `retire` comes late: what ends with it, and what ends without, is there before.
+            self.ends.eq(
+                Mux(self.retire, finished | of_context | Mux(load_is_retired, 0, offered), finished | offered)
+            ),
         ]
         m.d.sync += valid.eq((valid & ~retired & ~slot) | Mux(self.load.valid, slot, 0))
         for bound, register in zip(bounds, slot, strict=True):

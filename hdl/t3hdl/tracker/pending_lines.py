@@ -65,7 +65,8 @@ class PendingLines(wiring.Component):
             added.eq(Mux(self.add, bit & self.live, 0)),
             grows.eq((self.pending & bit & ~Mux(self.collect, taken_bit, 0)).any()),
             taken_is_pending.eq((self.pending & taken_bit).any()),
-            written.lines.eq(Mux(grows, added_to.data.lines, 0) + self.lines),
+            # Whether it grows depends on what is collected, which comes late: the sum is there before it.
+            written.lines.eq(Mux(grows, added_to.data.lines + self.lines, self.lines)),
             self.total.eq(Mux(taken_is_pending, taken.data.lines, 0)),
             self.excess.eq(
                 (self.add & (bit & ~self.live & self.complete).any()) | (self.done & (self.pending | added)).any()

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signa
 from amaranth.lib import wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.choose import chosen, popcount
+from ..common.choose import chosen, popcount, sum_of
 from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
@@ -108,9 +108,8 @@ class Tracker(wiring.Component):
                 *(quota.eq(ways) for quota, ways in zip(bank.quotas, quotas.ways, strict=True)),
             ]
         removes = control.arm | control.abort
-        loads = self.load_valid & ~(removes & (self.load.context == control.context))
-        for part in (slots, counters):
-            core.d.comb += [part.load_valid.eq(loads), part.load.eq(self.load)]
+        for part, load_valid in ((slots, self.load_valid), (counters, slots.loads)):
+            core.d.comb += [part.load_valid.eq(load_valid), part.load.eq(self.load)]
         for bank in banks:
             core.d.comb += [
                 bank.live.eq(slots.live),
@@ -188,7 +187,7 @@ class Tracker(wiring.Component):
             turns.ends.eq(slots.ends),
             *(bank.event_taken.eq(taken) for bank, taken in zip(banks, turns.taken, strict=True)),
             tile.eq(chosen(turns.taken, [bank.event for bank in banks])),
-            total.eq(sum((bank.total for bank in banks), start=Const(0))),
+            total.eq(sum_of([bank.total for bank in banks])),
             counters.event_valid.eq(valid),
             counters.event.eq(event),
             counters.event_damaged.eq(damaged),
@@ -248,12 +247,5 @@ class Tracker(wiring.Component):
             self.peak_entries.eq(Mux(higher, self.entries, self.peak_entries)),
             self.unmatched.eq(self.unmatched | Cat(bank.unmatched for bank in banks).any()),
             self.over_count.eq(self.over_count | Cat(bank.over_count for bank in banks).any()),
-            self.updates.eq(self.updates + self._counted(banks)),
+            self.updates.eq(sum_of([self.updates, *(Mux(bank.counts, bank.amount, 0) for bank in banks)])),
         ]
-
-    def _counted(self, banks: list[TrackerBank]) -> Value:
-        """Lines that the banks count. The select arrives late: the sums of two banks are computed before it."""
-        alone = [Mux(bank.counts, bank.amount, 0) for bank in banks]
-        pairs = zip(banks[::2], banks[1::2], alone[::2], alone[1::2], strict=False)  # none of a single bank
-        both = [Mux(a.counts & b.counts, a.amount + b.amount, x | y) for a, b, x, y in pairs]
-        return sum(both or alone, start=Const(0))

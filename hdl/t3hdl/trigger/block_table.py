@@ -204,7 +204,7 @@ class BlockTable(wiring.Component):
         ]
         with m.If(c.op != BlockOp.CLEAR):
             m.d.comb += [
-                following.count.eq(entry.count + ((c.op == BlockOp.TILE) & ~marks.marked)),
+                following.count.eq(Mux((c.op == BlockOp.TILE) & ~marks.marked, entry.count + 1, entry.count)),
                 following.fired.eq(entry.fired | tile | flush),
             ]
 

@@ -11,7 +11,7 @@ from ..config import T3Config
 
 
 class TileMarks(wiring.Component):
-    """The marks of all slots, beside the block pipeline: addressed in stage A, read in B, judged and set in C.
+    """The marks of all slots, beside the block pipeline: read in stage A, judged and set in B, reported in C.
 
     A slot has a share of the words of its own, whatever is in it, so the marks of two chunks never meet. A workgroup
     tile's place in the share is its column in the chunk, then its row.
@@ -45,27 +45,31 @@ class TileMarks(wiring.Component):
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
-        """A: row of the table, bit of the word; B: the word is read; C: it is written back."""
+        """A: row of the table, bit of the word, read; B: the word is written back; C: what was found."""
         m = Module()
         bits = self._tile_bits + self._wavefront_bits
         stage = data.StructLayout({"tile": 1, "clear": 1, "row": range(self._depth), "bit": bits})
-        a, b, c = (Signal(stage, name=f"stage_{name}") for name in "abc")
+        a, b = (Signal(stage, name=f"stage_{name}") for name in "ab")
         m.submodules.words = words = Ram(1 << bits, depth=self._depth, write_through=True, protect=self._protect)
         place = ((self.col << self.rows_log) | self.row)[: self._tile_bits + len(self.word)]
         bit = Cat(place[: self._tile_bits], self.wf[: self._wavefront_bits])
         m.d.comb += [
             a.tile.eq(self.tile), a.clear.eq(self.clear), a.bit.eq(bit),
             a.row.eq(self._row(m, Mux(self.clear, self.word, place[self._tile_bits :]))),
-            words.read.eq(b.tile), words.read_row.eq(b.row),
-            words.write.eq(c.tile | c.clear), words.write_row.eq(c.row),
-            words.write_data.eq(Mux(c.clear, 0, words.data | (Const(1) << c.bit))),
-            self.marked.eq(c.tile & words.data.bit_select(c.bit, 1) & ~words.uncorrectable),
-            self.corrected.eq(c.tile & words.corrected), self.uncorrectable.eq(c.tile & words.uncorrectable),
+            words.read.eq(a.tile), words.read_row.eq(a.row),
+            words.write.eq(b.tile | b.clear), words.write_row.eq(b.row),
+            words.write_data.eq(Mux(b.clear, 0, words.data | (Const(1) << b.bit))),
         ]  # fmt: skip
-        for to, of in ((b, a), (c, b)):
-            m.d.sync += [to.tile.eq(of.tile), to.clear.eq(of.clear)]
-            with m.If(of.tile | of.clear):
-                m.d.sync += [to.row.eq(of.row), to.bit.eq(of.bit)]
+        m.d.sync += [
+            b.tile.eq(a.tile),
+            b.clear.eq(a.clear),
+            # Found in the stage in which the word is there, so that stage C does not wait for a bit out of many.
+            self.marked.eq(b.tile & words.data.bit_select(b.bit, 1) & ~words.uncorrectable),
+            self.corrected.eq(b.tile & words.corrected),
+            self.uncorrectable.eq(b.tile & words.uncorrectable),
+        ]
+        with m.If(a.tile | a.clear):
+            m.d.sync += [b.row.eq(a.row), b.bit.eq(a.bit)]
         return m
 
     def _row(self, m: Module, word: Value) -> Signal:
