@@ -3,23 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from t3hdl.config import NO_LIMIT, T3Config
+from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op, profile_index
 from t3hdl.interface.words import WORD_BYTES, pack
 
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.limits import check_count, check_marks, check_window
-from t3sim.inputs.machine.files import Machine
+
+from .arbitration import Arbitration
 
 EPOCH = 1
 """The epoch of the one job of a run, on every GPU."""
 RANGE_OP = Op.ADD
 """What a local store to the tracked output becomes."""
-IN_TURNS = 255
-"""As a threshold: there is none, and the streams take turns."""
-_CLASSES = {"under_25": 0, "under_50": 25, "under_75": 50, "above": 75}
-"""Of the first stage's data-bus use, each with a threshold -> where it begins [percent]."""
 
 
 @dataclass
@@ -27,7 +24,8 @@ class Driver:
     """Collects the register writes of one armed output; ``writes`` are (address, value) in order."""
 
     config: T3Config
-    machine: Machine
+    receive_lines: int
+    """Room of the link's receive buffer."""
     grid: Grid
     base: int
     """First line of the output buffer, the same on every GPU."""
@@ -104,36 +102,17 @@ class Driver:
             self.writes.append((address + WORD_BYTES * i, pack(layout, **values)))
         self.mapped += 1
 
-    def set_arbiter(self, compute_first: bool, backlog: int, patience: int) -> None:
-        """Communication-aware arbitration by the machine's rule and limits if ``compute_first``, or round-robin.
-
-        By the rule of the backlog communication is behind from ``backlog`` DMA blocks on, or when some have waited for
-        ``patience`` x 64 memory clocks. Thresholds are given for a queue of 64 lines and scaled with its depth.
-        """
-        arbiter, depth = self.machine.arbiter, self.machine.hbm.parameters().queue_slots
-
-        def scaled(threshold: int) -> int:
-            return NO_LIMIT if threshold == NO_LIMIT else max(1, threshold * depth // 64)
-
-        if arbiter.mca == "backlog":
-            thresholds = {
-                name: IN_TURNS if use >= arbiter.backlog_turns_percent else scaled(arbiter.backlog_threshold)
-                for name, use in _CLASSES.items()
-            } | {"backlog": backlog, "patience": patience}
-            waiting = {"starvation": arbiter.backlog_wait_cycles, "quiet": arbiter.backlog_quiet_lines}
-        else:
-            thresholds = {name: scaled(getattr(arbiter, f"threshold_{name}")) for name in _CLASSES}
-            waiting = {"starvation": arbiter.starvation_cycles}
-        self.writes.append((regs.ARBITER, pack(
-            regs.Arbiter, mca=int(compute_first), fixed=0, threshold=NO_LIMIT, quantum=arbiter.starvation_quantum,
-            **waiting,
-        )))  # fmt: skip
-        self.writes.append((regs.THRESHOLDS, pack(regs.Thresholds, **thresholds)))
+    def set_arbiter(self, values: Arbitration) -> None:
+        """How the unit arbitrates between the streams."""
+        self.writes += [
+            (regs.ARBITER, pack(regs.Arbiter, **values.arbiter)),
+            (regs.THRESHOLDS, pack(regs.Thresholds, **values.thresholds)),
+        ]
 
     def arm(self) -> None:
         """Start tracking: all mapped chunks, in the order in which they were mapped. As many chunks are live at a time
         as the marks of the largest one allow. Raises ValueError if what may arrive for the others finds no room."""
-        check_window(self.incoming, self.marks_log, self.machine, self.config)
+        check_window(self.incoming, self.marks_log, self.receive_lines, self.config)
         self.writes.append((regs.TILE_MARKS, max(0, self.marks_log - self.config.share_bits)))
         self.writes.append((regs.CONTROL, pack(regs.Control, arm=1, descriptors=self.mapped)))
 

@@ -52,14 +52,12 @@ from .state import (
     slot_of,
     statistics,
 )
-from .timing import HbmParameters
 
 __all__ = [
     "FOREVER",
     "READ",
     "UPDATE",
     "WRITE",
-    "HbmParameters",
     "HbmState",
     "accepts",
     "dram_address",

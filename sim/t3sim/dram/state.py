@@ -20,8 +20,9 @@ from numba.extending import intrinsic
 from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, MAX_ROW_LINES
 
 from t3sim.common.compiled import njit
+from t3sim.inputs.machine.hbm import MAX_QUEUE_LINES, HbmSection
 
-from .timing import DISTANCES, FOREVER, MAX_QUEUE_LINES, READ, UPDATE, WRITE, HbmParameters, distances
+from .timing import DISTANCES, FOREVER, READ, UPDATE, WRITE, distances
 
 BANKS = BANK_GROUPS * BANKS_PER_GROUP
 NONE = -1
@@ -151,7 +152,7 @@ class HbmState(NamedTuple):
     """[channel] :data:`CHANNEL` records."""
 
 
-def new_hbm_state(parameters: HbmParameters, channels: int) -> HbmState:
+def new_hbm_state(parameters: HbmSection, channels: int) -> HbmState:
     """Idle pseudo-channels, all banks closed, before cycle 0. ValueError if ``channels`` is below 1."""
     if channels < 1:
         raise ValueError(f"HBM: channels must be at least 1, not {channels}")

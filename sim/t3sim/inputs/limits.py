@@ -91,7 +91,7 @@ def check_hardware(workload: Workload, machine: Machine, grid: Grid) -> None:
     tracked = sorted(map(grid.chunk_lines, chunks))[
         -(workload.tp - 1) :
     ]  # a GPU tracks all but the first that it sends
-    check_window(tracked, max(chunk.marks_log for chunk in chunks), machine, config)
+    check_window(tracked, max(chunk.marks_log for chunk in chunks), machine.link.receive_lines, config)
     check_count(ADDENDS * max(map(grid.chunk_lines, chunks)), config.chunk_count_bits, "chunk", "chunk_count_bits")
     check_count(ADDENDS * grid.profile(False, False, 0), config.tile_count_bits, "wavefront tile", "tile_count_bits")
 
@@ -106,25 +106,25 @@ def check_marks(chunk: Chunk, config: T3Config) -> None:
         )
 
 
-def check_window(incoming: Sequence[int], marks_log: int, machine: Machine, config: T3Config) -> None:
+def check_window(incoming: Sequence[int], marks_log: int, receive_lines: int, config: T3Config) -> None:
     """Refuses chunks of which some become live late, if what comes for those may fill the receive buffer.
 
     The buffer would then hold nothing that can leave, and what the live chunks still wait for could not come: the ring
     would stand still. So it must have room for all of it, and a burst more.
 
     ``incoming`` : lines that arrive for each tracked chunk, in the order in which they become live. ``marks_log`` :
-    log2 of the tile marks of the largest chunk (docs/hardware/trigger.md).
+    log2 of the tile marks of the largest chunk (docs/hardware/trigger.md). ``receive_lines`` : room of the buffer.
     """
     slots = 1 << max(0, config.slot_bits - max(0, marks_log - config.share_bits))
     live = min(config.chunk_window, slots)
-    early, room = sum(incoming[live:]), machine.link.receive_lines - BURST_LINES
+    early, room = sum(incoming[live:]), receive_lines - BURST_LINES
     if early > room:
         kib = -(-(early + BURST_LINES) * LINE_BYTES // 1024)
         marks = 1 << marks_log + (len(incoming) - 1).bit_length()
         raise ValueError(
             f"updates must find their chunk live, or room to wait: {len(incoming)} chunks of this output are tracked, "
             f"{live} are live at a time, and {kib} KiB may arrive for the others, but link.rx_buffer_kib is "
-            f"{machine.link.rx_buffer_kib}. Set hardware.chunk_window to at least {len(incoming)} and "
+            f"{receive_lines * LINE_BYTES // 1024}. Set hardware.chunk_window to at least {len(incoming)} and "
             f"hardware.tile_marks to at least {marks}, or link.rx_buffer_kib to at least {kib}"
         )
 

@@ -7,10 +7,10 @@ from math import ceil
 
 from t3hdl.interface.layouts import LINE_BYTES
 
+from t3sim.collective.arbitration import Arbitration, arbitration
 from t3sim.collective.backlog import MOST_BACKLOG, PATIENCE_CYCLES, Backlog
 from t3sim.collective.carried import Carried, choose_lines, max_lines, no_lines
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
-from t3sim.dram.timing import HbmParameters
 from t3sim.engine import state
 from t3sim.inputs.geometry import ELEMENT_BYTES, Blocks, Chunk, Grid, Partition, ceil_div
 from t3sim.inputs.limits import ADDENDS, LONGEST_CYCLES
@@ -120,11 +120,6 @@ class RunPlan:
         """Time of memory cycles."""
         return float(cycles) * 1000 / self.request.machine.hbm.clock_mhz
 
-    @cached_property
-    def hbm(self) -> HbmParameters:
-        """Timing and queues of a pseudo-channel."""
-        return self.request.machine.hbm.parameters()
-
     def blocks(self, chunk: Chunk) -> Blocks:
         """The blocks that the DMA engine sends of a chunk."""
         machine = self.request.machine
@@ -160,6 +155,15 @@ class RunPlan:
         if request.policy != "t3-mca":
             return False
         return request.machine.arbiter.mca == "paper" or self.backlog.communication_may_wait
+
+    @property
+    def arbitration(self) -> Arbitration:
+        """How the unit arbitrates between the streams."""
+        machine, (backlog, patience) = self.request.machine, self.backlog_limits
+        return arbitration(
+            machine.arbiter, compute_first=self.compute_first, backlog=backlog, patience=patience,
+            queue_lines=machine.hbm.queue_slots,
+        )  # fmt: skip
 
     @property
     def backlog(self) -> Backlog:

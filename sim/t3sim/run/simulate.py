@@ -152,15 +152,14 @@ def _times(system: System) -> TimeNs:
     """Times of the GPU that finishes last (the lowest number among equals), so that they add up."""
     plan = system.plan
     gpu = max(system.gpus, key=lambda gpu: gpu.time["finish_cycle"])
-    gemm, comm = gpu.gemm, gpu.comm
-
+    gemm, comm, cleared = gpu.gemm, gpu.comm, _cleared_lines(system)
     return TimeNs(
         total=plan.ns(int(gpu.time["finish_cycle"])),
         gemm=plan.ns(int(gemm["end_cycle"] - gemm["start_cycle"])),
         reduce_scatter=plan.ns(int(comm["rs_last_cycle"] - comm["rs_first_cycle"])),
         all_gather=plan.ns(int(comm["ag_last_cycle"] - comm["ag_first_cycle"])),
         exposed_communication=plan.ns(int(gpu.time["exposed_cycles"])),
-        init_write=None if plan.sequential else plan.ns(_cleared_lines(system) * plan.hbm.nBL / system.config.slices),
+        init_write=None if plan.sequential else plan.ns(cleared * plan.request.machine.hbm.nBL / system.config.slices),
     )
 
 

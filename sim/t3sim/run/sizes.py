@@ -55,7 +55,7 @@ class Sizes:
     @property
     def in_memory(self) -> int:
         """Bursts that outlive their buffer's credit, in a slice, in the DRAM queue or at a bank."""
-        return self.config.slices * (self.plan.hbm.queue_slots + IN_SLICE)
+        return self.config.slices * (self.plan.request.machine.hbm.queue_slots + IN_SLICE)
 
     @property
     def slab_lines(self) -> int:

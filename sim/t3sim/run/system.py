@@ -70,7 +70,7 @@ class System:
     def driver(self, number: int) -> Driver:
         """The program of GPU ``number``."""
         plan = self.plan
-        driver = Driver(self.config, plan.request.machine, plan.grid, plan.bases["out"])
+        driver = Driver(self.config, plan.request.machine.link.receive_lines, plan.grid, plan.bases["out"])
         driver.map_output()
         peer = ring_next(number, plan.gpus)
         for entry in ring_maps(number, plan.gpus):
@@ -82,7 +82,7 @@ class System:
                 driver.dma_map(chunk, peer, entry.addends, blocks)
             else:
                 driver.own(chunk, entry.addends, blocks)
-        driver.set_arbiter(plan.compute_first, *plan.backlog_limits)
+        driver.set_arbiter(plan.arbitration)
         driver.arm()
         return driver
 

@@ -3,7 +3,7 @@
 import json
 import zipfile
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.common.compiled import njit
 from t3sim.common.user_input import read_file, shortened
-from t3sim.dram.hbm import FOREVER, HbmParameters, HbmState, accepts, enqueue_address, new_hbm_state, statistics, tick
-from t3sim.dram.timing import from_timings
+from t3sim.dram.hbm import FOREVER, HbmState, accepts, enqueue_address, new_hbm_state, statistics, tick
+from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.hbm import TIMINGS, HbmSection
 
 MAX_BYTES = 1 << 30
 """Size of a file of traces or of cycles."""
@@ -56,23 +57,32 @@ def _replay(hbm, trace):
     return now - 2
 
 
-def _measure(parameters: HbmParameters, trace: np.ndarray) -> tuple[int, HbmState]:
-    as_measured = replace(
-        parameters,
-        queue="split",
-        read_lines=32,
-        write_lines=32,
-        drain_high=0.8,
-        drain_low=0.2,
-        service_order="reads-first",
-        row_policy="oldest",
-        age_limit_cycles=FOREVER,  # the reference has none
-    )
-    hbm = new_hbm_state(as_measured, 1)
+def _measure(parameters: HbmSection, trace: np.ndarray) -> tuple[int, HbmState]:
+    as_measured = {
+        "queue": "split",
+        "read_lines": 32,
+        "write_lines": 32,
+        "drain_high": 0.8,
+        "drain_low": 0.2,
+        "service_order": "reads-first",
+        "row_policy": "oldest",
+        "age_limit_cycles": FOREVER,  # the reference has none, and so more than a machine may have
+    }
+    hbm = new_hbm_state(parameters.model_copy(update=as_measured), 1)
     return int(_replay(hbm, trace.astype(np.int64))), hbm
 
 
-def replay(parameters: HbmParameters, trace: np.ndarray) -> int:
+def memory_with_timings(timings: dict[str, Any], *, refresh: bool) -> HbmSection:
+    """Machine `paper`'s memory with the timings of a table in clocks (extra keys such as ``tCK_ps`` are ignored).
+
+    ValueError if a timing is missing or illegal.
+    """
+    if missing := [name for name in TIMINGS if name not in timings]:
+        raise ValueError(f"timing table: {', '.join(missing)} missing; give every timing in clocks")
+    return load_machine("paper", {f"hbm.{name}": timings[name] for name in TIMINGS} | {"hbm.refresh": refresh}).hbm
+
+
+def replay(parameters: HbmSection, trace: np.ndarray) -> int:
     """Cycles that one channel needs to accept ``trace`` (rows of :data:`COLUMNS`), one request offered per cycle.
 
     As the reference was measured: a queue split into 32 reads and 32 writes, drain from 0.8 to 0.2, reads first, no
@@ -96,11 +106,11 @@ def validate(traces_npz: Path, reference_json: Path, tolerance: float, refresh: 
     for name in traces.keys() ^ results.keys():
         where, lacks = (traces_npz, reference_json) if name in traces else (reference_json, traces_npz)
         raise ValueError(f"trace {name!r} is in {where} but not in {lacks}; use files that belong together")
-    parameters = from_timings(timings, refresh=refresh)
+    parameters = memory_with_timings(timings, refresh=refresh)
     return [_compare(name, traces[name], results[name], parameters, tolerance) for name in traces]
 
 
-def _compare(name: str, trace: np.ndarray, result: dict[str, Any], parameters: HbmParameters, tolerance: float) -> Row:
+def _compare(name: str, trace: np.ndarray, result: dict[str, Any], parameters: HbmSection, tolerance: float) -> Row:
     key = "cycles_with_refresh" if parameters.refresh else "cycles"
     for needed in ("requests", key, "row_hits"):
         if type(result.get(needed)) is not int or result[needed] < 0:  # true is an int, too

@@ -16,11 +16,10 @@ from t3hdl.config import T3Config
 from t3hdl.unit import T3Unit
 
 from t3sim.common.compiled import njit
-from t3sim.dram.timing import from_timings
 from t3sim.hardware.abi import Instance, PartType, address_of
 from t3sim.hardware.rtl.backend import compiled_part
 
-from .hbm import replay
+from .hbm import memory_with_timings, replay
 
 VECTORS = 256
 """Random input vectors that a loop goes through in turn."""
@@ -83,7 +82,7 @@ def simulator_cycles_per_second(config: T3Config, *, seed: int, cycles: int = SI
 def hbm_requests_per_second(name: str) -> float:
     """Speed of the HBM model on one of the traces that it is validated with."""
     timings = json.loads((_REFERENCE / "hbm2_reference.json").read_text())["timings_in_clock_cycles"]
-    parameters = from_timings(timings, refresh=False)
+    parameters = memory_with_timings(timings, refresh=False)
     with np.load(_REFERENCE / "hbm2_traces.npz", allow_pickle=False) as traces:
         trace = traces[name]
 

@@ -7,6 +7,7 @@ from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op
 from t3hdl.interface.words import pack, unpack
+from t3sim.collective.arbitration import Arbitration, arbitration
 from t3sim.collective.driver import EPOCH, Driver
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.machine.files import load_machine
@@ -17,7 +18,14 @@ GRID = Grid(m=200, n=136, tile_rows=32, tile_cols=32, wavefronts=2)
 
 def driver(config: T3Config | None = None, grid: Grid = GRID, **overrides: object) -> Driver:
     machine = load_machine("toy", overrides)
-    return Driver(config or preset("small"), machine, grid, BASE)
+    return Driver(config or preset("small"), machine.link.receive_lines, grid, BASE)
+
+
+def arbitrated(compute_first: bool = True, **overrides: object) -> Arbitration:
+    machine = load_machine("toy", overrides)
+    return arbitration(
+        machine.arbiter, compute_first=compute_first, backlog=9, patience=33, queue_lines=machine.hbm.queue_slots
+    )
 
 
 def test_a_job_whose_early_updates_find_no_room_is_not_armed():
@@ -114,9 +122,9 @@ def test_descriptors():
     ],
 )
 def test_arbiter_and_arm(compute_first, settings, starvation, quiet, backlog, limits):
-    program = driver(**settings)
+    program = driver()
     program.remote_map(Chunk(0, 1, 0, 1), 1)
-    program.set_arbiter(compute_first, 9, 33)
+    program.set_arbiter(arbitrated(compute_first, **settings))
     program.arm()
     writes = dict(program.writes)
     arbiter = unpack(regs.Arbiter, writes[regs.ARBITER])
@@ -153,9 +161,8 @@ def test_too_many_tiles_for_the_marks():
 
 
 def test_thresholds_scale_with_the_queue():
-    program = driver(**{"arbiter.mca": "paper", "hbm.queue": "split", "hbm.read_lines": 8, "hbm.write_lines": 8})
-    program.set_arbiter(True, 9, 33)
-    assert unpack(regs.Thresholds, dict(program.writes)[regs.THRESHOLDS]) == {
+    settings = {"arbiter.mca": "paper", "hbm.queue": "split", "hbm.read_lines": 8, "hbm.write_lines": 8}
+    assert arbitrated(**settings).thresholds | {"backlog": 0, "patience": 0} == {
         "under_25": 127,
         "under_50": 7,
         "under_75": 2,

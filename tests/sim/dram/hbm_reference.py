@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from t3sim.dram.hbm import FOREVER, READ, UPDATE, WRITE, HbmParameters, HbmState, accepts, enqueue_address, tick
+from t3sim.dram.hbm import FOREVER, READ, UPDATE, WRITE, HbmState, accepts, enqueue_address, tick
 from t3sim.dram.state import ACT, COLUMN, PRE, PRE_ALL, REFRESH, SWITCH
+from t3sim.inputs.machine.hbm import HbmSection
 
 FIELDS = ("cycle", "command", "bank", "row", "column", "kind", "tag", "done")
 MODEST = 20  # cycles a refresh may take to find its commands beyond what timing forces
@@ -85,7 +86,7 @@ class Checker:
     If ACT takes two clocks of the row bus, the memory acts on the second, from and to which its timings count.
     """
 
-    def __init__(self, parameters: HbmParameters) -> None:
+    def __init__(self, parameters: HbmSection) -> None:
         self.p = parameters
         self.open_row: dict[int, int] = {}
         self.last: dict[tuple, int] = defaultdict(lambda: -(10**9))
@@ -222,7 +223,7 @@ class Checker:
         self._expect(due <= cycle <= due + most, "nREFI", cycle)
 
 
-def violations(commands: np.ndarray, parameters: HbmParameters) -> list[str]:
+def violations(commands: np.ndarray, parameters: HbmSection) -> list[str]:
     """The violations of ``parameters``' timing in ``commands``."""
     return Checker(parameters).check(commands)
 

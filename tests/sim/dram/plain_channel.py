@@ -7,8 +7,9 @@ names of the timings. Slow, and shares no code with the model: what the model's 
 import math
 from dataclasses import dataclass
 
-from t3sim.dram.hbm import READ, UPDATE, WRITE, HbmParameters
+from t3sim.dram.hbm import READ, UPDATE, WRITE
 from t3sim.dram.state import ACT, COLUMN, PRE, PRE_ALL, REFRESH, SWITCH
+from t3sim.inputs.machine.hbm import HbmSection
 
 QUEUED, ACTIVE, IN_ALU = range(3)
 LONG_AGO = -(1 << 40)
@@ -38,7 +39,7 @@ class Line:
 class PlainChannel:
     """One channel; call :meth:`cycle` for every cycle in turn."""
 
-    def __init__(self, parameters: HbmParameters) -> None:
+    def __init__(self, parameters: HbmSection) -> None:
         self.p = parameters
         self.lines: list[Line] = []  # oldest first
         self.open_row: dict[int, int] = {}

@@ -2,22 +2,24 @@
 
 import numpy as np
 import pytest
-from t3sim.dram.hbm import HbmParameters, new_hbm_state
+from t3sim.dram.hbm import new_hbm_state
+from t3sim.inputs.machine.hbm import HbmSection
 
 from tests.sim.dram.hbm_reference import run
+from tests.sim.dram.memory import memory
 from tests.sim.dram.plain_channel import PlainChannel
 
 LONGEST = 60000
-"""Cycles within which all accesses are done: in a queue of three lines reads and writes can close each other's rows
+"""Cycles within which all accesses are done: in a short queue reads and writes can close each other's rows
 until one is overdue."""
 FIELDS = [0, 1, 2, 6, 7]  # of a logged command: cycle, command, bank, tag, done
 
 
-def parameters_of(rng: np.random.Generator) -> HbmParameters:
+def parameters_of(rng: np.random.Generator) -> HbmSection:
     """Timings, queue, and what decides, all at random; many refreshes."""
     scaled = {"nRCDRD": 14, "nRCDWR": 12, "nRTPL": 5, "nWTRS": 6, "nFAW": 24, "nRRDS": 4}
     high = float(rng.uniform(0.2, 1.0))
-    return HbmParameters(
+    return memory(
         **{name: int(rng.integers(max(1, value // 2), value + 1)) for name, value in scaled.items()},  # type: ignore[arg-type]
         nRC=int(rng.integers(48, 70)),
         nWTRL=20,
@@ -28,9 +30,9 @@ def parameters_of(rng: np.random.Generator) -> HbmParameters:
         nREFI=int(rng.integers(200, 900)),
         refresh=bool(rng.random() < 0.7),
         queue=str(rng.choice(["shared", "split"])),
-        queue_lines=int(rng.choice([3, 8, 24])),
-        read_lines=int(rng.integers(2, 12)),
-        write_lines=int(rng.integers(2, 12)),
+        queue_lines=int(rng.choice([8, 9, 24])),
+        read_lines=int(rng.integers(8, 16)),
+        write_lines=int(rng.integers(8, 16)),
         drain_high=high,
         drain_low=high * float(rng.uniform(0, 0.9)),
         age_limit_cycles=int(rng.choice([150, 300, 2048])),
@@ -53,7 +55,7 @@ def traffic_of(rng: np.random.Generator, accesses: int) -> np.ndarray:
     return np.column_stack([np.cumsum(pauses), kinds, *places])
 
 
-def issued_by_plain(parameters: HbmParameters, traffic: np.ndarray) -> tuple[np.ndarray, int]:
+def issued_by_plain(parameters: HbmSection, traffic: np.ndarray) -> tuple[np.ndarray, int]:
     """The plain scheduler's commands for ``traffic``, rows of :data:`FIELDS`; and the cycle after the last access."""
     channel, head = PlainChannel(parameters), 0
     for now in range(LONGEST):

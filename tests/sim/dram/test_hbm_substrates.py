@@ -1,14 +1,11 @@
 """How updates are done (PIM modes, atomics) and when rows close: batches, bounds, latencies, counts."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from t3sim.dram.hbm import (
     READ,
     UPDATE,
     WRITE,
-    HbmParameters,
     accepts,
     enqueue,
     new_hbm_state,
@@ -19,12 +16,13 @@ from t3sim.dram.hbm import (
 from t3sim.dram.state import COLUMN, PRE, SWITCH
 
 from tests.sim.dram.hbm_reference import reorderings, run, violations
+from tests.sim.dram.memory import memory
 from tests.support.system_cases import BASE, check
 from tests.support.system_cases import run as simulate
 
-PIM = HbmParameters(refresh=False, substrate="pim")
-ATOMICS = HbmParameters(refresh=False, substrate="atomics")
-HITS_FIRST = HbmParameters(refresh=False, row_policy="hits-first")
+PIM = memory(refresh=False, substrate="pim")
+ATOMICS = memory(refresh=False, substrate="atomics")
+HITS_FIRST = memory(refresh=False, row_policy="hits-first")
 
 
 def columns(commands: np.ndarray) -> np.ndarray:
@@ -53,7 +51,7 @@ def test_a_first_update_waits_for_compute_mode():
 @pytest.mark.parametrize("queue", ["shared", "split"])
 def test_modes_change_in_batches(queue):
     """Under load a mode serves at least the lines between the two watermarks."""
-    parameters = replace(PIM, queue=queue)
+    parameters = memory(PIM, queue=queue)
     result = run(new_hbm_state(parameters, 1), saturating(1, 4000, (0.5, 0.0, 0.5)), until=60000)
     assert (result.waits >= 0).all()
     assert not violations(result.commands, parameters)
@@ -76,20 +74,20 @@ def test_a_short_pause_of_reads_does_not_change_the_mode():
 @pytest.mark.parametrize(("victim", "others"), [(UPDATE, READ), (UPDATE, WRITE), (READ, UPDATE), (WRITE, UPDATE)])
 def test_no_line_starves_in_the_other_mode(queue, victim, others):
     """One line of the other mode among lines without end waits for at most two age limits and a few switches."""
-    parameters = replace(PIM, queue=queue, age_limit_cycles=1000)
+    parameters = memory(PIM, queue=queue, age_limit_cycles=1000)
     stream = [(8 * i, others, i % 4, 0, 0, i // 4 % 32) for i in range(4000)]
     traffic = np.array(sorted([*stream, (2001, victim, 3, 3, 5, 0)]))
     tag = int(np.flatnonzero(traffic[:, 0] == 2001)[0])
     result = run(new_hbm_state(parameters, 1), traffic, until=40000)
     bound = 2 * (parameters.age_limit_cycles + parameters.pim_switch_cycles + parameters.nRC)
     assert 1000 <= result.waits[tag] <= bound
-    patient = run(new_hbm_state(replace(parameters, age_limit_cycles=10**6), 1), traffic, until=30000).waits
+    patient = run(new_hbm_state(memory(parameters, age_limit_cycles=10**6), 1), traffic, until=30000).waits
     assert patient[tag] == -1, "without the limit it would starve"
 
 
 def test_overload_of_both_modes_is_no_collapse():
     """With all lines overdue, modes still last for the age limit: half the rate of one kind alone at least."""
-    parameters = replace(PIM, queue="split", age_limit_cycles=200)
+    parameters = memory(PIM, queue="split", age_limit_cycles=200)
     traffic = saturating(2, 8000, (0.5, 0.0, 0.5))
     mixed = columns(run(new_hbm_state(parameters, 1), traffic, until=200000).commands)
     traffic[:, 1] = READ
@@ -133,7 +131,7 @@ def test_latency_of_an_atomic():
 @pytest.mark.parametrize("seed", [1, 2])
 def test_atomics_in_the_largest_queue(seed):
     """Updates keep their places, so a queue full of them has no room, and as many lines as fit are remembered."""
-    parameters = replace(ATOMICS, queue_lines=127, refresh=True)
+    parameters = memory(ATOMICS, queue_lines=126, refresh=True)
     hbm = new_hbm_state(parameters, 1)
     traffic = saturating(seed, 6000, (0.1, 0.1, 0.8))
     traffic[:, 4] = np.random.default_rng(seed).integers(0, 5, len(traffic))
@@ -153,7 +151,7 @@ def test_substrates_differ_in_what_a_stream_of_updates_costs():
     """An update by atomics takes the bus twice; one in memory takes it once."""
     traffic = saturating(3, 4000, (0.0, 0.0, 1.0))
     end = {
-        substrate: columns(run(new_hbm_state(replace(PIM, substrate=substrate), 1), traffic, until=60000).commands)[
+        substrate: columns(run(new_hbm_state(memory(PIM, substrate=substrate), 1), traffic, until=60000).commands)[
             -1, 0
         ]
         for substrate in ("nmc", "pim", "atomics")
@@ -170,7 +168,7 @@ def test_hits_first_keeps_the_row_open():
     traffic = np.array([*opening, *busy, (101, READ, 0, 0, 1, 0), *hits])
     place = {}
     for policy in ("oldest", "hits-first"):
-        parameters = replace(HITS_FIRST, row_policy=policy)
+        parameters = memory(HITS_FIRST, row_policy=policy)
         commands = run(new_hbm_state(parameters, 1), traffic, until=3000).commands
         assert not violations(commands, parameters)
         assert (commands[:, 1] == PRE).sum() == (2 if policy == "oldest" else 1)

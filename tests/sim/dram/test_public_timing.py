@@ -26,7 +26,7 @@ NAMES = {ACT: "ACT", PRE: "PRE", COLUMN: "COL"}
 def commands(*accesses: tuple[int, int, int]) -> list[str]:
     """What is issued for (kind, bank, row) that are there at once: name, access of a column command, and cycles since
     the first command."""
-    parameters = load_machine("paper-accelsim").hbm.parameters()
+    parameters = load_machine("paper-accelsim").hbm
     traffic = np.array(
         [(0, kind, bank // 4, bank % 4, row, number) for number, (kind, bank, row) in enumerate(accesses)]
     )

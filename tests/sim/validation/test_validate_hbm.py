@@ -2,19 +2,19 @@
 
 import json
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import t3sim
 from t3hdl.interface.layouts import BankHash, LineOrder, dram_address
-from t3sim.dram.hbm import HbmParameters
-from t3sim.dram.timing import timing_names
+from t3sim.inputs.machine.hbm import TIMINGS
 from t3sim.validation.hbm import replay, validate
 
+from tests.sim.dram.memory import memory
+
 REFERENCE = Path(t3sim.__file__).parent / "validation" / "reference"
-DEFAULT = HbmParameters(refresh=False)
+DEFAULT = memory(refresh=False)
 REQUESTS = 4000
 
 
@@ -39,7 +39,7 @@ def files(tmp_path):
     np.savez(tmp_path / "traces.npz", **traces)
     cycles = {name: rate * REQUESTS for name, (_, rate) in built_in_traces().items()}
     reference = {
-        "timings_in_clock_cycles": {name: getattr(DEFAULT, name) for name in timing_names()} | {"tCK_ps": 1000},
+        "timings_in_clock_cycles": {name: getattr(DEFAULT, name) for name in TIMINGS} | {"tCK_ps": 1000},
         "results": {
             name: {"requests": REQUESTS, "cycles": n, "cycles_with_refresh": round(n * 1.05), "row_hits": 0}
             for name, n in cycles.items()
@@ -93,7 +93,7 @@ def test_closed_forms(files, refresh):
 
 def test_replay_ignores_the_queue_of_the_parameters():
     trace, rate = built_in_traces()["one_bank"]
-    other = replace(DEFAULT, queue_lines=8, drain_high=0.5, drain_low=0.1, age_limit_cycles=10)
+    other = memory(DEFAULT, queue_lines=8, drain_high=0.5, drain_low=0.1, age_limit_cycles=10)
     assert replay(DEFAULT, trace) == replay(other, trace) == (REQUESTS - 33) * rate + 1
 
 
@@ -116,7 +116,7 @@ def test_wrong_timings_show(files):
         (lambda c: c.pop("results"), "no table 'results'"),
         (lambda c: c.pop("timings_in_clock_cycles"), "no table 'timings_in_clock_cycles'"),
         (lambda c: c["timings_in_clock_cycles"].pop("nRP"), "nRP missing"),
-        (lambda c: c["timings_in_clock_cycles"].update(nRP="14"), "hbm.nRP must be an integer of 1 to 4096 clocks"),
+        (lambda c: c["timings_in_clock_cycles"].update(nRP="14"), "hbm.nRP: input should be a valid integer"),
         (lambda c: c["results"].pop("stream"), "trace 'stream' is in .*traces.npz but not in .*reference.json"),
         (lambda c: c["results"].update(more={}), "trace 'more' is in .*reference.json but not in .*traces.npz"),
         (lambda c: c["results"]["stream"].pop("cycles"), "'stream': 'cycles' must be a count, not None"),

@@ -7,12 +7,12 @@ from pydantic import Field, model_validator
 
 from .gpu import GpuSection, LlcSection
 from .hardware import HardwareSection
+from .hbm import HbmSection
 from .section import CLOCK_RATIO, Section
 from .sections import (
     ArbiterSection,
     DmaSection,
     FabricSection,
-    HbmSection,
     KernelSection,
     LinkSection,
     VariationSection,

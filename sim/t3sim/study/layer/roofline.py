@@ -10,8 +10,8 @@ from importlib import resources
 
 import numpy as np
 
-from t3sim.dram.timing import HbmParameters
 from t3sim.inputs.machine.files import Machine
+from t3sim.inputs.machine.hbm import HbmSection
 from t3sim.inputs.machine.standing import bandwidth_gb_s
 from t3sim.inputs.tiling import Tiling, best_tiling
 
@@ -89,11 +89,11 @@ def achieved_fraction(machine: Machine, trace: str) -> float:
     """Part of the peak bandwidth that the machine's memory model achieves on a reference trace, refresh included if
     the machine has it. With the paper's machine within 3 % of the reference, Ramulator 2.1: 40,000 bus clocks in
     41,888 for ``stream_read``, in 52,203 for ``mixed_stream_64``."""
-    return _replayed_fraction(machine.hbm.parameters(), trace)
+    return _replayed_fraction(machine.hbm, trace)
 
 
 @cache
-def _replayed_fraction(parameters: HbmParameters, trace: str) -> float:
+def _replayed_fraction(parameters: HbmSection, trace: str) -> float:
     from t3sim.validation.hbm import replay  # here, because it takes seconds to import
 
     file = resources.files("t3sim.validation") / "reference" / "hbm2_traces.npz"
