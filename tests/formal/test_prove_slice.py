@@ -13,7 +13,9 @@ def test_a_token_queue_that_is_full_by_one_is_found():
     """Seeded: a tracked head may go while taken and reserved places are as many as there are."""
     expect_failure(
         "slice.reserves-tokens",
-        lambda text: in_cell(text, module="top.dut", having=r"connect \Y \place", old="$lt ", new="$le "),
+        lambda text: in_cell(
+            text, module="top.dut", having=r"connect \A \none_left [0]", old=r"\none_left [0]", new="1'0"
+        ),
         "compute_write waits for a place for its token, and only if it is tracked",
         "comm_write waits for a place for its token, and only if it is tracked",
     )

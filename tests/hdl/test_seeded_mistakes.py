@@ -122,7 +122,7 @@ _MISTAKES = {
         },
     ),
     "updates of the first two banks alone": Mistake(
-        Tracker._counted, "sum(both or alone, start=Const(0))", "(both or alone)[0]",
+        Tracker._report, "bank.amount, 0) for bank in banks)", "bank.amount, 0) for bank in banks[:2])",
         "contract.tracker.test_tracker:test_updates_count_the_lines_of_every_bank_in_one_cycle",
         {**_PLAIN, "sizes": {"tracker_sets": 16, "tracker_banks": 4, "row_index_bits": 2, "blocks": 16}},
     ),

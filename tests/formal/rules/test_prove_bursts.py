@@ -134,7 +134,7 @@ def test_a_measurement_in_bursts_is_found():
     """Seeded: a grant counts one line."""
     expect_failure(
         "slice.measures",
-        change("top.dut", r"connect \\A \\next_request \[127:125\]", r"connect \\A 3'000"),
+        change("top.dut", r"connect \\B \{ \S+ \[127:125\] 1'1 \}", r"connect \\B { 3'000 1'1 }", number=2),
         "the lines that went while it measured, as many as it can say",
     )
 

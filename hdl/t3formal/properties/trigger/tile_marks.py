@@ -42,21 +42,23 @@ def _marks(config: T3Config) -> Harness:
     hit, clear = Signal(name="hit"), Signal(name="hit_by_clear")
     m.d.comb += hit.eq(inside & marks.tile & (marks.slot == mine) & same)
     m.d.comb += clear.eq(inside & marks.clear & (marks.slot == mine) & cleared)
-    tile_now, clear_now = harness.past(harness.past(hit)), harness.past(harness.past(clear))
+    in_b, clear_in_b = harness.past(hit), harness.past(clear)
+    told = harness.past(in_b)
     model, known = Signal(name="mark_model"), Signal(name="mark_known")
-    with m.If(clear_now):
+    with m.If(clear_in_b):
         m.d.sync += [model.eq(0), known.eq(1)]
-    with m.If(tile_now):
+    with m.If(in_b):
         m.d.sync += model.eq(1)
+    before, certain = harness.past(model), harness.past(known)
     row, bit = Signal(range(config.mark_words)), Signal(6)
     m.d.comb += row.eq((mine << words) | (place >> config.word_tile_bits))
     m.d.comb += bit.eq((wf << config.word_tile_bits) | modulo(place, config.word_tile_bits))
     word, there = row_of(harness, r"words\..*rows", row, name="tile marks", through=True)
     harness.claim("what was cleared is there", ~known | there)
     harness.claim("the mark is as the model", ~(known & inside) | (word.bit_select(bit, 1) == model))
-    harness.claim("a tile has a mark if it was complete since the clear", ~(tile_now & known) | (marks.marked == model))
-    harness.cover("a tile right behind itself", tile_now & known & model & harness.past(tile_now))
-    harness.cover("a tile after another clear", tile_now & harness.past(clear_now) & harness.past(model))
+    harness.claim("a tile has a mark if it was complete since the clear", ~(told & certain) | (marks.marked == before))
+    harness.cover("a tile right behind itself", told & certain & before & harness.past(told))
+    harness.cover("a tile after another clear", in_b & harness.past(clear_in_b) & harness.past(model))
     return harness
 
 
