@@ -91,6 +91,8 @@ def test_nothing_that_simulates_knows_the_table_of_models():
     [
         "inputs/machine/files.py",
         "inputs/machine/sections.py",
+        "inputs/machine/hbm.py",
+        "collective/arbitration.py",
         "dram/hbm.py",
         "dram/timing.py",
         "hardware/backends.py",

@@ -16,7 +16,7 @@ from t3sim.cli import main as cli
 ROOT = Path(t3sim.__file__).parent
 REPOSITORY = Path(__file__).parents[2]
 ORDER = (
-    "common", "dram", "hardware", "inputs", "collective", "engine", "run", "trace", "waves", "explain", "validation",
+    "common", "hardware", "inputs", "dram", "collective", "engine", "run", "trace", "waves", "explain", "validation",
     "study", "faults", "report", "cli",
 )  # fmt: skip
 """Each may import those before it."""

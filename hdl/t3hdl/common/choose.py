@@ -1,4 +1,4 @@
-"""Choosing one of several requests: the lowest one, or the next one in turn; small sums without carry chains."""
+"""Choosing one of several requests: the lowest one, or the next one in turn; sums and comparisons with few carries."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -54,44 +54,44 @@ def _ones_of_four(bits: Value) -> Value:
 def sum_equals(a: Value, b: Value, c: Value) -> Value:
     """Whether a + b = c in full, without a carry chain: every bit's carry is what the bit below it must have given."""
     n = max(len(a), len(b), len(c)) + 1
-    a, b, c = (_wide(value, n) for value in (a, b, c))
+    a, b, c = (_extended(value, n) for value in (a, b, c))
     needed = a ^ b ^ c
     given = (a & b) | ((a | b) & ~c)
     return needed == Cat(Const(0, 1), given)[:n]
 
 
 def sum_below(a: Value, b: Value, limit: Value) -> Value:
-    """Whether a + b < ``limit`` in full: the three are added without carries first, so that one carry chain is left."""
+    """Whether a + b < ``limit`` in full, by a carry-save adder and one carry chain."""
     n = max(len(a), len(b), len(limit)) + 1
-    low, high = _without_carries(_wide(a, n), _wide(b, n), ~_wide(limit, n))
+    sums, carries = _carry_save(_extended(a, n), _extended(b, n), ~_extended(limit, n))
     # a + b - limit, where -limit is ~limit + 1: bit n is set if nothing is borrowed.
-    return ~(Cat(low, Const(0, 1)) + Cat(Const(1, 1), high))[n]
+    return ~(Cat(sums, Const(0, 1)) + Cat(Const(1, 1), carries))[n]
 
 
 def sum_exceeds(a: Value, b: Value, limit: Value) -> Value:
-    """Whether a + b > ``limit`` in full, by one carry chain likewise."""
+    """Whether a + b > ``limit`` in full, by a carry-save adder and one carry chain."""
     n = max(len(a), len(b), len(limit)) + 1
-    low, high = _without_carries(_wide(a, n), _wide(b, n), ~_wide(limit, n))
-    return (Cat(low, Const(0, 1)) + Cat(Const(0, 1), high))[n]
+    sums, carries = _carry_save(_extended(a, n), _extended(b, n), ~_extended(limit, n))
+    return (Cat(sums, Const(0, 1)) + Cat(Const(0, 1), carries))[n]
 
 
 def sum_of(values: Sequence[Value]) -> Value:
-    """Sum of unsigned values in full, by one carry chain however many they are: three become two until two are left."""
+    """Sum of unsigned values in full, by carry-save adders until two are left, and one carry chain."""
     bits = max(len(value) for value in values) + (len(values) - 1).bit_length()
     left = sorted(values, key=len)  # the short ones first: so most of the bits are of few values
     while len(left) > 2:
         n = max(len(value) for value in left[:3])
-        low, high = _without_carries(*(_wide(value, n) for value in left[:3]))
-        left = [*left[3:], low, Cat(Const(0, 1), high)]
+        sums, carries = _carry_save(*(_extended(value, n) for value in left[:3]))
+        left = [*left[3:], sums, Cat(Const(0, 1), carries)]
     return sum(left, start=Const(0))[:bits]
 
 
-def _without_carries(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
-    """Two values, as long as each of the three, whose sum with the second shifted up by one is that of the three."""
+def _carry_save(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
+    """Sums and carries of three values of one length: the carries count twice."""
     return a ^ b ^ c, (a & b) | (a & c) | (b & c)
 
 
-def _wide(value: Value, n: int) -> Value:
+def _extended(value: Value, n: int) -> Value:
     """``value`` in ``n`` bits."""
     return Cat(value, Const(0, n - len(value))) if n > len(value) else value
 

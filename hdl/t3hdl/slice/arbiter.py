@@ -78,7 +78,7 @@ class StreamArbiter(wiring.Component):
         alone = self._absence(m, mca, compute_wins & self.free, comm_wins & self.free)
 
         # Below the limit: what the queue and the register hold, whatever the length of the head that would follow.
-        out_lines, below = Signal(LENGTH_BITS + 1), Signal()
+        out_lines, below = Signal(LENGTH_BITS + 1, name="out_lines"), Signal(name="below_limit")
         fixed, monitored = (
             (limit == NO_LIMIT) | sum_below(self.occupancy, out_lines, limit)
             for limit in (self.settings.threshold, self.threshold)

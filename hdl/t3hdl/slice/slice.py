@@ -276,8 +276,9 @@ class MemorySlice(wiring.Component):
             self.token.payload.eq(queue.o.payload),
             queue.o.ready.eq(self.token.ready),
         ]
-        # A place after what `dram` holds, too. Never more than all places are taken, so no sum need be compared.
-        token_space, none_left, one_left = Signal(), Signal(name="none_left"), Signal(name="one_left")
+        # A place after what `dram` holds, too. Never more than all places are taken, so that equality is enough, which
+        # takes no carry chain.
+        token_space, none_left, one_left = (Signal(name=name) for name in ("token_space", "none_left", "one_left"))
         m.d.comb += [
             none_left.eq(sum_equals(queue.level, outstanding, Const(depth))),
             one_left.eq(sum_equals(queue.level, outstanding, Const(depth - 1))),

@@ -63,7 +63,7 @@ class LiveSlots(wiring.Component):
     -------
     load_valid, load : In : pulse; writes slot ``load.slot``, unless its context is retired in the same cycle.
     loads : Out(1) : the slot is written.
-    retire, retired : In : pulse; slots of context ``retired`` become invalid.
+    retire, retired : In : pulse; slots of context ``retired`` become invalid, unless written in the same cycle.
     finish, finished : In : pulse; the chunk of slot ``finished`` is complete, and the slot becomes invalid unless it
         is written in the same cycle.
     tile : In(Token).array(banks) : the tiles to be matched.
@@ -99,7 +99,7 @@ class LiveSlots(wiring.Component):
             Signal(_Sum.size, name=f"bounds_{s}", reset_less=not self._protect, attrs=dict(CHECKED))
             for s in range(self._window)
         ]
-        offered, retired = Signal(self._window), Signal(self._window)
+        offered, retired = (Signal(self._window, name=name) for name in ("offered_slot", "retired_slots"))
         finished = Mux(self.finish, 1 << self.finished, 0)[: self._window] & valid
         of_context = Cat(_context_matches(bound, self.retired) for bound in bounds) & valid
         load_is_retired = self.load.context == self.retired

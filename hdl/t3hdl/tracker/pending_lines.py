@@ -57,7 +57,7 @@ class PendingLines(wiring.Component):
         added_to, taken = (Ram(word, depth=config.chunk_window, latency=0, protect=config.protect) for _ in range(2))
         m.submodules.added_to, m.submodules.taken = added_to, taken
         bit, taken_bit, added = (Signal(config.chunk_window, name=name) for name in ("bit", "taken_bit", "added"))
-        grows, taken_is_pending = Signal(), Signal()
+        grows, taken_is_pending = Signal(name="grows"), Signal(name="taken_is_pending")
         written = Signal(word)
         m.d.comb += [
             bit.eq(1 << self.slot),

@@ -45,7 +45,10 @@ class TileMarks(wiring.Component):
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
-        """A: row of the table, bit of the word, read; B: the word is written back; C: what was found."""
+        """A: row of the table, bit of the word, read; B: the word is written back; C: what was found.
+
+        In a cycle of a disarm the operation in B still writes: marks are cleared before they are used again.
+        """
         m = Module()
         bits = self._tile_bits + self._wavefront_bits
         stage = data.StructLayout({"tile": 1, "clear": 1, "row": range(self._depth), "bit": bits})

@@ -22,7 +22,7 @@ class Arbitration:
     thresholds: dict[str, int]
 
 
-def arbitration(
+def arbitration_of(
     rule: ArbiterSection, *, compute_first: bool, backlog: int, patience: int, queue_lines: int
 ) -> Arbitration:
     """Communication-aware arbitration by ``rule`` and its limits if ``compute_first``, or round-robin.

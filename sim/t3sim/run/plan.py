@@ -7,7 +7,7 @@ from math import ceil
 
 from t3hdl.interface.layouts import LINE_BYTES
 
-from t3sim.collective.arbitration import Arbitration, arbitration
+from t3sim.collective.arbitration import Arbitration, arbitration_of
 from t3sim.collective.backlog import MOST_BACKLOG, PATIENCE_CYCLES, Backlog
 from t3sim.collective.carried import Carried, choose_lines, max_lines, no_lines
 from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
@@ -160,7 +160,7 @@ class RunPlan:
     def arbitration(self) -> Arbitration:
         """How the unit arbitrates between the streams."""
         machine, (backlog, patience) = self.request.machine, self.backlog_limits
-        return arbitration(
+        return arbitration_of(
             machine.arbiter, compute_first=self.compute_first, backlog=backlog, patience=patience,
             queue_lines=machine.hbm.queue_slots,
         )  # fmt: skip

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.npyio import NpzFile
+from pydantic import ValidationError
 from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.common.compiled import njit
 from t3sim.common.user_input import read_file, shortened
 from t3sim.dram.hbm import FOREVER, HbmState, accepts, enqueue_address, new_hbm_state, statistics, tick
-from t3sim.inputs.machine.files import load_machine
+from t3sim.inputs.machine.files import load_machine, one_line
 from t3sim.inputs.machine.hbm import TIMINGS, HbmSection
 
 MAX_BYTES = 1 << 30
@@ -79,7 +80,11 @@ def memory_with_timings(timings: dict[str, Any], *, refresh: bool) -> HbmSection
     """
     if missing := [name for name in TIMINGS if name not in timings]:
         raise ValueError(f"timing table: {', '.join(missing)} missing; give every timing in clocks")
-    return load_machine("paper", {f"hbm.{name}": timings[name] for name in TIMINGS} | {"hbm.refresh": refresh}).hbm
+    given = {name: timings[name] for name in TIMINGS} | {"refresh": refresh}
+    try:
+        return HbmSection.model_validate(load_machine("paper").hbm.model_dump() | given)
+    except ValidationError as error:
+        raise ValueError(one_line("timing table", error)) from error
 
 
 def replay(parameters: HbmSection, trace: np.ndarray) -> int:

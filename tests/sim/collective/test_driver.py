@@ -7,7 +7,7 @@ from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import ChunkKind, Dtype, Op
 from t3hdl.interface.words import pack, unpack
-from t3sim.collective.arbitration import Arbitration, arbitration
+from t3sim.collective.arbitration import Arbitration, arbitration_of
 from t3sim.collective.driver import EPOCH, Driver
 from t3sim.inputs.geometry import Blocks, Chunk, Grid
 from t3sim.inputs.machine.files import load_machine
@@ -23,7 +23,7 @@ def driver(config: T3Config | None = None, grid: Grid = GRID, **overrides: objec
 
 def arbitrated(compute_first: bool = True, **overrides: object) -> Arbitration:
     machine = load_machine("toy", overrides)
-    return arbitration(
+    return arbitration_of(
         machine.arbiter, compute_first=compute_first, backlog=9, patience=33, queue_lines=machine.hbm.queue_slots
     )
 
@@ -162,7 +162,7 @@ def test_too_many_tiles_for_the_marks():
 
 def test_thresholds_scale_with_the_queue():
     settings = {"arbiter.mca": "paper", "hbm.queue": "split", "hbm.read_lines": 8, "hbm.write_lines": 8}
-    assert arbitrated(**settings).thresholds | {"backlog": 0, "patience": 0} == {
+    assert {"backlog": 0, "patience": 0} | arbitrated(**settings).thresholds == {
         "under_25": 127,
         "under_50": 7,
         "under_75": 2,

@@ -131,7 +131,7 @@ def test_latency_of_an_atomic():
 @pytest.mark.parametrize("seed", [1, 2])
 def test_atomics_in_the_largest_queue(seed):
     """Updates keep their places, so a queue full of them has no room, and as many lines as fit are remembered."""
-    parameters = memory(ATOMICS, queue_lines=126, refresh=True)
+    parameters = memory(ATOMICS, queue="split", read_lines=63, write_lines=64, refresh=True)
     hbm = new_hbm_state(parameters, 1)
     traffic = saturating(seed, 6000, (0.1, 0.1, 0.8))
     traffic[:, 4] = np.random.default_rng(seed).integers(0, 5, len(traffic))

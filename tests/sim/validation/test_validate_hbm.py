@@ -116,7 +116,16 @@ def test_wrong_timings_show(files):
         (lambda c: c.pop("results"), "no table 'results'"),
         (lambda c: c.pop("timings_in_clock_cycles"), "no table 'timings_in_clock_cycles'"),
         (lambda c: c["timings_in_clock_cycles"].pop("nRP"), "nRP missing"),
-        (lambda c: c["timings_in_clock_cycles"].update(nRP="14"), "hbm.nRP: input should be a valid integer"),
+        *(
+            (lambda c, value=value: c["timings_in_clock_cycles"].update(nRP=value), f"^timing table: nRP: {message}")
+            for value, message in (
+                ("14", r"input should be a valid integer \(given: '14'\)$"),
+                (None, r"input should be a valid integer \(given: None\)$"),
+                ({"value": 14}, "input should be a valid integer"),
+                (5000, r"input should be less than or equal to 4096 \(given: 5000\)$"),
+            )
+        ),
+        (lambda c: c["timings_in_clock_cycles"].update(nRC=40), "^timing table: hbm.nRC must be at least nRAS"),
         (lambda c: c["results"].pop("stream"), "trace 'stream' is in .*traces.npz but not in .*reference.json"),
         (lambda c: c["results"].update(more={}), "trace 'more' is in .*reference.json but not in .*traces.npz"),
         (lambda c: c["results"]["stream"].pop("cycles"), "'stream': 'cycles' must be a count, not None"),

@@ -56,7 +56,7 @@ def load_machine(name_or_path: str | Path = "paper", overrides: Mapping[str, Any
     try:
         return Machine.model_validate(named | values)
     except ValidationError as error:
-        raise ValueError(_one_line(f"machine {str(name_or_path)!r}", error)) from error
+        raise ValueError(one_line(f"machine {str(name_or_path)!r}", error)) from error
 
 
 def hardware_with(preset: str, settings: Iterable[str]) -> T3Config:
@@ -178,7 +178,7 @@ def _message(text: str) -> str:
     return f"{text[0].lower()}{text[1:]}".replace("a valid tuple", "a list")
 
 
-def _one_line(where: str, error: ValidationError) -> str:
+def one_line(where: str, error: ValidationError) -> str:
     """The problems that pydantic found, as one message: key, rule, value; what is missing with its remedy."""
     problems, missing = [], []
     for problem in error.errors():
