@@ -367,6 +367,20 @@ def test_only_a_memory_that_is_written_becomes_distributed_ram(tmp_path):
     )
 
 
+def test_a_memory_as_deep_and_wide_as_the_tile_marks_does_not(tmp_path):
+    m, ports = Module(), []
+    for name, (width, depth) in {"marks": (64, 128), "narrower": (63, 128), "shorter": (64, 127)}.items():
+        m.submodules[name] = memory = Memory(shape=width, depth=depth, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        ports += [write.en, write.addr, write.data, read.en, read.addr, read.data]
+    (tmp_path / "memories.il").write_text(rtlil.convert(m, ports=ports))
+    count = "select -assert-count {} t:$mem_v2 a:ram_style=distributed %{}"
+    run_yosys(
+        f"read_rtlil memories.il\n{MEMORIES['ecp5']}\n{count.format(2, 'i')}\n{count.format(1, 'd')} r:WIDTH=64 %i",
+        tmp_path,
+    )
+
+
 def test_page():
     before = RECORD | {"fmax_mhz": {"1": 10.0}, "median_fmax_mhz": 10.0}
     text = boards_page.text([RECORD], [before], ["ULX3S-85F `fpga`"])
