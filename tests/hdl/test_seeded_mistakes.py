@@ -141,7 +141,7 @@ _MISTAKES = {
     "data bit 64 is not corrected": Mistake(
         secded.decode, "Cat(syndrome == column for column in columns)",
         "Cat((syndrome == column) & (place != 64) for place, column in enumerate(columns))",
-        "hdl.test_secded:test_single_errors_are_corrected_and_double_errors_found", {"width": 65},
+        "hdl.common.test_secded:test_single_errors_are_corrected_and_double_errors_found", {"width": 65},
         proof=("blocks.secded-120", "up to one wrong bit is corrected", "one wrong bit is reported"),
     ),
     "a transfer beside a report is not outstanding": Mistake(
