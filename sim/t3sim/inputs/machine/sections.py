@@ -1,4 +1,4 @@
-"""The sections of a machine besides GPU and T3 hardware: every number, named, with its unit.
+"""The sections of a machine besides GPU, memory and T3 hardware: every number, named, with its unit.
 
 The models below hold names, units and limits but no defaults: a number comes from a preset in ``presets/`` or from a
 user's file, so that nothing about a machine hides in code.
