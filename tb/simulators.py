@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from t3hdl.config import T3Config
@@ -125,10 +126,20 @@ def _reason(log: Path, otherwise: str) -> str:
     return wrong[-1] if wrong else otherwise
 
 
+_ENVIRONMENT = Lock()
+"""Held while the variables of this process are changed: builds run side by side in its threads."""
+
+
 def _runner(simulator: str) -> Any:
-    """cocotb's runner, with the simulator and this Python on its PATH."""
+    """cocotb's runner, with the simulator and this Python on the PATH of this process, which simulators inherit."""
     from cocotb_tools.runner import get_runner
 
+    with _ENVIRONMENT:
+        _set_environment(simulator)
+    return get_runner(simulator)
+
+
+def _set_environment(simulator: str) -> None:
     folders = [str(Path(sys.executable).parent)]
     if simulator == "verilator":
         tools = find_toolchain()
@@ -138,4 +149,3 @@ def _runner(simulator: str) -> Any:
         os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0"
     path = os.environ["PATH"].split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([folder for folder in folders if folder not in path] + path)
-    return get_runner(simulator)

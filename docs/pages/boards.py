@@ -105,7 +105,12 @@ def text(records: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any
 
 
 def _tools(records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    return {name: version for record in records for name, version in record["tools"].items()}
+    """The versions of each tool, more than one if boards were built at different times."""
+    versions: dict[str, dict[str, None]] = {}
+    for record in records:
+        for name, version in record["tools"].items():
+            versions.setdefault(name, {})[version] = None
+    return {name: " and ".join(found) for name, found in versions.items()}
 
 
 def _builds(records: Sequence[Mapping[str, Any]]) -> str:

@@ -51,6 +51,7 @@ def validate_hbm(
     """
     from t3sim.validation.hbm import validate
 
+    arguments.instance("tolerance", tolerance, (int, float), "a number, as 0.03 for 3 %")
     given = arguments.path_of("traces", traces), arguments.path_of("reference", reference)
     if (given[0] is None) != (given[1] is None):
         raise ValueError("give both --traces and --reference, or neither")
@@ -83,9 +84,10 @@ def validate_alu(
     """
     from t3sim.validation import alu
 
-    if sum((cases is not None, exhaustive, random is not None)) != 1:
-        both = "either --exhaustive or --random, not both" if exhaustive and random is not None else "one of them"
-        raise ValueError(f"give {both}")
+    sources = {"cases": cases is not None, "--exhaustive": exhaustive, "--random": random is not None}
+    given = [name for name, is_given in sources.items() if is_given]
+    if len(given) != 1:
+        raise ValueError(f"give one of {', '.join(sources)}, not {' and '.join(given) or 'none'}")
     config, seed = hardware_with(preset, settings), arguments.integer("seed", seed)
     threads = usable_cores() if threads is None else _at_least_1("threads", threads)
     alone_every = None if alone_every is None else _at_least_1("alone_every", alone_every)
@@ -247,12 +249,12 @@ def bench(
     """How fast the co-simulation of ``workload`` under t3-mca is, on one thread, beside its targets.
 
     One GPU is mirrored unless ``mirror`` is False; with ``ring`` all GPUs are simulated besides, on one thread and on
-    two. Raises ValueError for another hardware than "rtl" and without ``contention``, BuildError if the hardware cannot
-    be compiled.
+    two. Raises ValueError for another hardware than "rtl", for other ``threads`` than 1 and without ``contention``,
+    BuildError if the hardware cannot be compiled.
     """
     from t3sim.validation.bench import bench as measure_speed
 
-    _check_observed(options)
+    _check_fixed(options, threads=1, contention=True)
     mirrored: Options = {"mirror": True, **options}
     (request,) = requests_of(workload, ("t3-mca",), **mirrored)
     with output_folder(arguments.path_of("out", out)) as folder:
@@ -262,22 +264,25 @@ def bench(
     return result
 
 
-def _check_observed(options: Options) -> None:
-    """Refuses (ValueError) runs that would not count the lines and bursts that a benchmark divides by."""
-    if options.get("contention") is False:
-        raise ValueError("contention must be True, not False: a benchmark counts what it observes; leave it out")
+def _check_fixed(options: Options, **fixed: int) -> None:
+    """Refuses (ValueError) options with other values than a benchmark has: it measures one thread, one mirrored GPU for
+    scaling, and divides by the lines and bursts that contention accounting counts."""
+    for name, value in fixed.items():
+        if options.get(name, value) != value:
+            raise ValueError(f"{name} must be {value!r}, not {options.get(name)!r}, in a benchmark: leave it out")
 
 
 def bench_scaling(
     workload: Workload, *, watch: Watch | None = None, out: str | Path | None = None, **options: Unpack[Options]
 ) -> Scaling:
     """What simulating one GPU of ``workload`` under t3-mca costs: time and memory for 2 to 64 GPUs in the ring, and for
-    1 K to 64 K tokens (rows). Raises ValueError for a GEMM that cannot be split like that, and without ``contention``.
+    1 K to 64 K tokens (rows). Raises ValueError for a GEMM that cannot be split like that, for ``threads``, and
+    without ``contention`` or ``mirror``.
     """
     from t3sim.study.drawing import save
     from t3sim.validation.scaling import measure_scaling, scaling_figure
 
-    _check_observed(options)
+    _check_fixed(options, threads=1, contention=True, mirror=True)
     (request,) = requests_of(workload, ("t3-mca",), **options)
     with output_folder(arguments.path_of("out", out)) as folder:
         found = measure_scaling(request, watch or silent)

@@ -68,8 +68,10 @@ def bench_of(component: str, config: T3Config) -> Iterator[Bench]:
     else:
         hardware = golden_hardware(config)
         golden = hardware.parts[component]
-        yield lambda part, seed: _locksteps(part, golden, config, seed)
-        hardware.close()
+        try:
+            yield lambda part, seed: _locksteps(part, golden, config, seed)
+        finally:
+            hardware.close()
 
 
 def found_by_bench(bench: Bench, part: MutatedPart, number: int, seed: int) -> str:

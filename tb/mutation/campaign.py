@@ -7,6 +7,7 @@ bench does not notice are no mistakes at all, and the proofs on the rest. Prints
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -20,6 +21,7 @@ from t3formal.prover.catalogue import all_proofs
 from t3formal.prover.equivalence import Comparison
 from t3formal.prover.mutant_proofs import noticed
 from t3formal.prover.mutation import Netlist
+from t3formal.prover.netlist import ToolError
 from t3hdl.config import preset
 from t3hdl.export.identity import hardware_identity
 from t3hdl.export.verilog import PARTS
@@ -156,7 +158,7 @@ def examine_all(
     type=click.Choice(("none", "blocks", "rest", "all")),
     help="Those of blocks, or of parts too, look at what benches do not notice; all: at every mutant, for hours.",
 )
-@click.option("--workers", default=usable_cores, show_default="usable cores", type=click.IntRange(1))
+@click.option("--jobs", default=usable_cores, show_default="usable cores", type=click.IntRange(1))
 @click.option(
     "--out",
     "-o",
@@ -164,7 +166,7 @@ def examine_all(
     help="File for the result, as JSON. Of mutants that it has already, only what is open is asked again.",
 )
 def main(
-    components: tuple[str, ...], mutants: int, seed: int, limit_s: int, proofs: str, workers: int, out: Path | None
+    components: tuple[str, ...], mutants: int, seed: int, limit_s: int, proofs: str, jobs: int, out: Path | None
 ) -> None:
     """Examine, report."""
     plan = CampaignSettings(seed=seed, limit_s=limit_s, proofs=proofs)
@@ -180,11 +182,18 @@ def main(
             f"{out} is of another hardware or size, and would lose its other parts: run all, or choose another --out"
         )
     explain(outcome for part in found.values() for outcome in part)
-    for done, (name, outcomes) in enumerate(examine_all(counts, plan, dict(found), workers), 1):
-        found[name] = outcomes  # what is not examined again yet stays: the run may end before it is
-        console.print(f"{done} of {len(counts)} parts after {time.monotonic() - started:.0f} s: {name}")
-        if out is not None:
-            write_atomically(out, json_text(_record(found, netlists, plan)))
+    try:
+        for done, (name, outcomes) in enumerate(examine_all(counts, plan, dict(found), jobs), 1):
+            found[name] = outcomes  # what is not examined again yet stays: the run may end before it is
+            console.print(f"{done} of {len(counts)} parts after {time.monotonic() - started:.0f} s: {name}")
+            if out is not None:
+                write_atomically(out, json_text(_record(found, netlists, plan)))
+    except BrokenProcessPool as error:
+        raise click.ClickException(
+            "a part's process was killed, as happens when memory runs out: use fewer --jobs"
+        ) from error
+    except (ToolError, RuntimeError) as error:
+        raise click.ClickException(str(error)) from error
     _show(found, netlists, plan)
 
 

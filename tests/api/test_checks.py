@@ -111,7 +111,7 @@ def test_cases_of_the_alu_are_rows(monkeypatch, tmp_path):
     (row,) = opent3.validate_alu(SUMS[:1], dtype="fp16", op="min")
     assert row.differences == 1
     for given in ({}, {"cases": SUMS, "random": 3}):
-        with pytest.raises(ValueError, match="give one of them"):
+        with pytest.raises(ValueError, match="give one of cases, --exhaustive, --random, not"):
             opent3.validate_alu(**given)
 
 
@@ -134,8 +134,17 @@ def test_the_bench_measures_compiled_hardware():
         opent3.bench(opent3.custom_workload(m=64, n=64, k=64, tp=2), machine="toy", hardware="golden")
 
 
-@pytest.mark.parametrize("measure", [opent3.bench, opent3.bench_scaling])
-def test_a_benchmark_that_does_not_observe_is_refused_before_it_runs(measure, monkeypatch):
+@pytest.mark.parametrize(
+    ("measure", "options", "message"),
+    [
+        (opent3.bench, {"contention": False}, "contention must be True, not False"),
+        (opent3.bench_scaling, {"contention": False}, "contention must be True, not False"),
+        (opent3.bench, {"threads": 2}, "threads must be 1, not 2"),
+        (opent3.bench_scaling, {"threads": 2}, "threads must be 1, not 2"),
+        (opent3.bench_scaling, {"mirror": False}, "mirror must be True, not False"),
+    ],
+)
+def test_a_benchmark_of_other_runs_is_refused_before_it_runs(measure, options, message, monkeypatch):
     monkeypatch.setattr("t3sim.validation.bench.run_policies", lambda *_: pytest.fail("it ran"))
-    with pytest.raises(ValueError, match="contention must be True, not False"):
-        measure(opent3.custom_workload(m=64, n=64, k=64, tp=2), machine="toy", contention=False)
+    with pytest.raises(ValueError, match=message):
+        measure(opent3.custom_workload(m=64, n=64, k=64, tp=2), machine="toy", **options)

@@ -110,6 +110,13 @@ def test_out_without_a_name_is_refused(engine, tmp_path: Path, monkeypatch):
     assert os.listdir(tmp_path) == [] and not engine
 
 
+@pytest.mark.parametrize("command", ["report", "explain"])
+def test_a_folder_without_a_name_is_not_this_one(command, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = t3(command, "")
+    assert result.exit_code == 2 and "must be the name of a folder, not empty: give one" in result.stderr
+
+
 def test_a_name_with_control_characters_is_shown_without(engine, tmp_path: Path):
     result = t3("run", "--out", str(tmp_path / "\x1b[31mred"))
     assert result.stdout.endswith("/\\x1b[31mred\n")
@@ -329,7 +336,7 @@ def own_cache(tmp_path: Path, monkeypatch) -> None:
 def test_doctor_reports_this_machine():
     result = t3("doctor")
     assert result.exit_code == 0, result.output
-    for name in ("Python", "C++ compiler", "Verilator", "numba", "cache folder", "disk", "cores", "memory"):
+    for name in ("Python", "C++ compiler", "Verilator", "Python packages", "cache folder", "disk", "cores", "memory"):
         assert name in result.stdout
 
 
@@ -340,6 +347,15 @@ def test_doctor_names_the_extra_of_the_package(monkeypatch):
     (line,) = (line for line in result.stdout.splitlines() if "FPGA tools" in line)
     assert "missing no-such>=1; only `t3 fpga` needs it: pip install 'opent3[fpga]'" in line
     assert line.split()[0] == "--" and result.exit_code == 0, "neither there nor needed"
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_doctor_fails_if_a_package_of_every_command_is_missing(monkeypatch):
+    monkeypatch.setattr(packages, "missing_packages", lambda extra="": [] if extra else ["no-such>=1"])
+    result = t3("doctor")
+    (line,) = (line for line in result.stdout.splitlines() if "Python packages" in line)
+    assert "missing no-such>=1" in line and "pip install" in line
+    assert line.split()[0] == "FAIL" and result.exit_code == 1
 
 
 def test_prove_without_its_tools_is_one_message(monkeypatch):

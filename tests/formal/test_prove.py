@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from t3formal.prover.catalogue import all_proofs, chosen_proofs
 from t3formal.prover.check import check
 from t3formal.prover.harness import Harness
 from t3formal.prover.proof import Proof, Task
+from t3formal.prover.run import prove, tasks
 from t3hdl.common.ram import Ram
 from t3hdl.config import PRESETS
 from t3sim.cli.main import main
@@ -201,12 +204,23 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
 
 def test_a_run_that_is_ended_leaves_no_program_behind(tmp_path):
     """Whoever ends ``t3 prove`` also ends its workers and their ABC, which may have long to go."""
-    command = [sys.executable, "-m", "t3sim.cli.main", "prove", "trigger.as-naive", "--workers", "2"]
+    command = [sys.executable, "-m", "t3sim.cli.main", "prove", "trigger.as-naive", "--jobs", "2"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True) as process:
         wait_until(lambda: any("pyosys" in line for line in session(process.pid)))
         process.terminate()
         assert process.wait(30) == 130
     wait_until(lambda: not session(process.pid))
+
+
+def test_a_worker_that_is_killed_is_one_message(monkeypatch):
+    """As by a kernel that runs out of memory."""
+
+    def killed(future, timeout=None):
+        raise BrokenProcessPool("a process was terminated abruptly")
+
+    monkeypatch.setattr(Future, "result", killed)
+    with pytest.raises(netlist.ToolError, match="a proof's process was killed.*use fewer --jobs"):
+        list(prove(tasks(chosen_proofs(["token-queue"]), quick=True), workers=1))
 
 
 def session(leader):

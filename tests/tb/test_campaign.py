@@ -83,4 +83,4 @@ def test_nothing_is_kept_of_other_netlists_whatever_the_options(monkeypatch, kep
 
 
 def test_by_default_all_usable_cores_work():
-    assert [option.default for option in campaign.main.params if option.name == "workers"] == [usable_cores]
+    assert [option.default for option in campaign.main.params if option.name == "jobs"] == [usable_cores]

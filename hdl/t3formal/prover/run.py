@@ -4,10 +4,12 @@ import multiprocessing
 import signal
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from .check import check
+from .netlist import ToolError
 from .proof import Proof, Task, Verdict
 
 
@@ -24,7 +26,8 @@ def tasks(proofs: Iterable[Proof], *, quick: bool = False) -> list[Task]:
 def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterator[tuple[Task, Verdict]]:
     """Tasks with their verdicts, as they end. ``keep`` : folder for waveforms of counterexamples.
 
-    Raises ToolError if Yosys or ABC is missing or fails; what has not come to its end then is dropped.
+    Raises ToolError if Yosys or ABC is missing or fails, or a worker is killed; what has not come to its end then is
+    dropped.
     """
     # Fresh processes, because the caller may have threads. Those that are not quick go first, to end with the others.
     context = multiprocessing.get_context("spawn")
@@ -40,8 +43,12 @@ def prove(todo: list[Task], *, workers: int, keep: Path | None = None) -> Iterat
         try:
             for future in as_completed(running):
                 yield running[future], future.result()
-        except BaseException:
+        except BaseException as error:
             _end(set(multiprocessing.active_children()) - others)
+            if isinstance(error, BrokenProcessPool):
+                raise ToolError(
+                    "a proof's process was killed, as happens when memory runs out: use fewer --jobs"
+                ) from error
             raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from threading import Lock
 
 import click
 import opent3
@@ -44,10 +45,15 @@ def plain_console(*, stderr: bool = False) -> Console:
     return console
 
 
+def shown(path: Path) -> str:
+    """A path for a terminal: what is not UTF-8 or controls a terminal is replaced."""
+    return one_line(click.format_filename(path))
+
+
 def say_where(out: Path | None) -> None:
     """Says where results were written, if they were."""
     if out is not None:
-        click.echo(one_line(f"written to {click.format_filename(out)}"))
+        click.echo(f"written to {shown(out)}")
 
 
 @contextmanager
@@ -143,18 +149,20 @@ def proof_progress(console: Console, label: str, total: int) -> Iterator[Callabl
 
 @contextmanager
 def fpga_progress(console: Console, label: str, steps: int) -> Iterator[Callable[[str, str], None]]:
-    """A callback for a step of a build and how far it is, nothing when it is over; shown as :func:`progress` does."""
-    begin, done, running = time.monotonic(), 0, dict[str, str]()
+    """A callback for a step of a build and how far it is, nothing when it is over; shown as :func:`progress` does.
+    Threads may call it side by side."""
+    begin, done, running, turn = time.monotonic(), 0, dict[str, str](), Lock()
     with bar_or_lines(console, label, "started (synthesis takes minutes for a large preset)", RUNS_SECONDS) as show:
 
         def tell(step: str, phase: str) -> None:
             nonlocal done
-            running[step] = phase
-            if not phase:
-                done += 1
-                del running[step]
-            latest = "; ".join(f"{name}: {now}" for name, now in list(running.items())) or f"{done} of {steps} steps"
-            show(done, steps, f"{_clock(time.monotonic() - begin)}, {latest}")
+            with turn:
+                running[step] = phase
+                if not phase:
+                    done += 1
+                    del running[step]
+                latest = "; ".join(f"{name}: {now}" for name, now in running.items()) or f"{done} of {steps} steps"
+                show(done, steps, f"{_clock(time.monotonic() - begin)}, {latest}")
 
         yield tell
 

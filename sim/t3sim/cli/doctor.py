@@ -1,7 +1,5 @@
 """`t3 doctor`: is everything here that a simulation needs, and what to do if not."""
 
-import importlib.metadata
-import importlib.util
 import os
 import platform
 import shutil
@@ -55,7 +53,7 @@ class Check:
 def check_all(on_file: repair.OnFile | None = None) -> list[Check]:
     """Every check, in the order in which a user fixes them."""
     return [
-        _python(), *_toolchain(), _package("numba"), *map(_extra, EXTRAS), _cache(), _entries(on_file), _disk(),
+        _python(), *_toolchain(), _packages(), *map(_extra, EXTRAS), _cache(), _entries(on_file), _disk(),
         _cores(), _memory(),
     ]  # fmt: skip
 
@@ -141,15 +139,20 @@ def _toolchain() -> list[Check]:
     return checks
 
 
-def _package(name: str) -> Check:
-    ok = importlib.util.find_spec(name) is not None
-    found = importlib.metadata.version(name) if ok else "missing"
-    return Check(name=name, ok=ok, found=found, remedy="" if ok else f"pip install {name}")
+def _packages() -> Check:
+    """What every command needs, in versions that will do."""
+    from .start import packages  # here, above and below, because every command would pay for its import
+
+    missing = packages.missing_packages()
+    return Check(
+        name="Python packages", ok=not missing, found=f"missing {', '.join(missing)}" if missing else "complete",
+        remedy=packages.pip_command(missing) if missing else "",
+    )  # fmt: skip
 
 
 def _extra(extra: str) -> Check:
     """The packages of one purpose; nothing else needs them, so that they may be missing."""
-    from .start import packages  # here and above, because every command would pay for its import
+    from .start import packages
 
     title, user = EXTRAS[extra]
     if extra not in packages.extras():

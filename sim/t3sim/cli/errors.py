@@ -37,24 +37,30 @@ class Mismatch(click.ClickException):
     exit_code = 1
 
 
-class _OutFolder(click.Path):
-    """A folder by a name. No name would be the current folder: that is a shell variable that is not set."""
+class _Named(click.Path):
+    """A path by a name. No name would be the current folder: that is a shell variable that is not set."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(path_type=Path)
+        self._what = what
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value):
-            remedy = "give one" if param is not None and param.required else "give one, or leave --out away"
-            self.fail(f"must be the name of a folder, not empty: {remedy}", param, ctx)
+            remedy = "give one" if param is None or param.required else "give one, or leave the option out"
+            self.fail(f"must be the name of a {self._what}, not empty: {remedy}", param, ctx)
         return super().convert(value, param, ctx)
 
 
-OUT_FOLDER = _OutFolder(path_type=Path)
-"""Type of the option ``--out``."""
+FOLDER = _Named("folder")
+"""Type of what names a folder, as ``--out``."""
+FILE = _Named("file")
+"""Type of what names a file, to be read or written."""
 
 
 def out_option(command: Any) -> Any:
     """The option ``--out`` of a command that also works without it."""
     text = "Folder for results; none are written without it."
-    return click.option("--out", "-o", type=OUT_FOLDER, help=text)(command)
+    return click.option("--out", "-o", type=FOLDER, help=text)(command)
 
 
 def is_given(name: str) -> bool:

@@ -8,10 +8,11 @@ import opent3
 from t3sim.common.json_text import json_text
 
 from .console import plain_console
+from .errors import FOLDER
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="DIR", type=FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with the figures of each sentence.")
 def explain(folder: Path, as_json: bool) -> None:
     """Explain what limited a run or each policy of a comparison.

@@ -17,7 +17,7 @@ from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 
 from .console import fpga_progress, plain_console, say_where
-from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch
+from .errors import FOLDER, Failure, Interrupted, Mismatch
 from .many import jobs_option
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 @click.option("--preset", help="Configuration.  [default: the board's]")
 @click.option("--seed", type=click.IntRange(0), default=1, help="Seed of place and route: same seed, same bytes.")
 @click.option("--seeds", "number", type=click.IntRange(1), default=1, help="Seeds to try, from --seed on.")
-@jobs_option
+@jobs_option("Seeds")
 @click.option("--program", is_flag=True, help="Then load the bitstream into the board, which is connected by USB.")
-@click.option("--out", "-o", type=OUT_FOLDER, help="Folder.  [default: out/BOARD-PRESET]")
+@click.option("--out", "-o", type=FOLDER, help="Folder.  [default: out/BOARD-PRESET]")
 def fpga(name: str, preset: str | None, seed: int, number: int, jobs: int, program: bool, out: Path | None) -> None:
     """Build a bitstream of the hardware that tests itself on a board.
 

@@ -32,15 +32,15 @@ def kept_runs(label: str) -> Iterator[Callable[[Status], None]]:
         yield show
 
 
-def jobs_option(command: Any) -> Any:
-    """The option ``--jobs``."""
+def jobs_option(what: str) -> Callable[[Any], Any]:
+    """The option ``--jobs``: how many of ``what``, as "Runs", are carried out at a time."""
     return click.option(
         "--jobs",
         type=click.IntRange(1),
         default=usable_cores,
         show_default="usable cores",
-        help="Runs at a time; the results do not depend on it.",
-    )(command)
+        help=f"{what} at a time; the results do not depend on it.",
+    )
 
 
 def where_options(command: Any) -> Any:
@@ -50,7 +50,7 @@ def where_options(command: Any) -> Any:
         metavar="ADDRESS",
         help="A Dask scheduler, as tcp://host:8786, whose workers run all; else processes of this computer.",
     )
-    return jobs_option(scheduler(_checked_where(command)))
+    return jobs_option("Runs")(scheduler(_checked_where(command)))
 
 
 def _checked_where(command: Any) -> Any:

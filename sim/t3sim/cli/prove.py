@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from opent3.options import usable_cores
 from rich.console import Console
 
 from t3sim.common.json_text import json_text
 from t3sim.common.output import output_folder, write_atomically
 
-from .console import plain_console, proof_progress
-from .errors import OUT_FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .console import plain_console, proof_progress, shown
+from .errors import FOLDER, Failure, Interrupted, Mismatch, refuse_given
+from .many import jobs_option
 
 if TYPE_CHECKING:
     from t3formal.prover.proof import Task, Verdict
@@ -28,15 +28,9 @@ EVENTS = 40
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--quick", is_flag=True, help="Only proofs that take seconds, each at one size.")
 @click.option("--list", "listed", is_flag=True, help="Say what would be proven, and prove nothing.")
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    default=usable_cores,
-    show_default="usable cores",
-    help="Proofs side by side.",
-)
-@click.option("--out", "-o", type=OUT_FOLDER, help="Folder for results and waveforms.")
-def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: Path | None) -> None:
+@jobs_option("Proofs")
+@click.option("--out", "-o", type=FOLDER, help="Folder for results and waveforms.")
+def prove(names: tuple[str, ...], quick: bool, listed: bool, jobs: int, out: Path | None) -> None:
     """Prove the properties of the hardware, all or by NAME.
 
     NAME is a property or a part of the hardware; --list shows them. Exit code 1 if one is not proven. A counterexample
@@ -53,7 +47,7 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
     if not todo:
         raise ValueError(f"none of {', '.join(names)} is a quick proof: leave out --quick")
     if listed:
-        refuse_given(("workers", "out"), "--list proves nothing")
+        refuse_given(("jobs", "out"), "--list proves nothing")
         plain_console().print(proof_list(todo))
         return
     started = time.monotonic()
@@ -61,11 +55,11 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
         package_folder()  # what is missing is said before anything begins
         if out is None:
             with _counterexamples() as place:
-                verdicts = _run(todo, workers, place)
+                verdicts = _run(todo, jobs, place)
         else:
             place = out
             with output_folder(out) as folder:
-                verdicts = _run(todo, workers, folder)
+                verdicts = _run(todo, jobs, folder)
                 write_atomically(folder / "proofs.json", json_text(record(verdicts)))
                 write_atomically(folder / "timing.json", json_text(timing(verdicts, time.monotonic() - started)))
     except ToolError as error:
@@ -73,7 +67,7 @@ def prove(names: tuple[str, ...], quick: bool, listed: bool, workers: int, out: 
     console = plain_console()
     console.print(proof_table(verdicts))
     count = f"{len(verdicts)} task{'' if len(verdicts) == 1 else 's'}"
-    console.print(f"{count} in {time.monotonic() - started:.0f} s, {workers} side by side")
+    console.print(f"{count} in {time.monotonic() - started:.0f} s, {jobs} at a time")
     _report_failures(verdicts, place, console)
 
 
@@ -95,14 +89,14 @@ def _counterexamples() -> Iterator[Path]:
             place.rmdir()
 
 
-def _run(todo: "list[Task]", workers: int, keep: Path) -> "dict[Task, Verdict]":
+def _run(todo: "list[Task]", jobs: int, keep: Path) -> "dict[Task, Verdict]":
     """All verdicts, in the order of ``todo``, with progress on stderr."""
     from t3formal.prover.run import prove as prove_all
 
     verdicts: dict[Task, Verdict] = {}
     started = time.monotonic()
     with proof_progress(Console(stderr=True), "prove", len(todo)) as show:
-        for task, verdict in prove_all(todo, workers=workers, keep=keep):
+        for task, verdict in prove_all(todo, workers=jobs, keep=keep):
             verdicts[task] = verdict
             unproven = sum(verdict.outcome != "proven" for verdict in verdicts.values())
             show(len(verdicts), unproven, time.monotonic() - started, task.title)
@@ -123,7 +117,9 @@ def _report_failures(verdicts: "dict[Task, Verdict]", place: Path, console: Cons
             for event in found.events[-EVENTS:]:
                 console.print(f"  {event}", highlight=False, soft_wrap=True)
             if found.waves is not None:
-                console.print(f"  waveforms: gtkwave {place / found.waves.name}", soft_wrap=True, highlight=False)
+                console.print(
+                    f"  waveforms: gtkwave {shown(place / found.waves.name)}", soft_wrap=True, highlight=False
+                )
     unproven = [task.title for task, verdict in verdicts.items() if verdict.outcome != "proven"]
     if unproven:
         raise Mismatch(f"not proven: {', '.join(unproven)}")

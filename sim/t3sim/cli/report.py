@@ -6,13 +6,12 @@ import click
 import opent3
 
 from .console import plain_console, say_where, step_progress
+from .errors import FILE, FOLDER
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=click.Path(path_type=Path))
-@click.option(
-    "--out", "-o", type=click.Path(path_type=Path), help="HTML file.  [default: report.html in the first DIR]"
-)
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...", type=FOLDER)
+@click.option("--out", "-o", type=FILE, help="HTML file.  [default: report.html in the first DIR]")
 def report(folders: tuple[Path, ...], out: Path | None) -> None:
     """Write the results in DIR as one HTML report.
 

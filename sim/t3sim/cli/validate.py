@@ -15,7 +15,7 @@ from t3hdl.config import PRESETS
 from t3sim.common.user_input import shortened
 
 from .console import case_progress, count_progress, plain_console, say_where
-from .errors import Mismatch, is_given, kept_if_interrupted, out_option, refuse_given
+from .errors import FILE, Mismatch, is_given, kept_if_interrupted, out_option, refuse_given
 from .simulation.machine_options import hardware_option
 from .simulation.results import watch
 
@@ -26,8 +26,8 @@ def validate() -> None:
 
 
 @validate.command("hbm")
-@click.option("--traces", type=click.Path(path_type=Path), help="Traces (.npz). [default: those of the package]")
-@click.option("--reference", type=click.Path(path_type=Path), help="Cycles (.json). [default: those of the package]")
+@click.option("--traces", type=FILE, help="Traces (.npz). [default: those of the package]")
+@click.option("--reference", type=FILE, help="Cycles (.json). [default: those of the package]")
 @click.option("--tolerance", type=float, default=0.03, help="Largest relative error.")
 @click.option("--refresh/--no-refresh", default=True, help="With or without refresh.")
 def validate_hbm(traces: Path | None, reference: Path | None, tolerance: float, refresh: bool) -> None:
@@ -91,7 +91,7 @@ def _watch_check(check: Any) -> AbstractContextManager[Any]:
 
 
 @validate.command("gpu")
-@click.option("--from", "recorded", type=click.Path(path_type=Path), help="What was measured (gpu.json), not this GPU.")
+@click.option("--from", "recorded", type=FILE, help="What was measured (gpu.json), not this GPU.")
 @click.option("--machine", help="Machine file of that GPU, to compare with. [default: measure only]")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 @click.option("--rates", default="0,12,24,48", show_default=True, help="Rates of copies each way, in GB/s.")

@@ -11,7 +11,7 @@ from t3hdl.interface.parts import TABLE
 from t3sim.common.output import output_folder
 
 from .console import say_where, step_progress
-from .errors import OUT_FOLDER, Failure
+from .errors import FOLDER, Failure
 
 
 @click.command()
@@ -30,7 +30,7 @@ from .errors import OUT_FOLDER, Failure
     "--prefix", default="", show_default=False, metavar="NAME", help="What the name of every module begins with."
 )
 @click.option("--init-memories", is_flag=True, help="Memories begin with zeros: for simulation.")
-@click.option("--out", "-o", type=OUT_FOLDER, required=True, help="Folder for the Verilog files.")
+@click.option("--out", "-o", type=FOLDER, required=True, help="Folder for the Verilog files.")
 def verilog(
     preset: str, settings: tuple[str, ...], parts: tuple[str, ...], prefix: str, init_memories: bool, out: Path
 ) -> None:

@@ -10,7 +10,7 @@ from t3hdl.interface.words import mask_of, pack
 
 from t3sim.hardware.abi import Instance, PartType
 
-from .outcome import TOLD, Observation
+from .outcome import TELL_CYCLES, Observation
 
 PATIENCE = 64
 """Cycles after which an access or an update will not be answered any more."""
@@ -85,7 +85,7 @@ def observe_registers(part: PartType, writes: Sequence[tuple[int, int]], hit: Hi
             answers.append((1, 0))  # the AXI4-Lite port gives an error then
             bus.set("bus_valid", 0)
     result, cycles = (str(heard), str(answers), str(bus.get("interrupt"))), clock.now
-    for _ in range(TOLD):
+    for _ in range(TELL_CYCLES):
         clock.step()
     errors = answers[-1][1] if access(0, regs.ERRORS, 0) else 0
     named = {name for name in ("locked_write", "uncorrectable") if errors & mask_of(regs.Errors, name)}
@@ -110,7 +110,7 @@ def observe_nmc(part: PartType, dtypes: Sequence[str], hit: Hit | None) -> tuple
         }  # fmt: skip
         completed &= _update(clock, pack(NmcRequest, **request), memory, told)
     cycles = clock.now
-    for _ in range(TOLD):
+    for _ in range(TELL_CYCLES):
         clock.step()
     return _seen(completed, (str(memory), str(told)), {"uncorrectable"} if clock.told else set(), False), cycles
 

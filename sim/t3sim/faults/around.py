@@ -46,10 +46,10 @@ class AroundBench:
         """A run with the bit ``place`` (word, bit, cycle) inverted, or without a fault."""
         try:
             if kind in ("slice", "network"):
-                strike = place and Strike(
-                    part=part, instance=instance, word=place[0], bit=place[1], cycle=place[2]
-                )  # fmt: skip
-                return observe_streams(self._hardware, strike or None, self._right[kind][1] if place else None)
+                if place is None:
+                    return observe_streams(self._hardware, None, None)
+                strike = Strike(part=part, instance=instance, word=place[0], bit=place[1], cycle=place[2])
+                return observe_streams(self._hardware, strike, self._right[kind][1])
             hit = Hit(word=place[0], bit=place[1], cycle=place[2]) if place else None
             if kind == "registers":
                 return observe_registers(self._hardware.parts[kind], self._writes, hit)

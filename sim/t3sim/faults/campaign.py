@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from t3sim.common.cache import cache_folder, check_writable
+from t3sim.common.cache import BuildError, cache_folder, check_writable
 from t3sim.common.output import write_atomically
 from t3sim.study.sources import source_digest
 from t3sim.study.workers import Task, WorkerDiedError, WorkersError, workers
@@ -27,7 +27,10 @@ PROGRAM = "t3sim.faults.bench"
 
 
 class Journal:
-    """The verdicts of a seed that are known, in a file of the cache folder; every one is added at once."""
+    """The verdicts of a seed that are known, in a file of the cache folder; every one is added at once.
+
+    Raises BuildError if the folder cannot be written, or a line of the file is damaged.
+    """
 
     def __init__(self, seed: int) -> None:
         folder = cache_folder() / "faults"
@@ -41,11 +44,13 @@ class Journal:
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
             write_atomically(self.path, whole)
-        for line in whole.splitlines():
-            entry = json.loads(line)
-            verdict = entry["verdict"]
-            verdict |= {"outcome": Outcome(verdict["outcome"]), "named": tuple(verdict["named"])}
-            yield FaultCase(**entry["job"]), Verdict(**verdict)
+        for number, line in enumerate(whole.splitlines(), 1):
+            try:
+                yield _entry(json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:
+                raise BuildError(
+                    f"line {number} of {self.path} is damaged: move the file away, and its faults are run again"
+                ) from error
 
     def add(self, found: Mapping[FaultCase, Verdict]) -> None:
         """Keep these verdicts."""
@@ -53,6 +58,13 @@ class Journal:
         with self.path.open("a") as file:
             for job, verdict in found.items():
                 file.write(json.dumps({"job": asdict(job), "verdict": asdict(verdict)}) + "\n")
+
+
+def _entry(entry: Any) -> tuple[FaultCase, Verdict]:
+    """A line of the journal."""
+    verdict = entry["verdict"]
+    verdict |= {"outcome": Outcome(verdict["outcome"]), "named": tuple(verdict["named"])}
+    return FaultCase(**entry["job"]), Verdict(**verdict)
 
 
 class CampaignError(Exception):
@@ -77,7 +89,8 @@ def run_campaign(
     for protected in (True, False):
         mine = [job for job in missing if job.protected is protected]
         batches += [(protected, mine[first : first + BATCH], seed) for first in range(0, len(mine), BATCH)]
-    on_done(len(todo) - len(missing))
+    done = len(todo) - len(missing)
+    on_done(done)
     tasks = [Task(function=_work, arguments=batch, label=_label(batch[1])) for batch in batches]
     if tasks:
         failures = []
@@ -87,8 +100,10 @@ def run_campaign(
                     if found is not None and isinstance(found[1], WorkerDiedError):
                         failures.append(f"{found[0].label}: {found[1]}")
                     elif found is not None:
-                        journal.add(_verdicts(found[1]))
-                    on_done(sum(job in journal.known for job in todo))
+                        verdicts = _verdicts(found[1])
+                        journal.add(verdicts)
+                        done += len(verdicts)
+                    on_done(done)
             except WorkersError as error:
                 failures.append(str(error))
         if failures:

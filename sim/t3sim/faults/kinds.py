@@ -59,7 +59,7 @@ class Drawn:
 Draw = Callable[[random.Random, FaultSetup, InjectionSites], Drawn]
 
 
-def draw_bit(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Drawn:
+def draw_bit(rng: random.Random, setup: FaultSetup, sites: InjectionSites) -> Drawn:
     """A stored bit is inverted once. Every second time first a register or memory is chosen, then a bit in it."""
     gpu, cycle = rng.randrange(GPUS), rng.randrange(1, sites.cycles)
     everything = [(part, word) for part in UPSETTABLE for word in sites.stored[part]]
@@ -69,16 +69,16 @@ def draw_bit(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Dr
     else:
         ((part, word),) = rng.choices(everything, [word.bits for _, word in everything])
     bit = rng.randrange(word.bits)
-    injection = Injection(events=((cycle, partial(upset, scene, gpu, part, word.number, bit)),))
+    injection = Injection(events=((cycle, partial(upset, setup, gpu, part, word.number, bit)),))
     return Drawn(f"bit of the {part}", f"GPU {gpu}, cycle {cycle}, {part}.{word.path} bit {bit}", injection)
 
 
-def upset(scene: FaultSetup, gpu: int, part: str, word: int, bit: int, system: FaultSystem) -> None:
+def upset(setup: FaultSetup, gpu: int, part: str, word: int, bit: int, system: FaultSystem) -> None:
     """The part is evaluated in this cycle, idle or not, with the upset on its ports."""
     kind, slot = _PLACE[part]
     target = system.gpus[gpu]
     base = int(target.words[2 * kind])
-    inputs = scene.hardware.parts[part].words.inputs
+    inputs = setup.hardware.parts[part].words.inputs
     ports = [base + inputs[name][0] for name in ("upset_word", "upset_bit")]
     target.words[ports] = word, bit
     target.part_wake[slot] = target.wakes["unit_cycle"] = system.now
@@ -86,14 +86,14 @@ def upset(scene: FaultSetup, gpu: int, part: str, word: int, bit: int, system: F
     target.words[ports] = 0
 
 
-def draw_link(kind: str, rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Drawn:
+def draw_link(kind: str, rng: random.Random, setup: FaultSetup, sites: InjectionSites) -> Drawn:
     """A packet is lost, arrives twice, or behind the one after it."""
     gpu = rng.randrange(GPUS)
     packet, watch = link_fault(kind, rng, gpu, sites.windows[gpu])
     return Drawn(f"{kind} packet", f"GPU {gpu}, packet {packet}", Injection(watch=watch))
 
 
-def draw_dma(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Drawn:
+def draw_dma(rng: random.Random, setup: FaultSetup, sites: InjectionSites) -> Drawn:
     """The DMA engine reads nothing for a while, or ever again."""
     gpu, cycle = rng.randrange(GPUS), rng.randrange(sites.cycles)
     length = 0 if rng.random() < 0.5 else rng.randrange(1, 3 * sites.cycles)
@@ -105,12 +105,12 @@ def draw_dma(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Dr
         system.gpus[gpu].movers["buffer_lines"][DMA] = limit
         system.gpus[gpu].movers["wake_cycle"][DMA] = system.now
 
-    limit = movers(scene.plan, gpu)[DMA]["buffer_lines"]
+    limit = movers(setup.plan, gpu)[DMA]["buffer_lines"]
     events = ((cycle, stall), *(((cycle + length, partial(resume, limit)),) if length else ()))
     return Drawn("stalled DMA engine", f"GPU {gpu}, cycle {cycle}, for {length or 'ever'}", Injection(events=events))
 
 
-def draw_straggler(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Drawn:
+def draw_straggler(rng: random.Random, setup: FaultSetup, sites: InjectionSites) -> Drawn:
     """A GPU is slow in computing, in starting, on its link, or never starts."""
     gpu, how = rng.randrange(GPUS), rng.choice(("clock", "start", "link", "dead"))
     factor = rng.uniform(0.05, 0.8)
@@ -137,7 +137,7 @@ def _scale(model: np.void, names: tuple[str, str], factor: float) -> None:
         model[name] = value
 
 
-def draw_program(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Drawn:
+def draw_program(rng: random.Random, setup: FaultSetup, sites: InjectionSites) -> Drawn:
     """A bit of a range, of the profile or of a descriptor is programmed wrongly."""
     gpu = rng.randrange(GPUS)
     index, address = rng.choice(
@@ -153,10 +153,10 @@ def draw_program(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -
     return Drawn("wrong program", f"GPU {gpu}, register {address:#x} {name}, bit {bit}", Injection(alter=alter))
 
 
-def draw_foreign(rng: random.Random, scene: FaultSetup, sites: InjectionSites) -> Drawn:
+def draw_foreign(rng: random.Random, setup: FaultSetup, sites: InjectionSites) -> Drawn:
     """Another context writes to the tracked output."""
-    gpu, cycle, grid = rng.randrange(GPUS), rng.randrange(sites.cycles), scene.plan.grid
-    store = draw_store(rng, grid.lines, (grid.rows, grid.cols), scene.config.contexts)
+    gpu, cycle, grid = rng.randrange(GPUS), rng.randrange(sites.cycles), setup.plan.grid
+    store = draw_store(rng, grid.lines, (grid.rows, grid.cols), setup.config.contexts)
     text = f"GPU {gpu}, cycle {cycle}, context {store.context}, op {store.op}, line {store.line}"
     event = (cycle, partial(inject_foreign_store, gpu=gpu, store=store))
     return Drawn("foreign store", text, Injection(events=(event,)))

@@ -30,7 +30,7 @@ class Outcome(StrEnum):
     """It ended with a wrong result or a wrong count, and nothing says so."""
 
 
-TOLD = 3
+TELL_CYCLES = 3
 """Cycles from a wrong bit to where a part tells it, at most."""
 SILENT = (Outcome.HANG, Outcome.SILENT)
 """What must not happen."""
@@ -84,7 +84,7 @@ def judge(seen: Observation, right: Observation, retimed: bool = False) -> Outco
     return Outcome.SILENT if seen.completed else Outcome.HANG
 
 
-def timed_out(reason: str) -> Observation:
+def ended_with_error(reason: str) -> Observation:
     """A run that the simulated system itself ended with an error."""
     return Observation(False, (), (), (), (), (), False, frozenset((reason,)), False)
 

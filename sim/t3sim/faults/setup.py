@@ -107,7 +107,8 @@ def upsettable_hardware(config: T3Config) -> LoadedHardware:
 class FaultSetup:
     """The hardware of a campaign, built once; :meth:`run` makes a new system for each run.
 
-    ``build`` makes the hardware; without upset ports there can be all faults but upsets.
+    ``build`` makes the hardware. If its parts have no upset ports, as the golden model's, every kind of fault can be
+    injected but the inversion of a stored bit.
     """
 
     def __init__(self, protected: bool, build: Callable[[T3Config], LoadedHardware] = upsettable_hardware) -> None:

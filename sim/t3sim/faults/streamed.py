@@ -11,7 +11,7 @@ from t3sim.inputs.geometry import Grid
 from t3sim.validation.memory_rate.streams import REFUSALS, StreamBench, Strike
 from t3sim.validation.memory_rate.traffic import Job
 
-from .outcome import TOLD, Observation
+from .outcome import TELL_CYCLES, Observation
 
 PARTS = ("slice", "leaf", "root")
 """What can be struck here."""
@@ -39,7 +39,7 @@ def observe_streams(hardware: LoadedHardware, strike: Strike | None, cycles: int
     config = hardware.config
     bench = StreamBench(hardware)
     found = bench.run(jobs(config), strike=strike, **({} if cycles is None else {"most": LATE * cycles}))
-    bench.rest(TOLD)
+    bench.rest(TELL_CYCLES)
     parts = [(part, number) for part in PARTS for number in range(instances(config, part))] + [("tracker", 0)]
     named = {name for name in _STICKY if bench.output("tracker", 0, name)}
     named |= {"uncorrectable"} if any(bench.output(*part, "uncorrectable") for part in parts) else set()

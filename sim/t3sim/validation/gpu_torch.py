@@ -62,7 +62,19 @@ class TorchDevice:
         )
 
     def sample(self, m: int, n: int, k: int, *, gemms: int, copies_gb_s: float) -> Sample:
-        """As :class:`~.gpu_measure.Device` says; times are the GPU's own, by events on the stream of the GEMMs."""
+        """As :class:`~.gpu_measure.Device` says; times are the GPU's own, by events on the stream of the GEMMs.
+
+        Raises ValueError if the GPU's memory has no room for the GEMM, or its driver tells no clock any more.
+        """
+        try:
+            return self._sample(m, n, k, gemms=gemms, copies_gb_s=copies_gb_s)
+        except self._torch.cuda.OutOfMemoryError as error:
+            raise ValueError(
+                f"the GPU's memory has no room for the GEMM {m} x {n} x {k} ({error}): end other programs that use the "
+                "GPU, or take one with more memory"
+            ) from error
+
+    def _sample(self, m: int, n: int, k: int, *, gemms: int, copies_gb_s: float) -> Sample:
         torch = self._torch
         self._prepare(m, n, k, gemms)
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -144,8 +156,14 @@ class _Driver:
 
     def clock_mhz(self) -> float:
         """Of the CUs, now."""
-        return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_SM))
+        return self._clock_mhz(self._nvml.NVML_CLOCK_SM)
 
     def memory_clock_mhz(self) -> float:
         """Of the memory, now."""
-        return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, self._nvml.NVML_CLOCK_MEM))
+        return self._clock_mhz(self._nvml.NVML_CLOCK_MEM)
+
+    def _clock_mhz(self, kind: int) -> float:
+        try:
+            return float(self._nvml.nvmlDeviceGetClockInfo(self._handle, kind))
+        except self._nvml.NVMLError as error:
+            raise ValueError(f"the driver does not tell the clocks of this GPU ({error}): {_REMEDY}") from error

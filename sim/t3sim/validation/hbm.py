@@ -108,7 +108,7 @@ def validate(traces_npz: Path, reference_json: Path, tolerance: float, refresh: 
     traces = _load_traces(traces_npz)
     reference = _load_reference(reference_json)
     timings, results = reference["timings_in_clock_cycles"], reference["results"]
-    for name in traces.keys() ^ results.keys():
+    for name in sorted(traces.keys() ^ results.keys()):
         where, lacks = (traces_npz, reference_json) if name in traces else (reference_json, traces_npz)
         raise ValueError(f"trace {name!r} is in {where} but not in {lacks}; use files that belong together")
     parameters = memory_with_timings(timings, refresh=refresh)

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from t3hdl.interface import register_map as regs
 from t3sim.cli.main import main
+from t3sim.common.cache import BuildError
 from t3sim.engine.t3unit.words import TRIGGER
 from t3sim.faults import campaign
 from t3sim.faults.bench import Bench, Verdict
@@ -46,7 +47,7 @@ def benches() -> Iterator[dict[bool, Bench]]:
     found = {protected: _bench(protected) for protected in (PROTECTED, PLAIN)}
     yield found
     for bench in found.values():
-        bench.scene.hardware.close()
+        bench.setup.hardware.close()
 
 
 def _seen(bench: Bench, injection: Injection) -> tuple[Outcome, frozenset[str]]:
@@ -79,14 +80,14 @@ def test_retries_make_the_link_exactly_once(benches: dict[bool, Bench], kind: st
 
     packet, watch = link_fault(kind, Chosen(), 1, windows)
     assert place < 1 or packet >= packets - 2  # the last one, which no later one reveals
-    system = bench.scene.run(Injection(watch=watch))
+    system = bench.setup.run(Injection(watch=watch))
     seen = observe(system)
     sender, receiver = system.gpus[1].link, system.gpus[0].link
     assert judge(seen, bench.right) is Outcome.CORRECTED
     assert receiver["packets_taken"] == sender["packets_sent"] == sender["packets_acknowledged"] == packets
     assert (receiver["packets_dropped"] > 0) == (kind == "repeated" or place < 1 or kind == "reordered")
     assert (sender["packets_resent"] > 0) == (kind != "repeated")
-    bench.scene.hardware.close()
+    bench.setup.hardware.close()
 
 
 def test_without_retries_a_lost_update_is_named_by_the_watchdog_and_a_repeated_one_is_not_right(
@@ -147,13 +148,13 @@ def test_only_a_straggler_is_not_judged_by_how_full_tables_got(benches: dict[boo
 
 
 def _drawn(bench: Bench, kind: str) -> Drawn:
-    return DRAWS[kind](random.Random(0), bench.scene, bench.sites)
+    return DRAWS[kind](random.Random(0), bench.setup, bench.sites)
 
 
 def test_a_foreign_store_is_refused_and_changes_nothing(benches: dict[bool, Bench]) -> None:
     bench = benches[PROTECTED]
     for number in range(6):
-        drawn = DRAWS["foreign"](random.Random(number), bench.scene, bench.sites)
+        drawn = DRAWS["foreign"](random.Random(number), bench.setup, bench.sites)
         seen = bench.observe(drawn.injection)
         assert seen.named == {"violation"}
         assert (seen.result, seen.commands, seen.counts) == (
@@ -197,13 +198,13 @@ def test_a_chunk_that_is_complete_too_early_is_premature(benches: dict[bool, Ben
 
 def test_a_simulation_with_an_early_chunk_or_a_bad_command_fails() -> None:
     for model, field in (("own", "premature"), ("dma", "bad_commands")):
-        scene = FaultSetup(PLAIN, lambda config: open_hardware(config, "golden"))
-        system = FaultSystem(scene.plan, scene.hardware)
+        setup = FaultSetup(PLAIN, lambda config: open_hardware(config, "golden"))
+        system = FaultSystem(setup.plan, setup.hardware)
         system.program()
         getattr(system.gpus[1], model)[field] = 1
         with pytest.raises(SimulationError, match="GPU 1"):
             list(system.run(1))
-        scene.hardware.close()
+        setup.hardware.close()
 
 
 # The campaign
@@ -279,6 +280,15 @@ def test_an_interrupted_campaign_goes_on(fake_work: list[FaultCase]) -> None:
     assert Journal(1).known == {}
 
 
+@pytest.mark.parametrize("line", ["no JSON", "{}", '{"job": {"kind": "bits"}, "verdict": 3}'])
+def test_a_damaged_journal_is_one_message(fake_work: list[FaultCase], line: str) -> None:
+    run_campaign(jobs(1, ("link",), (True,)), 5, 1, lambda done: None)
+    with Journal(5).path.open("a") as file:
+        file.write(f"{line}\n")
+    with pytest.raises(BuildError, match=r"line \d+ of .*-5.jsonl is damaged: move the file away"):
+        Journal(5)
+
+
 def test_the_record_counts_and_names(tmp_path: Path) -> None:
     found = {job: _verdict(job) for job in jobs(180, ("bits", "link"), (True, False))}
     record = record_of(0, found)
@@ -330,7 +340,7 @@ def test_upsets_of_the_compiled_hardware(compiled: Callable[[], Bench]) -> None:
     word = next(word for word in bench.sites.stored["trigger"] if word.path.endswith("contexts.context_0"))
     for gpu in range(GPUS):
         for bit in range(0, word.bits, 9):
-            injection = Injection(events=((2000, partial(upset, bench.scene, gpu, "trigger", word.number, bit)),))
+            injection = Injection(events=((2000, partial(upset, bench.setup, gpu, "trigger", word.number, bit)),))
             assert _seen(bench, injection) == (Outcome.CORRECTED, frozenset())
 
 

@@ -12,6 +12,10 @@ QUEUED = 512
 L2_BYTES = 50 << 20
 
 
+class _OutOfMemoryError(RuntimeError):
+    """As PyTorch's."""
+
+
 class FakeTorch:
     """The module. ``multiplied``: the operands of each GEMM; ``copied``: (to, from) of each copy, as devices, and the
     numbers of their blocks."""
@@ -33,7 +37,7 @@ class FakeTorch:
         self.cuda = SimpleNamespace(
             is_available=lambda: True, get_device_properties=lambda number: properties, Stream=_Stream,
             Event=lambda **options: _Event(self), stream=self.stream, synchronize=self.synchronize,
-            CUDAGraph=lambda: _Graph(self), graph=self.capture,
+            CUDAGraph=lambda: _Graph(self), graph=self.capture, OutOfMemoryError=_OutOfMemoryError,
         )  # fmt: skip
 
     @contextmanager

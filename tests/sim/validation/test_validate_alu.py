@@ -222,7 +222,7 @@ def test_the_command_fails_on_a_difference(monkeypatch, tmp_path):
     assert result.exit_code == 1 and "1 of 1 cases came out wrong" in result.stderr
     assert "fp16 min of 3C00 (1) and 3C00 (1): 3C00 (1)" in result.stdout
     for arguments, message in (
-        (("--exhaustive", "--random", "1"), "either --exhaustive or --random"),
+        (("--exhaustive", "--random", "1"), "give one of cases, --exhaustive, --random, not --exhaustive and --random"),
         (("--exhaustive", "--dtype", "fp32"), "needs a dtype of 16 bits"),
         (("--random", "1", "--out", str(tmp_path)), "--out must be a new folder"),
         (("--random", "1", "--preset", "none"), "preset must be one of"),

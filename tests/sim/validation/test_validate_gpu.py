@@ -359,3 +359,23 @@ def test_a_gpu_that_the_driver_does_not_know_is_one_message(gpu, monkeypatch):
     gpu.cuda.get_device_properties(0).uuid = "56-78"
     with pytest.raises(ValueError, match="the driver does not say what GPU 56-78 is .Not Found."):
         gpu_torch.open_device()
+
+
+def test_a_gemm_without_room_in_the_gpus_memory_is_one_message(gpu, monkeypatch):
+    def full(*_, **__):
+        raise gpu.cuda.OutOfMemoryError("tried to allocate 2 GiB")
+
+    device = gpu_torch.open_device()
+    monkeypatch.setattr(gpu, "randn", full)
+    with pytest.raises(ValueError, match=r"no room for the GEMM 256 x 128 x 64 \(tried to allocate 2 GiB\): end other"):
+        device.sample(256, 128, 64, gemms=4, copies_gb_s=0)
+
+
+def test_a_driver_that_tells_no_clock_any_more_is_one_message(gpu, monkeypatch):
+    def lost(nvml, handle, kind):
+        raise nvml.NVMLError("GPU is lost")
+
+    device = gpu_torch.open_device()
+    monkeypatch.setattr(FakeNvml, "nvmlDeviceGetClockInfo", lost)
+    with pytest.raises(ValueError, match=r"does not tell the clocks of this GPU \(GPU is lost\)"):
+        device.sample(256, 128, 64, gemms=4, copies_gb_s=0)

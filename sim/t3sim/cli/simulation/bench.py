@@ -33,6 +33,7 @@ def bench(quick: bool, ring: bool, scaling: bool, **options: Any) -> None:
         refuse_given((*QUICK, "model", "sublayer", "hf"), "--quick chooses machine and GEMM itself")
         options |= QUICK
     refuse_given(("threads",), "bench measures on one thread")
+    options["threads"] = 1
     refuse_given(("contention",), "bench measures both")
     if scaling:
         refuse_given(("ring",), "--scaling measures one mirrored GPU at a time")

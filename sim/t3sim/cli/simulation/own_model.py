@@ -1,31 +1,21 @@
 """Options for a model of the user's own: ``--hf`` and the tokens that it is run on."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
 from opent3 import FAMILIES, PHASES, Machine, SizedModel, caution, notes, own_model
 from rich.console import Console
 
-from ..errors import refuse_given
+from ..errors import FILE, refuse_given
 
 TOKEN_OPTIONS = ("batch", "sequence")
-
-
-class _File(click.Path):
-    """A file by a name. No name would be the current folder."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not str(value):
-            self.fail("must be the name of a file, not empty", param, ctx)
-        return super().convert(value, param, ctx)
 
 
 def own_model_options(command: Callable) -> Callable:
     """The options ``--hf``, ``--batch`` and ``--sequence``."""
     options = (
-        click.option("--hf", type=_File(path_type=Path), metavar="CONFIG.JSON",
+        click.option("--hf", type=FILE, metavar="CONFIG.JSON",
                      help=f"A model of your own, in the Hugging Face format: {', '.join(FAMILIES)}."),
         click.option("--batch", type=int, default=8, help="With --hf: sequences at a time."),
         click.option("--sequence", type=int, default=1024, help="With --hf: tokens of each; in decode, in its cache."),

@@ -8,7 +8,7 @@ import click
 from opent3 import Comparison, SizedModel
 
 from ..console import plain_console
-from ..errors import OUT_FOLDER
+from ..errors import FOLDER
 from .results import show
 
 
@@ -16,7 +16,7 @@ def preview_option(command: Any) -> Any:
     """The option ``--preview``."""
     return click.option(
         "--preview",
-        type=OUT_FOLDER,
+        type=FOLDER,
         metavar="DIRECTORY",
         help="First simulate one GPU and reflect its traffic, which is quicker, and write that comparison here.",
     )(command)

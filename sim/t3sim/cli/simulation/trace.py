@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from ..console import plain_console
+from ..console import plain_console, shown
+from ..errors import FILE
 
 VIEWER = "https://ui.perfetto.dev"
 
@@ -14,7 +15,7 @@ def trace_option(command: Any) -> Any:
     """The option ``--trace``."""
     return click.option(
         "--trace",
-        type=click.Path(path_type=Path),
+        type=FILE,
         metavar="FILE.pftrace",
         help=f"Write what every GPU does when, for {VIEWER}.",
     )(command)
@@ -23,4 +24,4 @@ def trace_option(command: Any) -> Any:
 def say_trace(trace: Path | None) -> None:
     """Says where the trace is, and what shows it."""
     if trace is not None:
-        plain_console().print(f"trace written to {trace}: open it at {VIEWER}")
+        plain_console().print(f"trace written to {shown(trace)}: open it at {VIEWER}")

@@ -8,7 +8,7 @@ from opent3 import POLICIES, Policy
 from opent3.waveforms import AROUND_CLOCKS, Format
 
 from ..console import say_where
-from ..errors import OUT_FOLDER, Mismatch, is_given
+from ..errors import FOLDER, Mismatch, is_given
 from ..start.completion import values
 from .options import chosen, simulation_options
 from .results import watch
@@ -16,7 +16,7 @@ from .results import watch
 
 @click.command()
 @simulation_options
-@click.option("--out", "-o", type=OUT_FOLDER, required=True, help="Folder for the files.")
+@click.option("--out", "-o", type=FOLDER, required=True, help="Folder for the files.")
 @click.option("--policy", default="t3-mca", shell_complete=values(POLICIES), help=f"Policy: {', '.join(POLICIES)}.")
 @click.option("--gpu", type=int, default=0, help="The GPU whose unit is shown.")
 @click.option(

@@ -9,8 +9,8 @@ import opent3
 from opent3 import Backend
 from rich.console import Console
 
-from ..console import plain_console
-from ..errors import OUT_FOLDER, kept_if_interrupted
+from ..console import plain_console, shown
+from ..errors import FOLDER, kept_if_interrupted
 from ..simulation.machine_options import hardware_option
 from ..simulation.results import fail_if_wrong, show, watch
 
@@ -53,7 +53,7 @@ def continued(command: str, width: int) -> list[str]:
 
 @click.command()
 @hardware_option("golden")
-@click.option("--out", "-o", type=OUT_FOLDER, default=OUT, help="Folder for results and report.")
+@click.option("--out", "-o", type=FOLDER, default=OUT, help="Folder for results and report.")
 def demo(hardware: Backend, out: Path) -> None:
     """Show in seconds what T3 does, on four toy GPUs.
 
@@ -89,4 +89,4 @@ def _explain_and_report(console: Console, found: opent3.Comparison, out: Path) -
     console.print("Why:")
     console.print(str(opent3.Explanation(findings={EXPLAINED: opent3.explain(found).findings[EXPLAINED]})))
     console.print()
-    console.print(f"Report, with charts to zoom: {opent3.report(out)}")
+    console.print(f"Report, with charts to zoom: {shown(opent3.report(out))}")

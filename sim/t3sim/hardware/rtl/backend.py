@@ -134,7 +134,7 @@ def part_source(config: T3Config, name: str) -> PartSource:
 
 
 def upsettable_source(config: T3Config, name: str) -> PartSource:
-    """The tracker or the trigger with invertible bits (``Upsettable``).
+    """One part of ``config``, a name of :data:`~t3hdl.interface.parts.TABLE`, with invertible bits (``Upsettable``).
 
     The words of the ports by which stored bits are inverted come behind those of its other inputs.
     """
