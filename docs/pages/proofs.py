@@ -12,7 +12,7 @@ from t3formal.models.invariants import GAPS, INVARIANTS
 from t3formal.prover.catalogue import all_proofs
 from t3formal.prover.reach import Reach, reaches
 from t3hdl.export.identity import hardware_identity
-from t3sim.cli.proof_tables import covers_text
+from t3sim.cli.proof_tables import covers_text, method_text
 
 from docs.pages import RESULTS
 from docs.pages.shared.hardware import measured_on
@@ -67,8 +67,8 @@ def results_section() -> str:
     results, times = kept("proofs.json")["proofs"], kept("timing.json")
     rows = [
         (
-            f"`{row['name']}`", row["size"], _method(row), f"{row['latches']:,}", len(row["claims"]),
-            covers_text(row["covers"]), f"{times['tasks'][_title(row)]:.1f}", row["outcome"],
+            f"`{row['name']}`", row["size"], method_text(row["method"], row["depth"]), f"{row['latches']:,}",
+            len(row["claims"]), covers_text(row["covers"]), f"{times['tasks'][_title(row)]:.1f}", row["outcome"],
         )
         for row in results
     ]  # fmt: skip
@@ -142,9 +142,3 @@ def _title(row: Mapping[str, Any]) -> str:
 def kept(name: str) -> dict[str, Any]:
     """A file of the results that are kept beside the page."""
     return json.loads((KEPT / name).read_text(encoding="utf-8"))
-
-
-def _method(row: Mapping[str, Any]) -> str:
-    if row["method"] == "bounded":
-        return f"first {row['depth']} cycles"
-    return f"induction, k = {row['depth']}" if row["method"] == "induction" else row["method"]

@@ -20,7 +20,8 @@ def proof_list(todo: Iterable[Task]) -> FittedTable:
     table = FittedTable("property", "size", "invariant", "method", "what", names=2, text=TEXTS)
     for task in todo:
         proof = task.proof
-        table.add_row(proof.name, task.size, _numbers(proof.invariants), method(task), proof.says)
+        method = method_text(proof.method, proof.depth)
+        table.add_row(proof.name, task.size, _numbers(proof.invariants), method, proof.says)
     return table
 
 
@@ -29,11 +30,12 @@ def proof_table(verdicts: Mapping[Task, Verdict]) -> FittedTable:
     titles = ("property", "size", "invariant", "method", "latches", "claims", "covers", "seconds", "verdict")
     table = FittedTable(*titles, names=2, text=TEXTS)
     for task, verdict in verdicts.items():
+        proof = task.proof
         table.add_row(
-            task.proof.name,
+            proof.name,
             task.size,
-            _numbers(task.proof.invariants),
-            method(task),
+            _numbers(proof.invariants),
+            method_text(proof.method, proof.depth),
             str(verdict.latches),
             str(len(verdict.claims)),
             covers_text(verdict.covers),
@@ -43,12 +45,11 @@ def proof_table(verdicts: Mapping[Task, Verdict]) -> FittedTable:
     return table
 
 
-def method(task: Task) -> str:
+def method_text(method: str, depth: int) -> str:
     """Such as ``induction, k = 2`` or ``first 30 cycles``."""
-    proof = task.proof
-    if proof.method == "bounded":
-        return f"first {proof.depth} cycles"
-    return f"induction, k = {proof.depth}" if proof.method == "induction" else proof.method
+    if method == "bounded":
+        return f"first {depth} cycles"
+    return f"induction, k = {depth}" if method == "induction" else method
 
 
 def covers_text(covers: Mapping[str, int | None]) -> str:

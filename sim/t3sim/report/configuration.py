@@ -10,7 +10,7 @@ from t3sim.run.provenance import Provenance
 from t3sim.run.result import Result
 
 from .folders import Config
-from .parts import DASH, Block, Folded, Item, Table, Text, plural
+from .parts import DASH, Block, Folded, Item, Table, Text, plural, sentence
 
 TITLE = "Configuration with sources"
 NARROW_TIMES = "\u00a0x\u00a0"
@@ -56,7 +56,7 @@ def record_machine_block(config: Config | None, name: str, settings: dict[str, A
 
 def cautions(machine: Machine, name: str) -> list[str]:
     """As sentences, what a reader of the results of ``machine``, which they call ``name``, must know."""
-    return [f"{text[0].upper()}{text[1:]}." for text in caution(machine, name)]
+    return [sentence(text) for text in caution(machine, name)]
 
 
 def cautions_of(config: Config | None, name: str) -> list[Text]:

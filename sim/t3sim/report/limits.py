@@ -6,7 +6,7 @@ from t3sim.explain.folder import explain
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.result import Result
 
-from .parts import Block, Bullets, Item, Tabs
+from .parts import Block, Bullets, Item, tabbed
 
 
 def limits_block(results: Sequence[Result]) -> Block:
@@ -16,5 +16,4 @@ def limits_block(results: Sequence[Result]) -> Block:
     lists: dict[str, Sequence[Item]] = {
         result.policy: [Bullets(items=[finding.text for finding in found[result.policy]])] for result in order
     }
-    items = [Tabs(label="policies", tabs=lists)] if len(lists) > 1 else next(iter(lists.values()))
-    return Block(title="What limited the time", items=items)
+    return Block(title="What limited the time", items=tabbed("policies", lists))

@@ -10,9 +10,9 @@ from t3sim.inputs.machine.files import CONFIG
 from t3sim.inputs.machine.settings import machine_title, settings_text
 from t3sim.run.request import Policy
 from t3sim.study.arbitration.gains import COLUMNS, rows, verdict
-from t3sim.study.arbitration.record import IMPLIED_PAIR, ArbitrationMap, Cell, MappedMachine, Place, StreamWaits
-from t3sim.study.arbitration.sentences import nearest, sentences
-from t3sim.study.arbitration.table import is_pair, most_of, stage_names
+from t3sim.study.arbitration.record import IMPLIED_PAIR, ArbitrationMap, Cell, MappedMachine, StreamWaits
+from t3sim.study.arbitration.sentences import sentences
+from t3sim.study.arbitration.table import extreme_places, is_pair, most_of, stage_names
 from t3sim.study.suite import OVERLAPPED
 
 from .configuration import cautions, cautions_of, configuration_block
@@ -117,21 +117,12 @@ def _cards(record: ArbitrationMap) -> list[Card]:
 
 def _extremes(record: ArbitrationMap) -> Table:
     """Where the arbiter matters most and least, where it is needed most, and what is nearest to the implied pair."""
-    places = list(record.places())
-    chosen: dict[str, Place] = {
-        "largest worth of arbitration": max(places, key=lambda place: place.cell.worth),
-        "smallest worth of arbitration": min(places, key=lambda place: place.cell.worth),
-        "largest gain of the sublayer": max(places, key=lambda place: place.cell.gain),
-        "smallest gain of the sublayer": min(places, key=lambda place: place.cell.gain),
-        "slowest GEMM under t3": max(places, key=lambda place: place.cell.pair[0]),
-        "nearest to the implied pair": nearest(places),
-    }
     return Table(
         caption="Extremes over all machines and GEMMs; times of the GEMM over its sequential time",
         head=("", "GEMM", "machine", *EXTREME_COLUMNS),
         rows=[
             (name, place.gemm, place.machine.name, *(f"{get(place.cell):.3f}" for get in EXTREME_COLUMNS.values()))
-            for name, place in chosen.items()
+            for name, place in extreme_places(record).items()
         ],
         prose=(1, 2),
     )

@@ -10,7 +10,7 @@ from .configuration import cautions_of, record_machine_block
 from .contention import contention_block
 from .figures import OTHER, SERIES, stacked
 from .folders import Modelled
-from .parts import DASH, Block, Card, Cards, Chart, Section, Table, Text, count
+from .parts import DASH, Block, Card, Cards, Chart, Section, Table, Text, count, sentence
 from .provenance import model_command, record_blocks
 from .quantities import time_chart, traffic_chart
 
@@ -38,7 +38,7 @@ def model_section(folder: Modelled) -> Section:
             Block(title="Summary", items=[
                 Cards(cards=[*_cards(record), *check_cards(results)]),
                 *(Text(text=f"Does not add up: {text}.") for text in record.failures),
-                *(Text(text=f"{text[0].upper()}{text[1:]}.") for text in record.notes),
+                *(Text(text=sentence(text)) for text in record.notes),
                 *cautions_of(folder.config, record.machine),
             ]),
             Block(title="Time of the model", items=[_policies(record), Text(text=record.amdahl.text)]),

@@ -69,7 +69,7 @@ class Tabs:
 
     kind: ClassVar[str] = "tabs"
     label: str
-    tabs: dict[str, Sequence["Item"]]
+    tabs: Mapping[str, Sequence["Item"]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +140,15 @@ class Section:
 
 def chosen(label: str, contents: Mapping[str, Sequence[Item]]) -> list[Item]:
     """A choice; what there is only one of is shown without."""
-    if len(contents) > 1:
-        return [Choice(label=label, contents=contents)]
+    return [Choice(label=label, contents=contents)] if len(contents) > 1 else _all_of(contents)
+
+
+def tabbed(label: str, contents: Mapping[str, Sequence[Item]]) -> list[Item]:
+    """Tabs; what there is only one of is shown without."""
+    return [Tabs(label=label, tabs=contents)] if len(contents) > 1 else _all_of(contents)
+
+
+def _all_of(contents: Mapping[str, Sequence[Item]]) -> list[Item]:
     return [item for items in contents.values() for item in items]
 
 
@@ -152,6 +159,11 @@ DASH = "\u2013"
 def count(value: float) -> str:
     """A whole number with separators."""
     return f"{value:,.0f}"
+
+
+def sentence(text: str) -> str:
+    """A clause, which begins with a small letter and has no full stop, as a sentence."""
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def plural(number: int, noun: str) -> str:

@@ -28,12 +28,12 @@ from .parts import (
     Mark,
     Section,
     Table,
-    Tabs,
     Text,
     Tone,
     chosen,
     count,
     plural,
+    tabbed,
 )
 from .provenance import earlier, record_blocks, reproduce_command
 from .quantities import BOUNDS, time_chart, traffic_chart
@@ -142,13 +142,7 @@ def _by_degree(runs: Labelled, show: Callable[[Labelled], Sequence[Item]]) -> li
     degrees: dict[str, list[tuple[str, Result]]] = {}
     for name, result in runs:
         degrees.setdefault(f"TP {result.workload.tp}", []).append((name, result))
-    return _tabs({degree: show(found) for degree, found in degrees.items()})
-
-
-def _tabs(contents: dict[str, Sequence[Item]]) -> list[Item]:
-    return [Tabs(label="degrees of tensor parallelism", tabs=contents)] if len(contents) > 1 else [
-        item for items in contents.values() for item in items
-    ]  # fmt: skip
+    return tabbed("degrees of tensor parallelism", {degree: show(found) for degree, found in degrees.items()})
 
 
 def _traffic(runs: Labelled) -> list[Item]:
@@ -244,7 +238,7 @@ def _speedups(record: Reproduction) -> list[Item]:
         for tp in dict.fromkeys(degrees.values()):
             points = [point for point, degree in degrees.items() if degree == tp]
             charts[f"TP {tp}{suffix}"] = [_gains(points, gains, f"Speedups over sequential, TP {tp}{suffix}")]
-    return _tabs(charts)
+    return tabbed("degrees of tensor parallelism", charts)
 
 
 def _gains(points: Sequence[str], gains: dict[tuple[str, str], tuple[int, float]], title: str) -> Chart:

@@ -13,7 +13,7 @@ from .configuration import cautions, configuration_block
 from .contention import contention_block
 from .folders import Run, Runs
 from .limits import limits_block
-from .parts import Block, Card, Cards, Item, Section, Tabs, Text, plural
+from .parts import Block, Card, Cards, Item, Section, Text, plural, tabbed
 from .provenance import runs_blocks
 from .quantities import BOUNDS, ideal_times, speedup_chart, time_chart, traffic_chart
 from .timelines import end_of, gpu_chart, lanes_chart, time_unit
@@ -146,6 +146,5 @@ def _timeline(runs: Sequence[Run]) -> Block:
             gpus["all GPUs"] = [lanes_chart(named, unit, end, f"{policy}, all GPUs", text)]
         for number in range(len(item.gpus)):
             gpus[f"GPU {number}"] = [gpu_chart(item, number, unit, end, f"{policy}, GPU {number}")]
-        tabs[policy] = [Tabs(label=f"GPUs of {policy}", tabs=gpus)] if len(gpus) > 1 else next(iter(gpus.values()))
-    inner = [Tabs(label="policies", tabs=tabs)] if len(tabs) > 1 else next(iter(tabs.values()))
-    return Block(title="Timeline", items=[Text(text=ZOOM.format(bins)), *inner])
+        tabs[policy] = tabbed(f"GPUs of {policy}", gpus)
+    return Block(title="Timeline", items=[Text(text=ZOOM.format(bins)), *tabbed("policies", tabs)])

@@ -210,7 +210,7 @@ def test_a_map_says_where_its_extremes_are(parsed):
     rows = rows_of(parsed["map"], "Extremes over all machines and GEMMs")
     record = sample_map()
     best = max(record.places(), key=lambda place: place.cell.worth)
-    assert rows[1][:3] == ["largest worth of arbitration", best.gemm, best.machine.name]
+    assert rows[1][:3] == ["arbitration is worth most", best.gemm, best.machine.name]
     assert rows[1][3:] == [f"{value:.3f}" for value in (*best.cell.pair, best.cell.worth, best.cell.gain)]
     assert rows[-1][0] == "nearest to the implied pair"
 

@@ -10,7 +10,7 @@ from t3sim.common.fitted_table import FittedTable
 from t3sim.explain.causes import TITLES as CAUSE_TITLES
 from t3sim.study.evaluation import geomean
 
-from .record import ArbitrationMap, Cell, MappedMachine
+from .record import ArbitrationMap, Cell, MappedMachine, Place
 from .sentences import nearest, sentences
 
 SHOWN_PAIRS = 12
@@ -89,11 +89,10 @@ COLUMNS: tuple[Callable[[MappedMachine], str], ...] = (
 )
 
 
-def extremes(record: ArbitrationMap) -> Iterator[str]:
-    """Where arbitration is worth most and least, where the GEMM is slowest, and how near a GEMM is to the implied
-    pair."""
+def extreme_places(record: ArbitrationMap) -> dict[str, Place]:
+    """Where arbitration is worth most and least, where the GEMM is slowest, and what is nearest to the implied pair."""
     places = list(record.places())
-    found = {
+    return {
         "arbitration is worth most": max(places, key=lambda place: place.cell.worth),
         "arbitration is worth least": min(places, key=lambda place: place.cell.worth),
         "the sublayer gains most": max(places, key=lambda place: place.cell.gain),
@@ -101,7 +100,11 @@ def extremes(record: ArbitrationMap) -> Iterator[str]:
         "the GEMM is slowest under t3": max(places, key=lambda place: place.cell.pair[0]),
         "nearest to the implied pair": nearest(places),
     }
-    for title, (machine, gemm, cell) in found.items():
+
+
+def extremes(record: ArbitrationMap) -> Iterator[str]:
+    """The extreme places, each in a line."""
+    for title, (machine, gemm, cell) in extreme_places(record).items():
         t3, mca = cell.pair
         yield f"{title}: worth {cell.worth:.3f} ({t3:.3f}, {mca:.3f}), gain {cell.gain:.3f}, {gemm} on {machine.name}"
 
