@@ -35,7 +35,7 @@ class Tracker(Stimulus):
         for edge in range(4):
             for wf in range(self.config.wavefronts):
                 lines = 1 if ones else self.rng.choice((0, 1, 2, 3, 4, 6, (1 << self.config.tile_count_bits) - 1))
-                self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), lines))
+                self.writes.append((regs.PROFILE + regs.PROFILE_STRIDE * (16 * edge + wf), lines))
 
     def configure(self) -> None:
         """Banks that press back are rare and soon free again: often the moment for an abort. A table with entries is

@@ -34,7 +34,7 @@ class TrackerChunks(Stimulus):
         self.left: dict[int, list[list[list[int]]]] = {}  # of a slot, per bank: column, wavefront, lines to come
         for edge in range(4):
             for wf in range(self._wavefronts):
-                self.writes.append((regs.PROFILE + 8 * (16 * edge + wf), self._tile_lines))
+                self.writes.append((regs.PROFILE + regs.PROFILE_STRIDE * (16 * edge + wf), self._tile_lines))
 
     def configure(self) -> None:
         """The profile."""

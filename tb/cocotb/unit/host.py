@@ -67,7 +67,7 @@ class Host:
         while not (await self.status())["init_done"]:
             await self.rest(10)
         for (bottom, right, wf), (rows, lines) in SHAPES.items():
-            await self.bus.write(regs.PROFILE + 8 * (32 * bottom + 16 * right + wf), rows * lines)
+            await self.bus.write(regs.PROFILE + regs.PROFILE_STRIDE * (32 * bottom + 16 * right + wf), rows * lines)
         enabled = {"complete": 1, "watchdog": 1, "violation": 1, "stale_update": 1, "aborted": 1}
         await self.bus.write(regs.IRQ_ENABLE, pack(regs.Interrupts, **enabled))
         arbiter = pack(regs.Arbiter, mca=self._rng.randrange(2), fixed=1, threshold=20, starvation=30, quantum=4)
