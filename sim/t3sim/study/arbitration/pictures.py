@@ -20,6 +20,8 @@ LEAST = 0.02
 """A colour scale reaches at least so far from 1, so that nothing looks like much."""
 NAMES = 10.5
 """Points of the changes' names, which a reader looks for in a wide picture."""
+NOT_A_PAIR = "\u2013"
+"""In the square of two changes that no machine can have both of."""
 MARKERS = "os^Dv<>pPX*h"
 NAMED = 6
 """Places that are named where all are shown."""
@@ -68,7 +70,8 @@ def heat_maps(record: ArbitrationMap, index: int) -> Figure:
     figure = Figure(figsize=(3 * (size + 1.6), size + 2.2), layout="constrained")
     base = record.machines[0].cells[index]
     figure.suptitle(
-        f"{record.titles[index]} on machine {record.machine}: every change alone (diagonal) and every pair",
+        f"{record.titles[index]} on machine {record.machine}: every change alone (diagonal) and every pair "
+        f"({NOT_A_PAIR}: two values of one parameter)",
         fontsize="x-large",
     )
     for axes, (title, value) in zip(figure.subplots(1, 3), values.items(), strict=True):
@@ -89,9 +92,10 @@ def _heat_map(axes: Axes, cells: np.ndarray, changes: list[str]) -> None:
     axes.imshow(cells, cmap="PuOr_r", norm=TwoSlopeNorm(1, 1 - reach, 1 + reach))
     scale = Normalize(0, reach)
     for (row, column), value in np.ndenumerate(cells):
-        if not np.isnan(value):
+        if column <= row:
+            text = NOT_A_PAIR if np.isnan(value) else f"{value:.3f}"
             colour = "white" if scale(abs(value - 1)) > 0.7 else DARK
-            axes.text(column, row, f"{value:.3f}", ha="center", va="center", fontsize=FONT, color=colour)
+            axes.text(column, row, text, ha="center", va="center", fontsize=FONT, color=colour)
     axes.set_xticks(range(len(changes)), changes, rotation=45, ha="right", rotation_mode="anchor", fontsize=NAMES)
     axes.set_yticks(range(len(changes)), changes, fontsize=NAMES)
     axes.spines[["top", "right", "bottom", "left"]].set_visible(False)
