@@ -11,7 +11,7 @@ import pytest
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import DmaCommand, MemoryRequest, Op, channel_of
 
-from tests.contract.core.scene import CONFIG, CONTEXT, KINDS, access, bursts, lines_of, programme
+from tests.contract.core.scene import CONFIG, CONTEXT, EPOCH, KINDS, access, bursts, lines_of, programme
 from tests.hdl.export.assertion_bench import CheckedLibrary, CheckedPart, Fault, Traffic, checked_library
 
 pytestmark = [
@@ -46,11 +46,13 @@ FAULTS = {
     "command_within_credits": Fault("trigger", "command_done_valid", "1'h1"),
 }
 """The assertion that says so, and what is wired wrongly."""
+OTHER_WAVEFRONT = Fault("trigger", "tile_done", "{right} ^ (34'h1 << 30)")
+"""The trigger takes each complete tile for that of the wavefront beside it."""
 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> CheckedLibrary:
-    return checked_library(CONFIG, "unit", tmp_path_factory.mktemp("unit"), list(FAULTS.values()))
+    return checked_library(CONFIG, "unit", tmp_path_factory.mktemp("unit"), [*FAULTS.values(), OTHER_WAVEFRONT])
 
 
 @pytest.fixture
@@ -231,3 +233,33 @@ def test_wrong_hardware_is_seen(traffic, capfd, assertion):
     arm(traffic)
     run_chunks(traffic, together=assertion == "command_within_credits")
     assert assertion in failures(capfd)
+
+
+@pytest.mark.parametrize("aborted", [False, True], ids=["in one job", "after an aborted job"])
+def test_a_tile_counts_once_and_in_its_epoch(traffic, capfd, aborted):
+    """The first wavefront's tiles are complete twice, and the second time the trigger takes them for the second
+    wavefront's, which were complete in no job, or in one that was aborted just before."""
+    configure(traffic)
+    arm(traffic)
+    if aborted:
+        send_wavefront(traffic, 1, EPOCH)
+        assert control(traffic, abort=1, context=CONTEXT) == 0
+        for address, data in sorted(set(programme(EPOCH + 1)) - set(programme(EPOCH))):
+            assert traffic.write(address, data) == 0
+        while not traffic.part["armed"]:
+            control(traffic, arm=1, descriptors=len(KINDS), context=CONTEXT)  # refused until the abort is over
+            assert traffic.now < 5000
+        traffic.step(80)
+    send_wavefront(traffic, 0, EPOCH + aborted)
+    assert (len(traffic.got["command"]), failures(capfd)) == (0, set())
+    traffic.part.fault(len(FAULTS))
+    send_wavefront(traffic, 0, EPOCH + aborted)
+    assert (len(traffic.got["command"]), failures(capfd)) == (2, {"command_after_tiles"})
+
+
+def send_wavefront(traffic: Traffic, wf: int, epoch: int) -> None:
+    """Stores and updates that complete the tiles of one wavefront in the first blocks of chunk 1."""
+    for port, op in (("comm_write", Op.ADD), ("compute_write", Op.STORE)):
+        items = [item | {"epoch": epoch} for item in bursts(1, op) if item["row"] < 2 and item["wf"] == wf]
+        send(traffic, port, items)
+    traffic.drain(100)

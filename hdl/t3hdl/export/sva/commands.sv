@@ -1,5 +1,5 @@
-// What the unit asks of the DMA engine: DESIGN 1.4.1 (not before every tile of the block has its threshold counted, or
-// the chunk all its lines), 1.4.3 (once per block and use, no count lost or doubled), and what a command says.
+// What the unit asks of the DMA engine: not before every tile of the block has its threshold counted, or the chunk all
+// its lines (invariant 1); once per block and use, no count lost or doubled (invariant 3); and what a command says.
 // For simulation: it remembers every tile in associative arrays.
 module t3_command_rules
   import t3_words::*;
@@ -27,6 +27,7 @@ module t3_command_rules
   // A context is used anew with each arm and abort: what was counted long before does not count any more.
   typedef struct packed {
     logic [3:0]  context_;
+    logic [7:0]  epoch;
     logic [11:0] row;
     logic [11:0] col;
     logic [3:0]  wf;
@@ -50,12 +51,12 @@ module t3_command_rules
     return tally[tile].last + 2 * DRAIN_CYCLES < began[tile.context_] ? 0 : tally[tile].lines;
   endfunction
 
-  // How often the tile has reached its threshold.
-  function automatic int unsigned completions(tile_t tile, logic [7:0] addends);
+  // A tile that has reached its threshold twice is still one tile.
+  function automatic logic is_complete(tile_t tile, logic [7:0] addends);
     int unsigned needed;
     if (!tally.exists(tile) || 32'(tile.wf) >= WAVEFRONTS) return 0;
     needed = (32'(profile[{tally[tile].bottom, tally[tile].right, tile.wf}]) * 32'(addends)) % (1 << TILE_COUNT_BITS);
-    return needed == 0 ? 0 : lines_of(tile) / needed;
+    return needed != 0 && lines_of(tile) >= needed;
   endfunction
 
   chunk_bounds_t bounds;
@@ -90,15 +91,15 @@ module t3_command_rules
     for (int row = 32'(command.row); row < 32'(command.row) + 32'(command.rows); row++)
       for (int col = 32'(command.col); col < 32'(command.col) + 32'(command.cols); col++)
         for (int wf = 0; wf < WAVEFRONTS; wf++)
-          sum += completions('{command.context_, row[11:0], col[11:0], wf[3:0]}, count.addends);
+          if (is_complete('{command.context_, command.epoch, row[11:0], col[11:0], wf[3:0]}, count.addends)) sum += 1;
     return sum;
   endfunction
 
   function automatic longint unsigned lines_of_chunk();
     longint unsigned sum = 0;
     foreach (tally[tile])
-      if (tile.context_ == command.context_ && tile.row >= bounds.row0 && tile.row < bounds.row1
-          && tile.col >= bounds.col0 && tile.col < bounds.col1)
+      if (tile.context_ == command.context_ && tile.epoch == command.epoch
+          && tile.row >= bounds.row0 && tile.row < bounds.row1 && tile.col >= bounds.col0 && tile.col < bounds.col1)
         sum += 64'(lines_of(tile));
     return sum;
   endfunction
@@ -178,7 +179,7 @@ module t3_command_rules
   end
 
   task automatic count_access(memory_request_t access);
-    tile_t tile = '{access.context_, access.row, access.col, access.wf};
+    tile_t tile = '{access.context_, access.epoch, access.row, access.col, access.wf};
     int unsigned lines = 32'(access.length) + 1;
     tally[tile] = '{lines_of(tile) + lines, cycle, access.bottom, access.right};
     accepted += 48'(lines);

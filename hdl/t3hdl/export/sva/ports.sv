@@ -26,7 +26,7 @@ module t3_stream_rules #(
   assert property (!$isunknown({valid, ready}) && !(valid && $isunknown(payload)));
 endmodule
 
-// DESIGN 1.4.5: while `idle`, without input and before `wake_at`, nothing changes that can be seen.
+// While `idle`, without input and before `wake_at`, nothing changes that can be seen (invariant 5).
 module t3_idle_rules #(
     parameter int unsigned INPUT_BITS = 1,
     parameter int unsigned OUTPUT_BITS = 1
@@ -47,7 +47,7 @@ module t3_idle_rules #(
   assert property (idle && !wake && !moving && $stable(inputs) |=> $stable(outputs));
 endmodule
 
-// DESIGN 1.4.8: an AXI4-Lite subordinate that answers every access once, in order, and soon.
+// An AXI4-Lite subordinate that answers every access once, in order, and soon (invariant 8).
 module t3_axi_lite_rules #(
     parameter int unsigned ANSWER_CYCLES = 16  // with the response channels free
 ) (

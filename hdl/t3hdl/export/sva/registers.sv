@@ -1,6 +1,6 @@
 // The register bus, and what its writes leave in the hardware: a copy for the other rules to judge by.
-// DESIGN 1.4.8: one answer to each request; a locked configuration does not change. No arm of a context of which
-// something is under way, no disarm that would drop something, unless by force.
+// One answer to each request; a locked configuration does not change. No arm of a context of which something is under
+// way, no disarm that would drop something, unless by force (invariant 8).
 module t3_register_rules
   import t3_words::*;
 (
