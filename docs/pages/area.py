@@ -1,5 +1,6 @@
 """How large the hardware is, and how deep: ``python -m docs.pages area`` writes the page again, after a change."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
@@ -13,10 +14,12 @@ from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.parts import TABLE
 from t3hdl.tracker.entry_table import entry_layout
 
-from docs.pages import REFERENCE
+from docs.pages import REFERENCE, RESULTS
 from docs.pages.shared.markdown import paragraph, table
 
 PAGE = REFERENCE / "area.md"
+_BEFORE = RESULTS / "area" / "before.json"
+"""Sizes of the parts of ``paper`` before accesses were bursts, measured as those of today."""
 SHOWN = ("paper", "paper-fit", "small", "fpga")
 """Presets on the page; those that are cut to the size of one FPGA are measured there."""
 HELD = ("paper", "paper-fit")
@@ -62,6 +65,15 @@ The presets have no `protect`. With it memories have check bits, and every regis
 That is logic behind what a register takes, so that it also makes ways longer. Of `paper`, without it and with it:"""
 
 
+_SINCE = """\
+Of `paper`, an instance of each part in hardware {version} (commit {commit}), the last before accesses were bursts that
+carry their epoch and a tile counted once, and today. The Verilog of then was measured as that of today is. Slices,
+leaves and roots carry epochs and the lines of bursts. The tracker has {banks} banks instead of {banks_before}, with
+{roots} roots of the token network instead of {roots_before}, and counts lines that overflow by chunk, so that no access
+of a GEMM waits for it. The trigger has the tile marks, and counts the backlog by which slices arbitrate. The NMC unit
+has {stages} stages instead of {stages_before}. The budget of depth is younger than the hardware of then."""
+
+
 def instances(config: T3Config) -> dict[str, int]:
     """Instances of each part in the unit; 0 for parts outside it. Without parts that are made of parts alone."""
     wholes = {name for name, part in TABLE.items() if part.wires}
@@ -78,7 +90,7 @@ def page() -> str:
     _measure(*shown, replace(paper, protect=True))
     sections = [_HEAD.format(version=yosys_version())]
     sections += [f"## {name}\n\n{sizes_table(PRESETS[name])}" for name in SHOWN]
-    return "\n".join([*sections, depth_section(), protect_section(paper), tracker_section(paper)])
+    return "\n".join([*sections, depth_section(), protect_section(paper), since_section(paper), tracker_section(paper)])
 
 
 def depth_section() -> str:
@@ -108,6 +120,25 @@ def protect_section(plain: T3Config) -> str:
     heads = ("part", "gates:", "flip-flops:", "memory bits:", "depth:", "budget:", "")
     rows.append(("**unit**", *_pairs(sums), "", ""))
     return f"## What `protect` costs\n\n{paragraph(_PROTECT)}{table(heads, rows)}"
+
+
+def since_section(config: T3Config) -> str:
+    """The parts of the hardware before bursts, and of that of today."""
+    before = json.loads(_BEFORE.read_text(encoding="utf-8"))
+    rows, sums = [], [Area(), Area()]
+    for name, number in instances(config).items():
+        sizes = [Area(**before["parts"][name]), _size(config, name)]
+        numbers = [before["instances"].get(name, number), number]
+        sums = [total + one * count for total, one, count in zip(sums, sizes, numbers, strict=True)]
+        rows.append((name, *_pairs(sizes)))
+    rows.append(("**unit**", *_pairs(sums)))
+    text = _SINCE.format(
+        version=before["version"], commit=before["commit"], banks=config.tracker_banks,
+        banks_before=before["tracker_banks"], stages=config.nmc_latency, stages_before=before["nmc_latency"],
+        roots=config.roots, roots_before=before["instances"]["root"],
+    )  # fmt: skip
+    heads = ("part", "gates:", "flip-flops:", "memory bits:", "depth:")
+    return f"## Before bursts\n\n{paragraph(text)}{table(heads, rows)}"
 
 
 def _pairs(sizes: list[Area]) -> list[str]:
