@@ -89,7 +89,7 @@ def test_own_files_of_the_folder_are_no_target(folder):
 
 def test_targets_that_cannot_be(folder, tmp_path: Path):
     fails(t3(folder, "-o", tmp_path), "must be a file, not the folder")
-    fails(t3(folder, "-o", ""), "must be a file, not the folder")
+    fails(t3(folder, "-o", ""), "must be the name of a file, not empty")
     fails(t3(folder, "-o", tmp_path / "no" / "such.html"), "in a folder that exists")
     fails(t3(folder, "-o", folder / "result.json" / "x.html"), "in a folder that exists")
     fails(t3(folder, "-o", tmp_path / ("x" * 300)), "must be a file that can be written")

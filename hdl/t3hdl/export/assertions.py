@@ -3,7 +3,7 @@
 The rules are in ``sva/*.sv``, written by hand. What depends on the configuration is made here: the package of
 :mod:`t3hdl.export.sva_package`, and for each part a module that connects the rules with its ports. Assumptions about
 the surroundings are ``assume``, guarantees of the hardware ``assert``; a simulator checks both. Every part is held to
-the rules of streams and of ``idle``; core and unit also to the invariants that :mod:`t3formal.models.invariants` lists.
+the rules of streams and of ``idle``; core and unit also to the invariants of the proofs.
 """
 
 import re
