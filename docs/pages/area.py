@@ -19,7 +19,7 @@ from docs.pages.shared.markdown import paragraph, table
 
 PAGE = REFERENCE / "area.md"
 _BEFORE = RESULTS / "area" / "before.json"
-"""Sizes of the parts of ``paper`` before accesses were bursts, measured as those of today."""
+"""Parts of ``paper`` before accesses were bursts: the Verilog that its commit wrote, measured by today's ``area``."""
 SHOWN = ("paper", "paper-fit", "small", "fpga")
 """Presets on the page; those that are cut to the size of one FPGA are measured there."""
 HELD = ("paper", "paper-fit")
@@ -65,7 +65,7 @@ The presets have no `protect`. With it memories have check bits, and every regis
 That is logic behind what a register takes, so that it also makes ways longer. Of `paper`, without it and with it:"""
 
 
-_SINCE = """\
+_BEFORE_TEXT = """\
 Of `paper`, an instance of each part in hardware {version} (commit {commit}), the last before accesses were bursts that
 carry their epoch and a tile counted once, and today. The Verilog of then was measured as that of today is. Slices,
 leaves and roots carry epochs and the lines of bursts. The tracker has {banks} banks instead of {banks_before}, with
@@ -90,7 +90,9 @@ def page() -> str:
     _measure(*shown, replace(paper, protect=True))
     sections = [_HEAD.format(version=yosys_version())]
     sections += [f"## {name}\n\n{sizes_table(PRESETS[name])}" for name in SHOWN]
-    return "\n".join([*sections, depth_section(), protect_section(paper), since_section(paper), tracker_section(paper)])
+    return "\n".join(
+        [*sections, depth_section(), protect_section(paper), before_section(paper), tracker_section(paper)]
+    )
 
 
 def depth_section() -> str:
@@ -122,7 +124,7 @@ def protect_section(plain: T3Config) -> str:
     return f"## What `protect` costs\n\n{paragraph(_PROTECT)}{table(heads, rows)}"
 
 
-def since_section(config: T3Config) -> str:
+def before_section(config: T3Config) -> str:
     """The parts of the hardware before bursts, and of that of today."""
     before = json.loads(_BEFORE.read_text(encoding="utf-8"))
     rows, sums = [], [Area(), Area()]
@@ -132,7 +134,7 @@ def since_section(config: T3Config) -> str:
         sums = [total + one * count for total, one, count in zip(sums, sizes, numbers, strict=True)]
         rows.append((name, *_pairs(sizes)))
     rows.append(("**unit**", *_pairs(sums)))
-    text = _SINCE.format(
+    text = _BEFORE_TEXT.format(
         version=before["version"], commit=before["commit"], banks=config.tracker_banks,
         banks_before=before["tracker_banks"], stages=config.nmc_latency, stages_before=before["nmc_latency"],
         roots=config.roots, roots_before=before["instances"]["root"],
