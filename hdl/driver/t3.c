@@ -529,6 +529,32 @@ int t3_stuck(const struct t3_device *device, struct t3_stuck_block *block)
     return (int)FIELD(stuck, T3_STUCK_VALID);
 }
 
+int t3_left_tile(const struct t3_job *job, struct t3_counted_tile *tile, unsigned long polls)
+{
+    const struct t3_device *device = job->device;
+    unsigned ways = (unsigned)FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_WAYS);
+    unsigned banks = (unsigned)FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_BANKS);
+    unsigned sets = (unsigned)FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_SETS);
+    unsigned place;
+    for (place = 0; place < sets * ways; place++) {
+        uint64_t entry;
+        TRY(put(device, T3_DEBUG_SELECT,
+                PUT(place % ways, T3_DEBUG_SELECT_WAY) | PUT(place / ways % banks, T3_DEBUG_SELECT_BANK) |
+                    PUT(place / ways / banks, T3_DEBUG_SELECT_ROW)));
+        TRY(poll_until(device, T3_DEBUG_DATA, T3_DEBUG_DATA_READY_MASK, T3_DEBUG_DATA_READY_MASK, polls));
+        TRY(get(device, T3_DEBUG_DATA, &entry));
+        if (FIELD(entry, T3_DEBUG_DATA_VALID) && FIELD(entry, T3_DEBUG_DATA_CONTEXT) == job->output.context &&
+            FIELD(entry, T3_DEBUG_DATA_EPOCH) == job->output.epoch) {
+            tile->row = (unsigned)FIELD(entry, T3_DEBUG_DATA_ROW);
+            tile->col = (unsigned)FIELD(entry, T3_DEBUG_DATA_COL);
+            tile->wf = (unsigned)FIELD(entry, T3_DEBUG_DATA_WF);
+            tile->updates = (unsigned)FIELD(entry, T3_DEBUG_DATA_COUNT);
+            return 1;
+        }
+    }
+    return 0;
+}
+
 const char *t3_strerror(int error)
 {
     switch (error) {

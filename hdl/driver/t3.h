@@ -103,6 +103,11 @@ struct t3_stuck_block {
     unsigned descriptor, block, context, expected, seen;
 };
 
+/* A wavefront's tile, and how many updates the tracker counts for it. */
+struct t3_counted_tile {
+    unsigned row, col, wf, updates;
+};
+
 /* Finds the unit, and waits until its tables are initialised, at most `polls` reads of STATUS. */
 int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long polls);
 
@@ -171,6 +176,11 @@ int t3_lock(const struct t3_device *device, uint64_t which);
 /* Looks for a stuck block after `cycles` without progress (0: never), and what it found: 1 with *block, else 0. */
 int t3_set_watchdog(const struct t3_device *device, uint32_t cycles);
 int t3_stuck(const struct t3_device *device, struct t3_stuck_block *block);
+
+/* After t3_wait: a tile of the job that got updates beyond its last one, which the tracker still counts: 1 with *tile,
+ * else 0. Looks through the tracker's tables, at most `polls` reads for each place. Whether an update came twice, and that
+ * of this tile is the one that was left over, or this one was too many, the unit cannot tell. */
+int t3_left_tile(const struct t3_job *job, struct t3_counted_tile *tile, unsigned long polls);
 
 /* A sentence about an error. */
 const char *t3_strerror(int error);

@@ -246,6 +246,11 @@ class T3Config:
         return (_TOKEN_LINES * ((self.chunk_window + 1) * self.drain_turns + 1)).bit_length()
 
     @property
+    def open_tile_bits(self) -> int:
+        """Bits of the number of a chunk's tiles that have an entry: it may be all entries."""
+        return (self.tracker_sets * self.tracker_ways).bit_length()
+
+    @property
     def drain_cycles(self) -> int:
         """Cycles after an abort in which a token that a slice's token queue holds has certainly left the banks.
 

@@ -10,8 +10,11 @@ from t3hdl import core
 from t3hdl.common import linked, secded
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
+from t3hdl.registers.barred_epochs import BarredEpochs
+from t3hdl.registers.registers import ControlRegisters
 from t3hdl.slice import arbiter, monitor
 from t3hdl.slice.slice import MemorySlice
+from t3hdl.tracker.open_tiles import OpenTiles
 from t3hdl.tracker.tile_profile import TileProfile
 from t3hdl.tracker.tracker import Tracker
 from t3hdl.trigger.command_counters import CommandCounters
@@ -47,6 +50,10 @@ _BEHIND = (
     "monitor.chooses",
     "communication is behind when as many blocks waited a cycle ago, or some for as long as they may, or by choice",
 )
+_EPOCHS = (
+    "the epoch that context 0 may not have", "the epoch that context 1 may not have",
+    "an error: a range in use with the epoch of a job of its context that did not end",
+)  # fmt: skip
 _MISTAKES = {
     # When communication is behind, and what then holds.
     "behind by more than the limit": Mistake(
@@ -157,6 +164,32 @@ _MISTAKES = {
     "slots are free one event too early": Mistake(
         T3Config.stale_cycles, "self.event_queue + 2", "self.event_queue + 1",
         "hdl.test_slot_reuse:test_blocks_give_the_tracker_time_to_count_old_events", {"event_queue": 5, "banks": 2},
+    ),
+    # A line too many, and an epoch that comes again.
+    "a tile that was finished stays open": Mistake(
+        OpenTiles.elaborate, " - popcount(closes)", "",
+        "contract.tracker.test_tracker_open_tiles:test_tiles_that_open_and_close_in_any_order_leave_none",
+    ),
+    "nobody looks for open tiles at a chunk's end": Mistake(
+        OpenTiles.elaborate, "(self.done & left) | ", "",
+        "contract.tracker.test_tracker_open_tiles:"
+        "test_one_line_more_for_a_complete_tile_is_an_error_when_its_chunk_is_complete",
+    ),
+    "a tile may open in a complete chunk": Mistake(
+        OpenTiles.elaborate, " | (self.complete & late)", "",
+        "contract.tracker.test_tracker_open_tiles:"
+        "test_a_line_that_comes_as_the_chunk_completes_is_an_error_in_any_cycle",
+        {**_PLAIN, "after": 6},
+    ),
+    "the epoch of a job that a disarm dropped is free": Mistake(
+        ControlRegisters._follow_epochs, " | (locks.disarm & locks.control.forced)", "",
+        "contract.registers.test_registers_epochs:test_the_epoch_of_a_dropped_job_is_refused_in_every_range",
+        {**_PLAIN, "how": "disarm", "epoch": 7}, proof=("registers.rules", *_EPOCHS),
+    ),
+    "an epoch is barred for ever": Mistake(
+        BarredEpochs.elaborate, "epochs.valid.eq(0)", "epochs.valid.eq(1)",
+        "contract.registers.test_registers_epochs:test_the_next_job_that_is_complete_frees_the_epoch",
+        proof=("registers.rules", *_EPOCHS, "nothing else is an error"),
     ),
 }  # fmt: skip
 _PROVEN = [name for name, mistake in _MISTAKES.items() if mistake.proof]

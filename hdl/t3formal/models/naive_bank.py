@@ -45,7 +45,8 @@ class NaiveBank:
     ``valid``, ``complete``, ``ends`` : of each slot, whether it has a chunk, that is complete, it ends. ``hold`` : no
     token is taken out of the input queue.
     ``match`` : what the slots say of ``head``. ``detail`` : what its slot says of the token in M.
-    ``ways`` : how many ways the context of the token in R may use.
+    ``ways`` : how many ways the context of the token in R may use. ``opened``, ``closed`` : an entry began, or its tile
+    was complete, in the cycle before, of the slot in E.
     """
 
     def __init__(self, config: T3Config, number: int, token: Any, cleared: list[Signal]) -> None:
@@ -77,6 +78,8 @@ class NaiveBank:
         self.head = self.queue[0]
         self.counted = Signal(10, name=f"{name}_counted")
         self.unmatched, self.over_count = Signal(name=f"{name}_unmatched"), Signal(name=f"{name}_over_count")
+        self.opens, self.closes = Signal(name=f"{name}_opens"), Signal(name=f"{name}_closes")
+        self.opened, self.closed = states(cleared, f"{name}_changed", 2, 1)
         self.entries = sum((entry.valid for row in self.table for entry in row), start=Const(0))
 
     def step(self, m: Module) -> None:
@@ -100,6 +103,7 @@ class NaiveBank:
             with m.Else():
                 m.d.comb += self.unmatched.eq(self.r_match.foreign)
         m.d.sync += [self.event_stage_valid.eq(raises_event), self.event_stage.eq(event)]
+        m.d.sync += [self.opened.eq(self.opens), self.closed.eq(self.closes)]
         self._events(self.event_stage, self.tile_in_e())
         self._pend(self.event_stage, self.event_stage_valid & (self.event_stage.kind == EventKind.OVERFLOW))
 
@@ -157,6 +161,7 @@ class NaiveBank:
             for way, fresh in lowest(m, free):
                 with fresh:
                     entry = {"valid": 1, "count": token.n, **{field: token[field] for field in KEY}}
+                    m.d.comb += self.opens.eq(1)
                     for field, value in entry.items():
                         m.d.sync += self._written(row, way)[field].eq(value)
         with m.Else():
@@ -171,7 +176,7 @@ class NaiveBank:
                 count = entries[way].count + self.r_token.n
                 with m.If(count == self.r_detail.threshold):
                     m.d.sync += self._written(row, way).valid.eq(0)
-                    m.d.comb += raises_event.eq(1)
+                    m.d.comb += [raises_event.eq(1), self.closes.eq(1)]
                 with m.Else():
                     m.d.sync += self._written(row, way)["count"].eq(Mux(count > most, most, count))
                     m.d.comb += self.over_count.eq(count > self.r_detail.threshold)

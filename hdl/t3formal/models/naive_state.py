@@ -96,6 +96,11 @@ class Miter:
         level, event_stage = self._in(path + "events.level"), data.View(EventStage, self._in(path + "event_stage"))
         yield "E alike", conjunction((
             event_stage.valid == bank.event_stage_valid,
+            (event_stage.opens == bank.opened) & (event_stage.closes == bank.closed),
+            implies(
+                event_stage.opens | event_stage.closes,
+                (event_stage.event.slot == bank.event_stage.slot) & self._known(bank.event_stage.slot),
+            ),
             implies(
                 event_stage.valid,
                 same_fields(event_stage.event, bank.event_stage, HeldEvent.members)
@@ -220,6 +225,7 @@ class Miter:
             implies(loaded, Mux(fresh, expected, left) == slot.left),
             self._in(r"counters\.overflow")[number] == slot.overflowed,
             self._in(r"counters\.complete")[number] == slot.complete,
+            self._in(rf"open_tiles\.open_{number}") == slot.open[: config.open_tile_bits],
         ))  # fmt: skip
 
     def _walk(self) -> Claims:

@@ -14,7 +14,7 @@ from .naive_bank import Event, NaiveBank, lowest, state, states
 
 Slot = data.StructLayout({
     "valid": 1, "row0": 12, "row1": 12, "col0": 12, "col1": 12, "addends": 8, "context": 4, "epoch": EPOCH_BITS,
-    "descriptor": 6, "left": 32, "overflowed": 1, "complete": 1,
+    "descriptor": 6, "left": 32, "overflowed": 1, "complete": 1, "open": 16,
 })  # fmt: skip
 """A live chunk and what is counted of it."""
 
@@ -87,6 +87,7 @@ class NaiveTracker(wiring.Component):
         self._drain(m)
         self._choose(m, ends)
         self._too_many(m)
+        self._count_open(m)
         self._load(m, control)
         self._maintain(m, control)
         self._abort(m, control)
@@ -224,6 +225,22 @@ class NaiveTracker(wiring.Component):
                 with m.If(done & (bank.sums[number].there | bank.adds[number])):
                     m.d.sync += self.over_total.eq(1)
 
+    def _count_open(self, m: Module) -> None:
+        """The open tiles of each slot; a complete chunk has none, and none of it opens."""
+        for number, slot in enumerate(self.slots):
+            opened, closed = (
+                sum(((bank.event_stage.slot == number) & there for bank, there in changes), start=Const(0))
+                for changes in (
+                    [(bank, bank.opened) for bank in self.banks],
+                    [(bank, bank.closed) for bank in self.banks],
+                )
+            )
+            m.d.sync += slot.open.eq(slot.open + opened - closed)
+            done = self.chunk_done_valid & (self.chunk_done.slot == number) & slot.valid
+            left = slot.open[: self._config.open_tile_bits] != 0
+            with m.If((done & left) | (slot.complete & (opened != 0))):
+                m.d.sync += self.over_total.eq(1)
+
     def _add(self, m: Module, number: int, slot: Any, event: Any) -> None:
         bits = self._config.chunk_count_bits
         overflowed = Signal(name=f"overflows_{number}")
@@ -246,7 +263,7 @@ class NaiveTracker(wiring.Component):
             with m.If(self.load_valid & (self.load.slot == number) & ~lost):
                 m.d.sync += [slot[field].eq(self.load[field]) for field in _LOADED]
                 m.d.sync += slot.left.eq(self.load.expected[: self._config.chunk_count_bits])
-                m.d.sync += [slot.overflowed.eq(0), slot.complete.eq(0)]
+                m.d.sync += [slot.overflowed.eq(0), slot.complete.eq(0), slot.open.eq(0)]
 
     def _maintain(self, m: Module, control: ControlPulses) -> None:
         """Sweeps through the rows, and looks at one entry."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from amaranth.hdl import Cat, Mux, Signal, Value
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
-from t3hdl.interface.layouts import Op
+from t3hdl.interface.layouts import EPOCH_BITS, Op
 from t3hdl.registers.registers import ControlRegisters
 
 from ..prover.harness import Harness
@@ -53,6 +53,9 @@ class RegisterRules:
     broadcast : whether it is a write for the parts.
     windows : per context the descriptors of its last arm, as a mask.
     owners : per range a mask with the bit of the context that it was given to, 0 if to none.
+    epochs, barred : per context the epoch of its last range in use; the one that none may have, and above it a bit
+        that says whether there is one: that of a job that was aborted, or dropped by a disarm, until another one is
+        complete.
     aborting : the contexts that are being aborted. An abort begins when it is taken, and is over after a cycle in which
         nothing of the context is in flight, and no abort was taken in the one before, which nobody would know of yet.
     nothing_in_flight : per context, whether an abort of it may be over.
@@ -63,9 +66,12 @@ class RegisterRules:
         self._control = Signal(regs.Control)
         self.windows = [Signal(config.descriptors, name=f"window_model_{c}") for c in range(config.contexts)]
         self.owners = [Signal(16, name=f"owner_model_{i}") for i in range(config.ranges)]
+        self.epochs = [Signal(EPOCH_BITS, name=f"epoch_model_{c}") for c in range(config.contexts)]
+        self.barred = [Signal(EPOCH_BITS + 1, name=f"barred_model_{c}") for c in range(config.contexts)]
         self.lock = Signal(regs.Lock, name="lock_model")
         self.aborting, self.begun = Signal(config.contexts, name="aborting_model"), Signal(name="abort_begun")
-        harness.m.d.comb += self._control.eq(registers.bus_data)
+        self._attributes = Signal(regs.RangeAttributes, name="new_attributes")
+        harness.m.d.comb += [self._control.eq(registers.bus_data), self._attributes.eq(registers.bus_data)]
         self._active = [context.armed & ~context.complete for context in registers.context]
         self._unfinished = [context.outstanding != 0 for context in registers.context]
         tables_busy = registers.maintenance | registers.abort_busy | self.begun
@@ -78,6 +84,7 @@ class RegisterRules:
             "an unprivileged write under LOCK.privileged": self.lock.privileged & ~registers.bus_privileged,
             **{name: self._at([regs.CONTROL]) & broken for name, broken in self._control_rules().items()},
             "a range in use with an operation of no update, or a context that does not exist": self._bad_range(),
+            "a range in use with the epoch of a job of its context that did not end": self._barred_epoch(),
             "DEBUG_SELECT when the tracker is busy": self._at([regs.DEBUG_SELECT]) & self._busy(),
             "a locked register": self.locked,
         }
@@ -117,13 +124,23 @@ class RegisterRules:
         registers = self._registers
         return ~registers.init_done | registers.maintenance | registers.abort_busy
 
+    def _range_in_use(self) -> Value:
+        """Whether attributes are written with ``valid``."""
+        return self._at(self._tables.ranges[regs.RANGE_WORDS - 1 :: regs.RANGE_WORDS]) & self._attributes.valid
+
     def _bad_range(self) -> Value:
         """Attributes of a range in use that no range may have."""
-        new = Signal(regs.RangeAttributes, name="new_attributes")
-        self._m.d.comb += new.eq(self._registers.bus_data)
+        new = self._attributes
         update = Cat(new.op == op for op in (Op.STORE, Op.ADD, Op.MIN, Op.MAX)).any()
-        attributes = self._tables.ranges[regs.RANGE_WORDS - 1 :: regs.RANGE_WORDS]
-        return self._at(attributes) & new.valid & (~update | (new.context >= self._config.contexts))
+        return self._range_in_use() & (~update | (new.context >= self._config.contexts))
+
+    def _barred_epoch(self) -> Value:
+        """Attributes of a range in use that its context may not have now."""
+        new = self._attributes
+        of_context = (
+            (new.context == c) & barred[-1] & (new.epoch == barred[:-1]) for c, barred in enumerate(self.barred)
+        )
+        return self._range_in_use() & Cat(of_context).any()
 
     def _wanted(self) -> Value:
         """The descriptors that an arm asks for, as a mask of those that exist."""
@@ -181,8 +198,7 @@ class RegisterRules:
         registers, control, data = self._registers, self._control, self._registers.bus_data
         good = Signal(name="rule_good_write")
         harness.m.d.comb += good.eq(registers.bus_valid & registers.bus_ready & registers.bus_write & ~self.refused)
-        m, attributes = harness.m, Signal(regs.RangeAttributes)
-        m.d.comb += attributes.eq(data)
+        m, attributes = harness.m, self._attributes
         acts = good & self._at([regs.CONTROL])
         for c, window in enumerate(self.windows):
             with m.If(acts & control.disarm):
@@ -198,6 +214,14 @@ class RegisterRules:
                 m.d.sync += owner.eq(owner & ~(1 << control.context))
             with m.If(acts & control.disarm & control.forced):
                 m.d.sync += owner.eq(0)
+        for c, context in enumerate(registers.context):
+            drops = (control.abort & (control.context == c)) | (control.disarm & control.forced)
+            with m.If(good & self._range_in_use() & (attributes.context == c)):
+                m.d.sync += self.epochs[c].eq(attributes.epoch)
+            with m.If(context.armed & context.complete):
+                m.d.sync += self.barred[c][-1].eq(0)
+            with m.Elif(acts & drops & context.armed):
+                m.d.sync += self.barred[c].eq(Cat(self.epochs[c], 1))
         with m.If(good & self._at([regs.LOCK])):
             m.d.sync += self.lock.eq(self.lock.as_value() | data)
         m.d.sync += self.begun.eq(acts & control.abort)

@@ -228,7 +228,7 @@ Interrupts = data.StructLayout({
 Errors = data.StructLayout({
     "unmatched": 1,  # a token of no live chunk
     "over_count": 1,  # a tile got more lines than its threshold
-    "over_total": 1,  # a chunk got more lines than it expects
+    "over_total": 1,  # a chunk got more lines than it expects, or is complete while a tile of it is not
     "locked_write": 1,  # a write to a locked register
     "violation": 1,  # a refused write, see VIOLATION
     "corrected": 1,  # a stored bit was corrected
@@ -376,7 +376,7 @@ RESET = {
     ID: {"value": 1412628485},
     ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8, "quiet": 0},
     THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5, "backlog": 0, "patience": 0},
-    VERSION: {"patch": 1, "minor": 2, "major": 4},
+    VERSION: {"patch": 2, "minor": 2, "major": 4},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }
 """What is not 0 after reset (CAPABILITY tells of the configuration)."""

@@ -14,6 +14,7 @@ from ..interface.signatures import registers_signature
 from ..interface.words import WORD_BYTES
 from .abort_state import AbortState
 from .addresses import BROADCAST, address_bits, bits_of, index_in, is_aligned, is_within
+from .barred_epochs import BarredEpochs
 from .events import EventRecord
 from .locks import ConfigurationLocks
 
@@ -81,11 +82,13 @@ class ControlRegisters(wiring.Component):
         m.submodules.locks = locks = ConfigurationLocks(config=self._config)
         m.submodules.events = events = EventRecord(contexts=self._config.contexts)
         m.submodules.aborts = aborts = AbortState(contexts=self._config.contexts)
+        m.submodules.epochs = epochs = BarredEpochs(contexts=self._config.contexts)
         taken, locked_write = Signal(), Signal()
         tables = self._decode_tables(m)
         lock = Signal(regs.Lock, name="lock")
         m.d.comb += taken.eq(self.bus_valid & self.bus_ready)
-        writes = self._check_write(m, taken, tables, locks, aborts, lock)
+        m.d.comb += epochs.attributes.eq(self.bus_data)
+        writes = self._check_write(m, taken, tables, locks, aborts, lock, epochs.barred)
         stored = self._stored_registers(m, writes, lock)
         readings = self._readable(stored, events, aborts, locked_write)
         read_value, readable = self._read(m, readings, tables, stored, aborts)
@@ -107,6 +110,7 @@ class ControlRegisters(wiring.Component):
             ]
         m.d.comb += events.damaged.eq(damaged | self.nmc_uncorrectable)
         self._follow(m, writes, locks, events, aborts)
+        self._follow_epochs(m, writes, locks, epochs)
         m.d.sync += locked_write.eq((locked_write | writes.hit_lock) & ~events.clear_refusals)
         return m
 
@@ -157,6 +161,7 @@ class ControlRegisters(wiring.Component):
         locks: ConfigurationLocks,
         aborts: AbortState,
         lock: data.View,
+        barred: Value,
     ) -> _Writes:
         """What the write on the bus may do.
 
@@ -180,7 +185,7 @@ class ControlRegisters(wiring.Component):
         busy = self.maintenance | self.abort_busy
         refused = locked | {
             regs.CONTROL: self._check_control(m, allowed, locks, aborts, busy),
-            regs.RANGE: locked[regs.RANGE] | self._bad_range(m),
+            regs.RANGE: locked[regs.RANGE] | self._bad_range(m, barred),
             regs.DEBUG_SELECT: ~self.init_done | busy,
         }
         m.d.comb += [
@@ -197,13 +202,14 @@ class ControlRegisters(wiring.Component):
         ]
         return _Writes(good=good, hit_lock=hit_lock)
 
-    def _bad_range(self, m: Module) -> Value:
-        """Whether the data are attributes of a range in use with an operation that is no update's, or of a context that
-        there is not."""
+    def _bad_range(self, m: Module, barred: Value) -> Value:
+        """Whether the data are attributes of a range in use with an operation that is no update's, of a context that
+        there is not, or with an epoch that is ``barred``."""
         new, bad = data.View(regs.RangeAttributes, self.bus_data[: regs.RangeAttributes.size]), Signal(name="bad_range")
         is_attributes = self.bus_address[3:5] == regs.RANGE_WORDS - 1
         update = (new.op >= Op.STORE) & (new.op <= Op.MAX)
-        m.d.comb += bad.eq(is_attributes & new.valid & (~update | (new.context >= self._config.contexts)))
+        bad_use = new.valid & (~update | (new.context >= self._config.contexts))
+        m.d.comb += bad.eq(is_attributes & (bad_use | barred))
         return bad
 
     def _check_control(
@@ -290,6 +296,16 @@ class ControlRegisters(wiring.Component):
                 )
             ),
         ]
+
+    def _follow_epochs(self, m: Module, writes: _Writes, locks: ConfigurationLocks, epochs: BarredEpochs) -> None:
+        """Which jobs are dropped, and which are complete."""
+        for c, context in enumerate(self.context):
+            dropped = (locks.abort & (locks.control.context == c)) | (locks.disarm & locks.control.forced)
+            m.d.comb += [
+                epochs.dropped[c].eq(dropped & locks.active[c]),
+                epochs.complete[c].eq(context.armed & context.complete),
+            ]
+        m.d.comb += epochs.set_range.eq(locks.set_owner)
 
     def _read(
         self, m: Module, values: dict[int, Any], tables: _Tables, stored: dict[int, Any], aborts: AbortState

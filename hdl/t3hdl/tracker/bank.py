@@ -30,8 +30,9 @@ def row_layout(config: T3Config) -> data.StructLayout:
     return data.StructLayout({**MatchedToken.members, **read})
 
 
-EventStage = data.StructLayout({"valid": 1, "kind": 1, "event": Event})
-"""Register E, the event stage: the event of the token that was in R, a finished tile or lines without an entry."""
+EventStage = data.StructLayout({"valid": 1, "kind": 1, "event": Event, "opens": 1, "closes": 1})
+"""Register E, the event stage: the event of the token that was in R, a finished tile or lines without an entry; whether
+an entry began with the token, or its tile, which had one, was finished."""
 
 
 _TO_PENDING = ("live", "ends", "done", "complete", "collect", "collected")
@@ -67,6 +68,7 @@ class TrackerBank(wiring.Component):
     walk, write_row, read_row, cleared_marks : In : see :data:`TableSweep`; a purge also clears these mark bits.
     way, entry : In, Out : an entry of the row that was read last; zeros if it is not valid.
     allocated, freed : Out : an entry is allocated; ways whose entries are freed.
+    opens, closes, slot_in_e : Out : an entry of this slot began, or its tile was finished, in the cycle before.
     counts, amount : Out : a token is counted, and its ``n``.
     unmatched, over_count : Out(1) : pulses; a token without a live chunk, a count above its threshold.
     poison : Out(1) : pulse; a token of slot ``poison_slot`` had an uncorrectable error and was not counted.
@@ -89,6 +91,7 @@ class TrackerBank(wiring.Component):
             "walk": In(TableSweep), "write_row": In(row), "read_row": In(row), "cleared_marks": In(config.descriptors),
             "way": In(4), "entry": Out(entry_layout(config)),
             "allocated": Out(1), "freed": Out(config.tracker_ways), "counts": Out(1), "amount": Out(10),
+            "opens": Out(1), "closes": Out(1), "slot_in_e": Out(6),
             "unmatched": Out(1), "over_count": Out(1),
             "poison": Out(1), "poison_slot": Out(6), "corrected": Out(1), "uncorrectable": Out(1), "busy": Out(1),
         })  # fmt: skip
@@ -128,13 +131,18 @@ class TrackerBank(wiring.Component):
             # By a register of the bank: `walk.read` comes late.
             table.read_row.eq(Mux(matched.valid, table_row(config, matched.token), self.read_row)),
             self.drained.eq(~matched.valid & ~row.valid),
-            self.busy.eq(queue.o.valid | matched.valid | row.valid | event_stage.valid | events.level.any()),
+            self.busy.eq(
+                Cat(queue.o.valid, matched.valid, row.valid, event_stage.valid, event_stage.opens, events.level).any()
+            ),
             overflow.add.eq(event_stage.valid & (event_stage.kind == EventKind.OVERFLOW)),
             overflow.slot.eq(event_stage.event.slot),
             overflow.lines.eq(event_stage.event.lines),
             *(getattr(overflow, name).eq(getattr(self, name)) for name in _TO_PENDING),
             *(getattr(self, name).eq(getattr(overflow, name)) for name in ("pending", "total", "excess")),
             self.total_damaged.eq(overflow.damaged),
+            self.opens.eq(event_stage.opens),
+            self.closes.eq(event_stage.closes),
+            self.slot_in_e.eq(event_stage.event.slot),
         ]
         self._move(m, queue, matched, row, advance, accepts_token)
         self._report_damage(m, matched, table, events, overflow)
@@ -212,7 +220,11 @@ class TrackerBank(wiring.Component):
         written = Mux(counted, hits | Mux(found, 0, allocated_ways), 0)
         self._write(m, table, row, written, counted & overflow, Mux(counted, completed_ways, 0))
         self._entries(m, row, table, counts, reaches_threshold)
-        m.d.sync += event_stage.valid.eq(raises_event)
+        m.d.sync += [
+            event_stage.valid.eq(raises_event),
+            event_stage.opens.eq(self.allocated),
+            event_stage.closes.eq(counted & completed_ways.any()),
+        ]
         with m.If(row.valid):
             m.d.sync += [event_stage.event.eq(event), event_stage.kind.eq(kind)]
         m.d.comb += [

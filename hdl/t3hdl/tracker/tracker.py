@@ -22,6 +22,7 @@ from .event_turns import EventTurns
 from .faults import TrackerFaults
 from .live_slots import LiveSlots
 from .maintenance import Maintenance
+from .open_tiles import OpenTiles
 from .tile_profile import TileProfile, profile_name
 from .way_quotas import WayQuotas
 
@@ -117,7 +118,16 @@ class Tracker(wiring.Component):
                 bank.complete.eq(counters.complete_slots),
                 bank.done.eq(Mux(counters.chunk_done_valid, 1 << counters.chunk_done.slot, 0)),
             ]
+        core.submodules.open_tiles = open_tiles = OpenTiles(config=config)
         core.d.comb += [
+            open_tiles.opens.eq(Cat(bank.opens for bank in banks)),
+            open_tiles.closes.eq(Cat(bank.closes for bank in banks)),
+            *(slot.eq(bank.slot_in_e) for slot, bank in zip(open_tiles.slot, banks, strict=True)),
+            open_tiles.load_valid.eq(slots.loads),
+            open_tiles.load_slot.eq(self.load.slot),
+            open_tiles.done.eq(banks[0].done & slots.live),
+            open_tiles.complete.eq(counters.complete_slots),
+            counters.excess.eq(open_tiles.excess | Cat(bank.excess for bank in banks).any()),
             slots.retire.eq(removes),
             slots.retired.eq(control.context),
             slots.finish.eq(counters.chunk_done_valid),
@@ -127,7 +137,7 @@ class Tracker(wiring.Component):
         drained = self._count_events(core, banks, slots, counters)
         damage = profile.damaged | quotas.damaged
         fault_pending = self._faults(core, banks, slots, counters, damage, damaged) if config.protect else Const(0)
-        self._report(core, banks, counters, maintenance, drained | fault_pending)
+        self._report(core, banks, counters, maintenance, drained | fault_pending | open_tiles.busy)
         return m
 
     def _maintain(self, m: Module, control: ControlPulses, walker: Maintenance, banks: list[TrackerBank]) -> None:
@@ -191,7 +201,6 @@ class Tracker(wiring.Component):
             counters.event_valid.eq(valid),
             counters.event.eq(event),
             counters.event_damaged.eq(damaged),
-            counters.excess.eq(Cat(bank.excess for bank in banks).any()),
         ]
         for bank in banks:
             m.d.comb += [bank.collect.eq(turns.collect), bank.collected.eq(turns.slot)]

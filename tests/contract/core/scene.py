@@ -177,10 +177,10 @@ def core(simulator: str, config: T3Config = CONFIG, *, seed: int = 1) -> Bench:
     return Bench(InstanceBackend(compiled_core(config).part_type, core_signature(config)), seed=seed)
 
 
-def fire_one_block(bench: Bench) -> None:
+def fire_one_block(bench: Bench, epoch: int = EPOCH) -> None:
     """The corner block fires ``latency`` cycles after the last transfer, and not before."""
-    arm(bench)
-    items = [access(line, tile, Op.ADD) for tile in ((2, 2, 0), (2, 2, 1)) for line in lines_of(*tile)]
+    arm(bench, epoch)
+    items = [access(line, tile, Op.ADD, epoch=epoch) for tile in ((2, 2, 0), (2, 2, 1)) for line in lines_of(*tile)]
     send(bench, "comm_write", items)
     send(bench, "compute_write", items[:-1])
     drain(bench)

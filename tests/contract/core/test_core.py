@@ -176,7 +176,7 @@ def test_latency_and_second_run(simulator) -> None:
     assert bench["armed"] == 0 and bench["init_done"] == 0
     for queue in bench.send.values():
         queue.clear()
-    fire_one_block(bench)
+    fire_one_block(bench, EPOCH + 1)
     assert request(bench, 0, regs.ERRORS) == 0
 
 

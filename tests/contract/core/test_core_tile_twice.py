@@ -5,15 +5,30 @@ from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import Op
 from t3hdl.interface.words import unpack
 
-from tests.contract.core.scene import ADDENDS, CONTEXT, TINY, access, arm, control, core, drain, lines_of, request, send
+from tests.contract.core.scene import (
+    ADDENDS,
+    CONTEXT,
+    EPOCH,
+    TINY,
+    access,
+    arm,
+    control,
+    core,
+    drain,
+    lines_of,
+    request,
+    send,
+)
 
 FIRST, SECOND = (2, 2, 0), (2, 2, 1)
 """The two tiles of the corner block of chunk 1."""
 
 
-def updates(*tiles: tuple[int, int, int]) -> list[dict[str, int]]:
+def updates(*tiles: tuple[int, int, int], epoch: int = EPOCH) -> list[dict[str, int]]:
     """All updates of these tiles, one tile after the other."""
-    return [access(line, tile, Op.ADD) for tile in tiles for _ in range(ADDENDS) for line in lines_of(*tile)]
+    return [
+        access(line, tile, Op.ADD, epoch=epoch) for tile in tiles for _ in range(ADDENDS) for line in lines_of(*tile)
+    ]
 
 
 @pytest.mark.long
@@ -40,7 +55,7 @@ def test_a_block_does_not_fire_for_a_tile_that_is_complete_twice(simulator):
     control(bench, disarm=1, forced=1)
     bench.until("init_done", 1000)
     assert request(bench, 0, regs.ERRORS) == request(bench, 0, regs.TILE_TWICE) == 0
-    arm(bench)
-    send(bench, "comm_write", updates(FIRST, SECOND))
+    arm(bench, EPOCH + 1)
+    send(bench, "comm_write", updates(FIRST, SECOND, epoch=EPOCH + 1))
     drain(bench)
     assert [(command["row"], command["col"]) for _, command in bench.got["command"]] == [(2, 2)]

@@ -86,10 +86,17 @@ class Scene(Bench):
         self.offer(**fields)
         self.settle()
 
-    def fill_set(self, row: int = 0, bank: int = 0) -> None:
+    def fill_set(self, row: int = 0, bank: int = 0, **fields: int) -> None:
         """An entry in every way of a table row: tiles ``row`` and columns ``bank``, ``bank`` + 2, ..., row even."""
         for way in range(self.config.tracker_ways):
-            self.deliver(row=row, col=bank + 2 * way)
+            self.deliver(row=row, col=bank + 2 * way, **fields)
+
+    def crowd(self, *banks: int) -> None:
+        """Row 0 of each bank's table is full of a chunk of context 1 that loses its slot, 0, by the next load."""
+        self.load(context=1)
+        for bank in banks:
+            self.fill_set(bank=bank, context=1)
+        self.settle()
 
     def ends(self, port: str, limit: int = 1000) -> int:
         """Cycles from now until the output is 0."""

@@ -100,8 +100,9 @@ def test_the_first_overflow_may_complete_the_chunk_and_is_in_its_flag(backend, l
 
 
 def test_a_slot_is_used_again(backend):
-    scene = live(backend, expected=LINES, descriptor=0)
-    scene.fill_set()
+    scene = Scene(backend)
+    scene.crowd(0)
+    scene.load(expected=LINES, descriptor=0)
     for col in (4, 6):
         scene.count(col=col, n=LINES // 2)
     assert scene.done_chunks == [(0, 1)]
@@ -137,8 +138,8 @@ def test_a_load_in_the_cycle_of_an_event_wins_the_total(backend, cycle):
 @pytest.mark.own_size
 def test_slot_63_and_descriptor_63_use_the_top_bit(backend):
     scene = Scene(backend, **MANY_SLOTS)
+    scene.crowd(0)
     scene.load(slot=63, descriptor=63, expected=3)
-    scene.fill_set()
     scene.offer(col=4, n=2)
     scene.count(col=6, n=1)
     assert scene.done_chunks == [(63, 1)] and scene.errors == []

@@ -95,9 +95,8 @@ def test_chunks_overflow_side_by_side(size: str) -> None:
 def overflowed(backend: str, expected: int, **overrides: int) -> Scene:
     """Slot 0 has overflowed in both banks, one line each; the next turn is bank 0's."""
     scene = Scene(backend, **overrides)
+    scene.crowd(0, 1)
     scene.load(expected=expected)
-    for bank in range(2):
-        scene.fill_set(bank=bank)
     for col in (8, 9):
         scene.count(col=col)
     assert scene.get("entries", "overflowed") == [2 * scene.config.tracker_ways, 1]
@@ -136,9 +135,9 @@ def test_all_that_is_pending_is_one_event(backend, expected, done):
 def crowded(backend: str, slots: int = 4, **fields: int) -> Scene:
     """A set of bank 0 is full, and marked for chunks of as many slots: a tile row each, with a line too few."""
     scene = Scene(backend)
+    scene.crowd(0)
     for slot in range(slots):
         scene.load(slot=slot, row0=2 * slot, row1=2 * slot + 1, descriptor=slot, **{"expected": 2} | fields)
-    scene.fill_set()
     for slot in range(slots):
         scene.count(row=2 * slot, col=4)
     return scene
@@ -217,7 +216,8 @@ def test_lines_of_a_chunk_that_is_gone_are_dropped(backend, command, after):
     scene.settle()
     assert scene.errors == [] and scene.chunks == []
     scene.ends("abort_busy")
-    scene.fill_set(row=2)
+    scene.load(slot=1, context=1)
+    scene.fill_set(row=2, context=1)
     scene.count(row=2, col=4, n=2)
     assert scene.done_chunks == [(0, 1)] and scene.errors == [], "nothing of the old chunk was counted for the new one"
 

@@ -56,6 +56,7 @@ Arbiter = structure(
     ("quantum", ctypes.c_uint),
     ("quiet", ctypes.c_uint),
 )
+Tile = structure("Tile", *((name, ctypes.c_uint) for name in ("row", "col", "wf", "updates")))
 Stuck = structure("Stuck", *((name, ctypes.c_uint) for name in ("descriptor", "block", "context", "expected", "seen")))
 
 

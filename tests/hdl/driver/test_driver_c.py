@@ -17,6 +17,7 @@ from t3sim.hardware.rtl.backend import CompiledPart
 from tests.hdl.driver.c_driver import (
     EBUS,
     EEPOCH,
+    EFAULT,
     EINVAL,
     ERANGE,
     ETIMEDOUT,
@@ -31,6 +32,7 @@ from tests.hdl.driver.c_driver import (
     Device,
     Job,
     Stuck,
+    Tile,
     compiled,
 )
 from tests.hdl.driver.ring_machine import Gpu, Output, Ring, lines_of
@@ -251,6 +253,9 @@ def test_a_missing_tile_is_named(library, ring):
     assert host.map_output() == EEPOCH, "late updates of the aborted job would count"
     assert gpu.unit.get("armed") == before
     assert host.map_output(context=0) == OK, "another context's job may have it"
+    fresh = Host(library, ring, 0)
+    assert fresh.open() == OK
+    assert fresh.map_output() == EBUS, "a driver that does not know of the job is refused by the unit"
     assert host.map_output(epoch=1) == OK
     assert host.job_call("local_map", chunk(1), 1) == OK
     assert host.polled("arm") == OK
@@ -259,6 +264,28 @@ def test_a_missing_tile_is_named(library, ring):
             gpu.store(row, col, stored, epoch=1)
     assert host.polled("wait") == OK
     assert host.map_output(epoch=1) == OK, "nothing of a complete job is under way"
+
+
+@pytest.mark.parametrize("again", [2, None])
+def test_a_line_that_comes_twice_is_an_error_and_its_tile_is_named(library, ring, again):
+    """One of tile (1, 2), repeated behind the tile number ``again``, when its tile is complete, or not at all."""
+    host, gpu, tile = Host(library, ring, 0), ring.gpus[0], Tile()
+    assert host.open() == OK
+    assert host.map_output() == OK
+    assert host.job_call("local_map", chunk(1), 1) == OK
+    assert host.polled("arm") == OK
+    stored = dict.fromkeys(range(OUTPUT.rows * OUTPUT.pitch), 0)
+    places = [(1, 2), (0, 2), (2, 2), (0, 3), (1, 3), (2, 3)]
+    for number, (row, col) in enumerate(places):
+        gpu.store(row, col, stored)
+        if number == again:
+            gpu.store(1, 2, stored, matrix_rows=1)
+    assert host.polled("wait") == (OK if again is None else EFAULT)
+    found = host.job_call("left_tile", ctypes.byref(tile), ctypes.c_ulong(POLLS))
+    assert found == (0 if again is None else 1)
+    if again is not None:
+        assert (tile.row, tile.col, tile.wf, tile.updates) == (1, 2, 0, OUTPUT.tile_lines)
+        assert regs.Errors.from_bits(ring.read(0, regs.ERRORS)[1]).over_total == 1
 
 
 def test_jobs_of_two_contexts_share_one_geometry(library, ring):

@@ -148,9 +148,11 @@ def test_rough_run(traffic, capfd):
     configure(traffic, fixed=0)
     arm(traffic)
     foreign = [{**item, "context": OTHER} for item in bursts(1, Op.ADD)] + leaving(1, Op.ADD)
+    epoch = EPOCH
     for number in range(3):
-        send(traffic, "comm_write", bursts(1, Op.ADD) + foreign)
-        send(traffic, "compute_write", foreign + bursts(1, Op.STORE, lines=1))
+        send(traffic, "comm_write", [item | {"epoch": epoch} for item in bursts(1, Op.ADD) + foreign])
+        stores = foreign + bursts(1, Op.STORE, lines=1)
+        send(traffic, "compute_write", [item | {"epoch": epoch} for item in stores])
         traffic.step(20)
         assert traffic.write(regs.ARBITER, 0, strobe=15) == 2
         assert traffic.write(regs.DESCRIPTOR, 0) == 2
@@ -162,7 +164,9 @@ def test_rough_run(traffic, capfd):
         elif number == 1:
             assert control(traffic, abort=1, context=CONTEXT) == 0
             traffic.drain(300)
-            assert traffic.write(regs.RANGE_ATTRIBUTES, programme()[2][1]) == 0
+            epoch += 1
+            for address, data in programme(epoch):
+                assert traffic.write(address, data) == 0
             arm(traffic)
         else:
             assert control(traffic, disarm=1) == 2

@@ -14,6 +14,7 @@ from ...prover.proof import Proof
 _LATE_RULES = (
     "a locked register",
     "an unprivileged write under LOCK.privileged",
+    "a range in use with the epoch of a job of its context that did not end",
     "arm of descriptors of another active context",  # takes two contexts
 )
 """Rules that are broken after other writes only."""
@@ -47,7 +48,7 @@ def _rules(config: T3Config) -> Harness:
         for name, broken in named.items():
             breaks = harness.past(taken & (registers.bus_write == write) & broken)
             harness.claim(f"an error: {name}", ~breaks | error)
-            if name in _LATE_RULES[: config.contexts + 1]:
+            if name in _LATE_RULES[: config.contexts + 2]:
                 alone = ~Cat(other for other in named.values() if other is not broken).any()
                 harness.cover(f"an error for this alone: {name}", breaks & harness.past(alone))
     harness.claim("nothing else is an error", ~harness.past(taken & ~rules.refused) | ~error)
@@ -116,6 +117,12 @@ def _links(harness: Harness, rules: RegisterRules, config: T3Config) -> None:
     for i, owner in enumerate(rules.owners):
         kept = harness.inside[f"owner_{i}"]
         harness.claim(f"range {i} has the owner that it was given last", owner == Mux(kept[0], 1 << kept[1:], 0))
+    for c, (last, barred) in enumerate(zip(rules.epochs, rules.barred, strict=True)):
+        kept = harness.inside[f"epochs_{c}"]
+        kept_last, kept_barred, there = (kept.word_select(0, 8), kept.word_select(1, 8), kept[16])
+        harness.claim(f"the epoch of the last range of context {c}", kept_last == last)
+        same = (there == barred[-1]) & (~there | (kept_barred == barred[:-1]))
+        harness.claim(f"the epoch that context {c} may not have", same)
     harness.claim("a lock stays", harness.inside["lock"] == rules.lock.as_value())
     aborting = harness.inside[r"aborts\.aborting"]
     harness.claim("the contexts that are being aborted are those of the rules", aborting == rules.aborting)

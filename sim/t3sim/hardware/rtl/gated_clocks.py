@@ -47,6 +47,7 @@ def _tracker(config: T3Config) -> Gating:
             # The tile at the head of the queue is compared with every live chunk.
             *(Gate(path=(*path, "queue"), busy=("o__valid",), wakes=wakes) for path, wakes in banks),
             Gate(path=("core", "slots"), wakes=("load_valid", "chunk_done_valid")),
+            Gate(path=("core", "open_tiles"), busy=("busy",), wakes=("load_valid",)),
             Gate(path=("core", "maintenance")),
             Gate(path=("quotas",)),
         ),

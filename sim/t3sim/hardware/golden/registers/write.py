@@ -100,7 +100,10 @@ def _is_bad_range(state, address, value):
         return False
     op = take(value, RANGE.op)
     update = op == STORE or op == ADD or op == MIN or op == MAX
-    return not update or take(value, RANGE.context) >= state[S.contexts]
+    context = take(value, RANGE.context)
+    if not update or context >= state[S.contexts]:
+        return True
+    return state[S.has_barred] >> context & 1 and take(value, RANGE.epoch) == state[S.barred_epoch + context]
 
 
 @njit(cache=True)
@@ -120,13 +123,24 @@ def _control_is_good(state, words, value):
 
 
 @njit(cache=True)
-def _control(state, value):
+def _bar_epochs(state, contexts):
+    """Contexts whose job is dropped: their ranges may not have its epoch again."""
+    for context in range(state[S.contexts]):
+        if contexts >> context & 1:
+            state[S.barred_epoch + context] = state[S.last_epoch + context]
+    state[S.has_barred] |= contexts
+
+
+@njit(cache=True)
+def _control(state, words, value):
     """What a good write to CONTROL changes here."""
     context = take(value, CONTROL.context)
+    active = active_contexts(state, words)
     if take(value, CONTROL.disarm):
         state[S.locked_write] = 0
         state[S.violation : S.aborting] = 0
         if take(value, CONTROL.forced):
+            _bar_epochs(state, active)
             state[S.range_valid : S.range_context] = 0
         state[S.window_first : S.window_first + _CONTEXTS] = 0
         state[S.window_end : S.window_end + _CONTEXTS] = 0
@@ -136,6 +150,7 @@ def _control(state, value):
         state[S.window_first + context], state[S.window_end + context] = first, first + take(value, CONTROL.descriptors)
     elif take(value, CONTROL.abort):
         state[S.abort_begins] = 1 << context
+        _bar_epochs(state, active & 1 << context)
         for number in range(S.range_context - S.range_valid):
             if state[S.range_context + number] == context:
                 state[S.range_valid + number] = 0
@@ -168,6 +183,8 @@ def _store(state, address, value):
         if register == _ATTRIBUTES:
             state[S.range_valid + number] = take(value, RANGE.valid)
             state[S.range_context + number] = take(value, RANGE.context)
+            if take(value, RANGE.valid):
+                state[S.last_epoch + take(value, RANGE.context)] = take(value, RANGE.epoch)
 
 
 @njit(cache=True)
@@ -187,7 +204,7 @@ def write(state, words, address):
     if address == _CONTROL:
         if not _control_is_good(state, words, value):
             return REFUSED
-        outcome = _control(state, value)
+        outcome = _control(state, words, value)
     else:
         _store(state, address, value)
     if access & BROADCAST:

@@ -25,7 +25,7 @@ _STAGE = state_map(valid=1, token=1, slot=1, lines=1, threshold=1, descriptor=1)
 S = state_map(
     words=1, banks=1, ways=1, rows=1, event_limit=1, window=1, wavefronts=1, contexts=1, drain_cycles=1,
     rest_in=1, rest_out=1,  # first input and output word behind the token ports
-    row_mask=1, col_mask=1, bank_bits=1, col_bits=1, tile_mask=1, chunk_mask=1,  # parameters end here
+    row_mask=1, col_mask=1, bank_bits=1, col_bits=1, tile_mask=1, chunk_mask=1, open_mask=1,  # parameters end here
     profile=PROFILES,  # lines by bottom, right, wf: survives disarm
     quota=CONTEXTS,  # ways of a row by context: survives disarm
     walked=1, entries=1, shown_entries=1, peak=1, overflowed=1, unmatched=1, over_count=1, over_total=1,
@@ -40,6 +40,7 @@ S = state_map(
     waiting=1, next_slot=1, slot_pointer=1,  # whether a slot is chosen to be collected; which; whose turn it is
     live=1, order=SLOTS,  # valid slots, lowest first
     place0=SLOTS, place1=SLOTS, left=SLOTS, flagged=SLOTS, complete=SLOTS,  # slots: load words, lines to come
+    open=SLOTS, changed=1, change=_BANKS, changed_slot=_BANKS,  # tiles with an entry; by how many it changed, and where
     marks=0,  # tables: a word of mark bits per row, banks one after the other; then ways entries per row
 )  # fmt: skip
 """The state of a Tracker."""
@@ -114,6 +115,14 @@ def _raise_event(state, bank, stage, kind, lines):
 
 
 @njit(cache=True)
+def _change_entries(state, bank, stage, change):
+    """An entry begins (1), or is freed because its tile is complete (-1)."""
+    state[S.entries] += change
+    state[S.changed] = 1
+    state[S.change + bank], state[S.changed_slot + bank] = change, state[stage + _STAGE.slot]
+
+
+@njit(cache=True)
 def _count(state, bank, stage, at):
     """Update for a tile that has the entry at word ``at``."""
     threshold = state[stage + _STAGE.threshold]
@@ -121,7 +130,7 @@ def _count(state, bank, stage, at):
     count = ((entry & ~_VALID) >> _COUNT_SHIFT) + take(state[stage + _STAGE.token], TOKEN.n)
     if count == threshold:
         state[at] = 0
-        state[S.entries] -= 1
+        _change_entries(state, bank, stage, -1)
         _raise_event(state, bank, stage, EVENT_TILE, threshold)
         return
     if count > threshold:
@@ -157,7 +166,7 @@ def _begin(state, bank, stage, marks_at, row_at, free_at):
         state[S.over_count] = 1
     elif free_at >= 0 and _below_quota(state, token, row_at):
         state[free_at] = _VALID | (n << _COUNT_SHIFT) | (token & _KEY_MASK)
-        state[S.entries] += 1
+        _change_entries(state, bank, stage, 1)
     else:
         state[marks_at] |= mark
         _raise_event(state, bank, stage, EVENT_OVERFLOW, n)

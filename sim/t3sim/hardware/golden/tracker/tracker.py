@@ -43,6 +43,7 @@ from .bank import (
     bank_rests,
 )
 from .maintenance import end_slot, list_slots, maintain, slots_of, start_read, start_sweep, swept_context
+from .open_tiles import check_complete, count_open
 from .pending import drain, drop_pending, note_excess
 
 _CONTROL, _PROFILE = register_map.CONTROL, register_map.PROFILE
@@ -91,6 +92,7 @@ def init_state(config: T3Config) -> np.ndarray:
         (S.col_bits, config.column_index_bits),
         (S.tile_mask, (1 << config.tile_count_bits) - 1),
         (S.chunk_mask, (1 << config.chunk_count_bits) - 1),
+        (S.open_mask, (1 << config.open_tile_bits) - 1),
     ):
         state[at] = value
     return state
@@ -144,7 +146,7 @@ def _load(state, words, first):
         return
     state[S.place0 + slot], state[S.place1 + slot] = words[first], words[first + 1]
     state[S.left + slot] = get(words, first, LOAD.expected) & state[S.chunk_mask]
-    state[S.flagged + slot] = state[S.complete + slot] = 0
+    state[S.flagged + slot] = state[S.complete + slot] = state[S.open + slot] = 0
     list_slots(state)
 
 
@@ -264,7 +266,10 @@ def step(state_at, in_at, out_at):
     loads = words[rest + _REST_IN.load_valid] & 1 and get(words, rest + _REST_IN.load, LOAD.context) != swept
     ended = _ended(state, words, rest, finished, swept, loads)
     if finished >= 0:
+        check_complete(state, finished)
         note_excess(state, finished)
+    if state[S.changed]:
+        count_open(state)
     drained = drain(state, ended)
     for b in range(banks):
         advance(state, b, 1 if b == drained else 0, refused)

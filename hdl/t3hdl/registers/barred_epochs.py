@@ -1,0 +1,55 @@
+"""The epoch that a context's ranges may not have: that of a job that did not end, whose late updates would count."""
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from ..interface import register_map as regs
+from ..interface.layouts import EPOCH_BITS
+
+_Epochs = data.StructLayout({"last": EPOCH_BITS, "barred": EPOCH_BITS, "valid": 1})
+"""Of a context: the epoch that its ranges got last, the one that they may not have, and whether there is one."""
+
+
+class BarredEpochs(wiring.Component):
+    """Remembers the epoch of each context's last dropped job until another job of the context is complete.
+
+    Parameters
+    ----------
+    contexts : number of contexts.
+
+    Members
+    -------
+    attributes : In(RangeAttributes) : what is written to a range.
+    barred : Out(1) : the range would be in use with the epoch that its context may not have.
+    set_range : In(1) : pulse; the attributes are taken.
+    dropped : In(contexts) : pulses; the job of the context, which is active, is dropped.
+    complete : In(contexts) : the job of the context is complete.
+
+    Latency: 0 for the judgement; what a pulse does at t is judged by from t+1. Reset: no epoch is barred, the last one
+    is 0.
+    """
+
+    def __init__(self, *, contexts: int) -> None:
+        super().__init__({
+            "attributes": In(regs.RangeAttributes), "barred": Out(1), "set_range": In(1),
+            "dropped": In(contexts), "complete": In(contexts),
+        })  # fmt: skip
+
+    def elaborate(self, platform: Any) -> Module:
+        """A context at a time; a job that is dropped is not complete."""
+        m = Module()
+        new, hits = self.attributes, []
+        for context in range(len(self.dropped)):
+            epochs, mine = Signal(_Epochs, name=f"epochs_{context}"), new.valid & (new.context == context)
+            hits.append(mine & epochs.valid & (new.epoch == epochs.barred))
+            with m.If(self.set_range & mine):
+                m.d.sync += epochs.last.eq(new.epoch)
+            with m.If(self.dropped[context]):
+                m.d.sync += [epochs.barred.eq(epochs.last), epochs.valid.eq(1)]
+            with m.Elif(self.complete[context]):
+                m.d.sync += epochs.valid.eq(0)
+        m.d.comb += self.barred.eq(Cat(hits).any())
+        return m

@@ -1,0 +1,81 @@
+"""ControlRegisters: the epoch of a job that did not end may not come again before another one of its context does."""
+
+import pytest
+from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import Op
+
+from tests.contract.registers.scene import ARMED, COMPLETE, Registers, word
+
+
+def gives(part: Registers, epoch: int, *, context: int = 0, number: int = 0, valid: int = 1) -> bool:
+    """Whether a range gets this epoch."""
+    attributes = word(regs.RangeAttributes, valid=valid, op=Op.ADD, context=context, epoch=epoch)
+    return part.writes(regs.RANGE_ATTRIBUTES + number * regs.RANGE_STRIDE, attributes)
+
+
+def drop(part: Registers, how: str, context: int = 0) -> None:
+    """Ends the job of a context, which is active, before it is complete."""
+    assert part.controls(**({"abort": 1, "context": context} if how == "abort" else {"disarm": 1, "forced": 1}))
+    part.show(**{f"context_{context}": {}})
+
+
+@pytest.mark.parametrize("how", ["abort", "disarm"])
+@pytest.mark.parametrize("epoch", [0, 7, 255])
+def test_the_epoch_of_a_dropped_job_is_refused_in_every_range(backend, how, epoch):
+    part = Registers(backend)
+    assert gives(part, epoch) and gives(part, epoch, context=1, number=1)
+    part.show(context_0=ARMED)
+    drop(part, how)
+    assert not gives(part, epoch) and not gives(part, epoch, number=1)
+    assert gives(part, epoch ^ 1) and gives(part, epoch ^ 128, number=1)
+    assert not gives(part, epoch), "also after another epoch"
+    assert gives(part, epoch, context=1, number=1), "context 1 was not active"
+    assert gives(part, epoch, valid=0) and not part.locked_write()
+
+
+@pytest.mark.parametrize("status", [{}, COMPLETE])
+def test_no_epoch_is_refused_for_a_context_that_is_not_active(backend, status):
+    part = Registers(backend)
+    assert gives(part, 3)
+    part.show(context_0=status)
+    drop(part, "abort")
+    assert gives(part, 3)
+
+
+def test_the_next_job_that_is_complete_frees_the_epoch(backend):
+    part = Registers(backend)
+    assert gives(part, 3)
+    part.show(context_0=ARMED)
+    drop(part, "abort")
+    assert gives(part, 4)
+    part.show(context_0=ARMED, context_1=COMPLETE)
+    assert not gives(part, 3, number=1), "context 1 is another one"
+    part.show(context_0=COMPLETE)
+    part.bench.step()
+    assert gives(part, 3)
+
+
+def test_the_last_dropped_job_counts(backend):
+    part = Registers(backend)
+    for epoch in (3, 4):
+        assert gives(part, epoch)
+        part.show(context_0=ARMED)
+        drop(part, "abort")
+    assert not gives(part, 4) and gives(part, 3)
+
+
+def test_a_disarm_without_force_keeps_what_is_refused(backend):
+    part = Registers(backend)
+    assert gives(part, 3)
+    part.show(context_0=ARMED)
+    drop(part, "abort")
+    part.bench.step(4)
+    assert part.controls(disarm=1) and not gives(part, 3)
+
+
+def test_the_last_epoch_is_that_of_a_range_in_use(backend):
+    part = Registers(backend)
+    assert gives(part, 3) and gives(part, 9, valid=0) and gives(part, 5, context=1, number=1)
+    part.show(context_0=ARMED)
+    drop(part, "abort")
+    assert gives(part, 9) and gives(part, 5) and not gives(part, 3)
