@@ -1,5 +1,8 @@
 """The tracker: a chunk that is complete while one of its tiles has an entry got more lines than it expects."""
 
+import random
+from itertools import pairwise
+
 import pytest
 
 from tests.contract.tracker.scene import LINES, Scene, live
@@ -87,3 +90,29 @@ def test_a_chunk_that_is_gone_is_not_complete(backend, command):
     scene.ends("maintenance")
     scene.settle()
     assert scene.done_chunks == [(0, 0)] and scene.errors == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_token_that_comes_twice_is_an_error_whichever_it_is(backend, seed):
+    """Two chunks of more tiles than there are entries, their tokens in any order, and one of them again."""
+    print(f"seed {seed}")
+    choose = random.Random(seed)
+    for repeats in (0, 1):
+        scene = Scene(backend, seed=seed)
+        tiles = [(row, col, wf) for row in range(4) for col in range(choose.choice((3, 6))) for wf in range(2)]
+        for slot in range(2):
+            mine = [tile for tile in tiles if tile[0] // 2 == slot]
+            scene.load(slot=slot, row0=2 * slot, row1=2 * slot + 2, descriptor=slot, expected=LINES * len(mine))
+        tokens = []
+        for row, col, wf in tiles:
+            cuts = sorted({0, LINES, *(choose.randrange(LINES) for _ in range(choose.randrange(4)))})
+            parts = [end - begin for begin, end in pairwise(cuts)]
+            tokens += [{"row": row, "col": col, "wf": wf, "n": n} for n in parts]
+        tokens += choose.sample(tokens, repeats)
+        choose.shuffle(tokens)
+        for token in tokens:
+            scene.offer(**token)
+        scene.settle()
+        assert bool(scene.errors) == bool(repeats), tokens
+        if not repeats:
+            assert len(scene.chunks) == 2 and scene["entries"] == 0
