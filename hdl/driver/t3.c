@@ -536,8 +536,10 @@ int t3_left_tile(const struct t3_job *job, struct t3_counted_tile *tile, unsigne
     unsigned banks = (unsigned)FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_BANKS);
     unsigned sets = (unsigned)FIELD(device->capability_tracker, T3_CAPABILITY_TRACKER_SETS);
     unsigned place;
+    TRY(poll_until(device, T3_CONTEXT(job->output.context), T3_CONTEXT_COMPLETE_MASK, T3_CONTEXT_COMPLETE_MASK, polls));
     for (place = 0; place < sets * ways; place++) {
         uint64_t entry;
+        TRY(poll_until_settled(device, polls)); /* else it is refused: a job of another context may begin or end */
         TRY(put(device, T3_DEBUG_SELECT,
                 PUT(place % ways, T3_DEBUG_SELECT_WAY) | PUT(place / ways % banks, T3_DEBUG_SELECT_BANK) |
                     PUT(place / ways / banks, T3_DEBUG_SELECT_ROW)));

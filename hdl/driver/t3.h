@@ -4,7 +4,8 @@
  *   t3_open, t3_map_output, then per chunk t3_remote_map, t3_dma_map or t3_local_map, t3_arm, (run the GEMM), t3_wait.
  * The tracked buffer must hold +0 before t3_arm, and no peer may send an update before it has returned.
  *
- * Needs C99 and nothing else; no global state. Every function that returns int returns 0, or an error below 0.
+ * Needs C99 and nothing else; no global state. Every function that returns int returns 0, or an error below 0;
+ * t3_stuck and t3_left_tile return 1 if they have found something.
  */
 #ifndef T3_H
 #define T3_H
@@ -117,7 +118,9 @@ int t3_open(struct t3_device *device, const struct t3_bus *bus, unsigned long po
 void t3_set_early_room(struct t3_device *device, uint64_t lines);
 
 /* Describes the output to the unit and begins a job with descriptors from `first` on. T3_EEPOCH, and nothing is changed,
- * if the context's last job had the same epoch and t3_wait did not see it complete: late updates of it may come. */
+ * if the context's last job had the same epoch and t3_wait did not see it complete: late updates of it may come. T3_EBUS
+ * if the range, or the profile of other tiles, is in use, or the unit knows of a dropped job with that epoch, though this
+ * device does not (t3_open forgets): the range is then not valid. */
 int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first);
 
 /* Stores to the chunk leave for GPU `peer`, whose output buffer starts at `peer_base`, as updates. */
@@ -177,9 +180,11 @@ int t3_lock(const struct t3_device *device, uint64_t which);
 int t3_set_watchdog(const struct t3_device *device, uint32_t cycles);
 int t3_stuck(const struct t3_device *device, struct t3_stuck_block *block);
 
-/* After t3_wait: a tile of the job that got updates beyond its last one, which the tracker still counts: 1 with *tile,
- * else 0. Looks through the tracker's tables, at most `polls` reads for each place. Whether an update came twice, and that
- * of this tile is the one that was left over, or this one was too many, the unit cannot tell. */
+/* A tile of the job for which the tracker still counts although all chunks are complete: 1 with *tile, else 0. It got an
+ * update too many, or one came twice and this is the tile's own last one, or (in a chunk that has overflowed) updates of
+ * another tile were counted instead: the unit cannot tell. Waits until the job is complete, then looks through the
+ * tracker's tables, at most `polls` reads for each place. The next t3_arm or t3_abort of the context, or a disarm, frees
+ * what it looks for. */
 int t3_left_tile(const struct t3_job *job, struct t3_counted_tile *tile, unsigned long polls);
 
 /* A sentence about an error. */

@@ -113,10 +113,12 @@ class Registers(Stimulus):
         if regs.RANGE <= address < regs.QUOTA and self.chance(0.9):
             context = rng.randrange(self.config.contexts if self.chance(0.6) else 16)
             op = rng.choice((Op.STORE, Op.ADD, Op.MIN, Op.MAX, rng.getrandbits(3)))
-            return pack(
-                regs.RangeAttributes, valid=self.chance(0.8), context=context, epoch=rng.getrandbits(EPOCH_BITS), op=op
-            )
+            return pack(regs.RangeAttributes, valid=self.chance(0.8), context=context, epoch=self._epoch(), op=op)
         return anything
+
+    def _epoch(self) -> int:
+        """Few of them mostly, so that one that is barred comes again."""
+        return self.rng.choice((0, 1, 255)) if self.chance(0.7) else self.rng.getrandbits(EPOCH_BITS)
 
     def change_status(self) -> None:
         """Give one status input another value."""

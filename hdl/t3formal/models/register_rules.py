@@ -53,9 +53,9 @@ class RegisterRules:
     broadcast : whether it is a write for the parts.
     windows : per context the descriptors of its last arm, as a mask.
     owners : per range a mask with the bit of the context that it was given to, 0 if to none.
-    epochs, barred : per context the epoch of its last range in use; the one that none may have, and above it a bit
-        that says whether there is one: that of a job that was aborted, or dropped by a disarm, until another one is
-        complete.
+    epochs, job_epochs, barred : per context the epoch of its last range in use; that of its last job; the one that no
+        range may have, and above it a bit that says whether there is one: that of a job that was aborted, or dropped by
+        a disarm, until another one is complete.
     aborting : the contexts that are being aborted. An abort begins when it is taken, and is over after a cycle in which
         nothing of the context is in flight, and no abort was taken in the one before, which nobody would know of yet.
     nothing_in_flight : per context, whether an abort of it may be over.
@@ -67,6 +67,7 @@ class RegisterRules:
         self.windows = [Signal(config.descriptors, name=f"window_model_{c}") for c in range(config.contexts)]
         self.owners = [Signal(16, name=f"owner_model_{i}") for i in range(config.ranges)]
         self.epochs = [Signal(EPOCH_BITS, name=f"epoch_model_{c}") for c in range(config.contexts)]
+        self.job_epochs = [Signal(EPOCH_BITS, name=f"job_epoch_model_{c}") for c in range(config.contexts)]
         self.barred = [Signal(EPOCH_BITS + 1, name=f"barred_model_{c}") for c in range(config.contexts)]
         self.lock = Signal(regs.Lock, name="lock_model")
         self.aborting, self.begun = Signal(config.contexts, name="aborting_model"), Signal(name="abort_begun")
@@ -218,10 +219,12 @@ class RegisterRules:
             drops = (control.abort & (control.context == c)) | (control.disarm & control.forced)
             with m.If(good & self._range_in_use() & (attributes.context == c)):
                 m.d.sync += self.epochs[c].eq(attributes.epoch)
+            with m.If(acts & control.arm & (control.context == c)):
+                m.d.sync += self.job_epochs[c].eq(self.epochs[c])
             with m.If(context.armed & context.complete):
                 m.d.sync += self.barred[c][-1].eq(0)
             with m.Elif(acts & drops & context.armed):
-                m.d.sync += self.barred[c].eq(Cat(self.epochs[c], 1))
+                m.d.sync += self.barred[c].eq(Cat(self.job_epochs[c], 1))
         with m.If(good & self._at([regs.LOCK])):
             m.d.sync += self.lock.eq(self.lock.as_value() | data)
         m.d.sync += self.begun.eq(acts & control.abort)

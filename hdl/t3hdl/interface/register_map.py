@@ -228,7 +228,7 @@ Interrupts = data.StructLayout({
 Errors = data.StructLayout({
     "unmatched": 1,  # a token of no live chunk
     "over_count": 1,  # a tile got more lines than its threshold
-    "over_total": 1,  # a chunk got more lines than it expects, or is complete while a tile of it is not
+    "over_total": 1,  # a chunk got more lines than it expects, or is complete while a tile of it has an entry
     "locked_write": 1,  # a write to a locked register
     "violation": 1,  # a refused write, see VIOLATION
     "corrected": 1,  # a stored bit was corrected

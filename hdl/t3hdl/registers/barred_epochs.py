@@ -9,8 +9,9 @@ from amaranth.lib.wiring import In, Out
 from ..interface import register_map as regs
 from ..interface.layouts import EPOCH_BITS
 
-_Epochs = data.StructLayout({"last": EPOCH_BITS, "barred": EPOCH_BITS, "valid": 1})
-"""Of a context: the epoch that its ranges got last, the one that they may not have, and whether there is one."""
+ContextEpochs = data.StructLayout({"last": EPOCH_BITS, "job": EPOCH_BITS, "barred": EPOCH_BITS, "valid": 1})
+"""Of a context: the epoch that its ranges got last, that of the job that was armed last, the one that ranges may not
+have, and whether there is one."""
 
 
 class BarredEpochs(wiring.Component):
@@ -25,17 +26,19 @@ class BarredEpochs(wiring.Component):
     attributes : In(RangeAttributes) : what is written to a range.
     barred : Out(1) : the range would be in use with the epoch that its context may not have.
     set_range : In(1) : pulse; the attributes are taken.
+    armed : In(contexts) : pulses; a job of the context begins, whose epoch is that of its last range. The next job's
+        range may be written while it runs.
     dropped : In(contexts) : pulses; the job of the context, which is active, is dropped.
     complete : In(contexts) : the job of the context is complete.
 
-    Latency: 0 for the judgement; what a pulse does at t is judged by from t+1. Reset: no epoch is barred, the last one
-    is 0.
+    Latency: 0 for the judgement; what a pulse does at t is judged by from t+1. Reset: no epoch is barred, the others
+    are 0.
     """
 
     def __init__(self, *, contexts: int) -> None:
         super().__init__({
             "attributes": In(regs.RangeAttributes), "barred": Out(1), "set_range": In(1),
-            "dropped": In(contexts), "complete": In(contexts),
+            "armed": In(contexts), "dropped": In(contexts), "complete": In(contexts),
         })  # fmt: skip
 
     def elaborate(self, platform: Any) -> Module:
@@ -43,12 +46,14 @@ class BarredEpochs(wiring.Component):
         m = Module()
         new, hits = self.attributes, []
         for context in range(len(self.dropped)):
-            epochs, mine = Signal(_Epochs, name=f"epochs_{context}"), new.valid & (new.context == context)
+            epochs, mine = Signal(ContextEpochs, name=f"epochs_{context}"), new.valid & (new.context == context)
             hits.append(mine & epochs.valid & (new.epoch == epochs.barred))
             with m.If(self.set_range & mine):
                 m.d.sync += epochs.last.eq(new.epoch)
+            with m.If(self.armed[context]):
+                m.d.sync += epochs.job.eq(epochs.last)
             with m.If(self.dropped[context]):
-                m.d.sync += [epochs.barred.eq(epochs.last), epochs.valid.eq(1)]
+                m.d.sync += [epochs.barred.eq(epochs.job), epochs.valid.eq(1)]
             with m.Elif(self.complete[context]):
                 m.d.sync += epochs.valid.eq(0)
         m.d.comb += self.barred.eq(Cat(hits).any())

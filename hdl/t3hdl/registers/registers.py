@@ -298,10 +298,12 @@ class ControlRegisters(wiring.Component):
         ]
 
     def _follow_epochs(self, m: Module, writes: _Writes, locks: ConfigurationLocks, epochs: BarredEpochs) -> None:
-        """Which jobs are dropped, and which are complete."""
+        """Which jobs begin, which are dropped, and which are complete."""
         for c, context in enumerate(self.context):
-            dropped = (locks.abort & (locks.control.context == c)) | (locks.disarm & locks.control.forced)
+            named = locks.control.context == c
+            dropped = (locks.abort & named) | (locks.disarm & locks.control.forced)
             m.d.comb += [
+                epochs.armed[c].eq(locks.arm & named),
                 epochs.dropped[c].eq(dropped & locks.active[c]),
                 epochs.complete[c].eq(context.armed & context.complete),
             ]

@@ -131,6 +131,7 @@ class TrackerBank(wiring.Component):
             # By a register of the bank: `walk.read` comes late.
             table.read_row.eq(Mux(matched.valid, table_row(config, matched.token), self.read_row)),
             self.drained.eq(~matched.valid & ~row.valid),
+            # Also for the clock gates of the simulation: `opens` needs a clock to fall again.
             self.busy.eq(
                 Cat(queue.o.valid, matched.valid, row.valid, event_stage.valid, event_stage.opens, events.level).any()
             ),

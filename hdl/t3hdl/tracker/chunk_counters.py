@@ -31,13 +31,13 @@ class ChunkCounters(wiring.Component):
     load_valid, load : In : pulse; slot ``load.slot`` starts anew. Wins over an event of the same cycle.
     event_valid, event : In : pulse; see :func:`counted_layout`.
     event_damaged : In(1) : its lines are wrong.
-    excess : In(1) : lines came for a chunk that is complete.
+    excess : In(1) : lines came for a chunk that is complete, or a tile of one has an entry.
     tile_done_valid, tile_done : Out : pulse; the event was a finished tile.
     chunk_done_valid, chunk_done : Out : pulse; the event completed its chunk.
     tiles : Out(32) : pulses of ``tile_done``.
     overflowed : Out(7) : chunks with at least one line counted without a tile entry.
     complete_slots : Out(chunk_window) : slots whose chunk is complete.
-    over_total : Out(1) : sticky; a chunk got more lines than it expects.
+    over_total : Out(1) : sticky; a chunk got more lines than it expects, or ``excess`` was 1.
     corrected, uncorrectable : Out(1) : of the counters of the event in this cycle.
     poison, poison_slot : Out : the lines of this event could not be counted.
     damaged : Out(chunk_window) : slots whose flags have a wrong parity; nothing is counted for them.

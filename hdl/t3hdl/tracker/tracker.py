@@ -111,12 +111,14 @@ class Tracker(wiring.Component):
         removes = control.arm | control.abort
         for part, load_valid in ((slots, self.load_valid), (counters, slots.loads)):
             core.d.comb += [part.load_valid.eq(load_valid), part.load.eq(self.load)]
+        done = Signal(config.chunk_window, name="done_slots")
+        core.d.comb += done.eq(Mux(counters.chunk_done_valid, 1 << counters.chunk_done.slot, 0))
         for bank in banks:
             core.d.comb += [
                 bank.live.eq(slots.live),
                 bank.ends.eq(slots.ends),
                 bank.complete.eq(counters.complete_slots),
-                bank.done.eq(Mux(counters.chunk_done_valid, 1 << counters.chunk_done.slot, 0)),
+                bank.done.eq(done),
             ]
         core.submodules.open_tiles = open_tiles = OpenTiles(config=config)
         core.d.comb += [
@@ -125,7 +127,7 @@ class Tracker(wiring.Component):
             *(slot.eq(bank.slot_in_e) for slot, bank in zip(open_tiles.slot, banks, strict=True)),
             open_tiles.load_valid.eq(slots.loads),
             open_tiles.load_slot.eq(self.load.slot),
-            open_tiles.done.eq(banks[0].done & slots.live),
+            open_tiles.done.eq(done & slots.live),
             open_tiles.complete.eq(counters.complete_slots),
             counters.excess.eq(open_tiles.excess | Cat(bank.excess for bank in banks).any()),
             slots.retire.eq(removes),

@@ -4,13 +4,19 @@ import pytest
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import Op
 
-from tests.contract.registers.scene import ARMED, COMPLETE, Registers, word
+from tests.contract.registers.scene import COMPLETE, Registers, word
 
 
 def gives(part: Registers, epoch: int, *, context: int = 0, number: int = 0, valid: int = 1) -> bool:
     """Whether a range gets this epoch."""
     attributes = word(regs.RangeAttributes, valid=valid, op=Op.ADD, context=context, epoch=epoch)
     return part.writes(regs.RANGE_ATTRIBUTES + number * regs.RANGE_STRIDE, attributes)
+
+
+def begin(part: Registers, context: int = 0) -> None:
+    """Arms a context with a descriptor."""
+    part.show(**{f"context_{context}": {}})
+    assert part.arm(context, 0, 1)
 
 
 def drop(part: Registers, how: str, context: int = 0) -> None:
@@ -24,7 +30,7 @@ def drop(part: Registers, how: str, context: int = 0) -> None:
 def test_the_epoch_of_a_dropped_job_is_refused_in_every_range(backend, how, epoch):
     part = Registers(backend)
     assert gives(part, epoch) and gives(part, epoch, context=1, number=1)
-    part.show(context_0=ARMED)
+    begin(part)
     drop(part, how)
     assert not gives(part, epoch) and not gives(part, epoch, number=1)
     assert gives(part, epoch ^ 1) and gives(part, epoch ^ 128, number=1)
@@ -45,10 +51,11 @@ def test_no_epoch_is_refused_for_a_context_that_is_not_active(backend, status):
 def test_the_next_job_that_is_complete_frees_the_epoch(backend):
     part = Registers(backend)
     assert gives(part, 3)
-    part.show(context_0=ARMED)
+    begin(part)
     drop(part, "abort")
     assert gives(part, 4)
-    part.show(context_0=ARMED, context_1=COMPLETE)
+    begin(part)
+    part.show(context_1=COMPLETE)
     assert not gives(part, 3, number=1), "context 1 is another one"
     part.show(context_0=COMPLETE)
     part.bench.step()
@@ -59,7 +66,7 @@ def test_the_last_dropped_job_counts(backend):
     part = Registers(backend)
     for epoch in (3, 4):
         assert gives(part, epoch)
-        part.show(context_0=ARMED)
+        begin(part)
         drop(part, "abort")
     assert not gives(part, 4) and gives(part, 3)
 
@@ -67,7 +74,7 @@ def test_the_last_dropped_job_counts(backend):
 def test_a_disarm_without_force_keeps_what_is_refused(backend):
     part = Registers(backend)
     assert gives(part, 3)
-    part.show(context_0=ARMED)
+    begin(part)
     drop(part, "abort")
     part.bench.step(4)
     assert part.controls(disarm=1) and not gives(part, 3)
@@ -76,6 +83,15 @@ def test_a_disarm_without_force_keeps_what_is_refused(backend):
 def test_the_last_epoch_is_that_of_a_range_in_use(backend):
     part = Registers(backend)
     assert gives(part, 3) and gives(part, 9, valid=0) and gives(part, 5, context=1, number=1)
-    part.show(context_0=ARMED)
+    begin(part)
     drop(part, "abort")
     assert gives(part, 9) and gives(part, 5) and not gives(part, 3)
+
+
+def test_the_range_of_the_next_job_may_be_written_while_a_job_runs(backend):
+    part = Registers(backend)
+    assert gives(part, 3)
+    begin(part)
+    assert gives(part, 4, number=1), "range 1 is nobody's"
+    drop(part, "abort")
+    assert not gives(part, 3) and gives(part, 4)

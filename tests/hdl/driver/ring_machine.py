@@ -8,7 +8,6 @@ import random
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -125,10 +124,9 @@ class Gpu:
             if part.get(f"{port}.ready"):
                 queue.popleft()
 
-    def store(self, row: int, col: int, values: dict[int, int], epoch: int = 0, matrix_rows: int | None = None) -> None:
-        """The stores of a tile by the job of this epoch; ``values`` by line offset; ``matrix_rows``: of the first ones
-        alone."""
-        for offset, lines, name in islice(self.output.rows_of(row, col), matrix_rows):
+    def store(self, row: int, col: int, values: dict[int, int], epoch: int = 0, rows: slice = slice(None)) -> None:
+        """The stores of a tile by the job of this epoch; ``values`` by line offset; ``rows``: which of its rows."""
+        for offset, lines, name in list(self.output.rows_of(row, col))[rows]:
             name |= {"epoch": epoch}
             first = self.output.base + offset
             for at, count in bursts_of(first, lines):

@@ -272,14 +272,20 @@ def test_a_line_that_comes_twice_is_an_error_and_its_tile_is_named(library, ring
     host, gpu, tile = Host(library, ring, 0), ring.gpus[0], Tile()
     assert host.open() == OK
     assert host.map_output() == OK
-    assert host.job_call("local_map", chunk(1), 1) == OK
+    for number in (1, 2):
+        assert host.job_call("local_map", chunk(number), 1) == OK
     assert host.polled("arm") == OK
     stored = dict.fromkeys(range(OUTPUT.rows * OUTPUT.pitch), 0)
     places = [(1, 2), (0, 2), (2, 2), (0, 3), (1, 3), (2, 3)]
     for number, (row, col) in enumerate(places):
         gpu.store(row, col, stored)
         if number == again:
-            gpu.store(1, 2, stored, matrix_rows=1)
+            gpu.store(1, 2, stored, rows=slice(1))
+    gpu.store(0, 4, stored, rows=slice(1))  # of the other chunk: no tile that is left
+    assert host.polled("wait", polls=300) == (ETIMEDOUT if again is None else EFAULT)
+    assert host.job_call("left_tile", ctypes.byref(tile), ctypes.c_ulong(300)) == ETIMEDOUT
+    for row, col in ((0, 4), (1, 4), (2, 4), (0, 5), (1, 5), (2, 5)):
+        gpu.store(row, col, stored, rows=slice(int((row, col) == (0, 4)), None))
     assert host.polled("wait") == (OK if again is None else EFAULT)
     found = host.job_call("left_tile", ctypes.byref(tile), ctypes.c_ulong(POLLS))
     assert found == (0 if again is None else 1)

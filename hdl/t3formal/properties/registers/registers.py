@@ -5,6 +5,7 @@ from amaranth.lib import data
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
+from t3hdl.registers.barred_epochs import ContextEpochs
 from t3hdl.registers.registers import ControlRegisters
 
 from ...models.register_rules import RegisterRules
@@ -117,11 +118,11 @@ def _links(harness: Harness, rules: RegisterRules, config: T3Config) -> None:
     for i, owner in enumerate(rules.owners):
         kept = harness.inside[f"owner_{i}"]
         harness.claim(f"range {i} has the owner that it was given last", owner == Mux(kept[0], 1 << kept[1:], 0))
-    for c, (last, barred) in enumerate(zip(rules.epochs, rules.barred, strict=True)):
-        kept = harness.inside[f"epochs_{c}"]
-        kept_last, kept_barred, there = (kept.word_select(0, 8), kept.word_select(1, 8), kept[16])
-        harness.claim(f"the epoch of the last range of context {c}", kept_last == last)
-        same = (there == barred[-1]) & (~there | (kept_barred == barred[:-1]))
+    for c, barred in enumerate(rules.barred):
+        kept = data.View(ContextEpochs, harness.inside[f"epochs_{c}"])
+        harness.claim(f"the epoch of the last range of context {c}", kept.last == rules.epochs[c])
+        harness.claim(f"the epoch of the last job of context {c}", kept.job == rules.job_epochs[c])
+        same = (kept.valid == barred[-1]) & (~kept.valid | (kept.barred == barred[:-1]))
         harness.claim(f"the epoch that context {c} may not have", same)
     harness.claim("a lock stays", harness.inside["lock"] == rules.lock.as_value())
     aborting = harness.inside[r"aborts\.aborting"]

@@ -127,7 +127,7 @@ def _bar_epochs(state, contexts):
     """Contexts whose job is dropped: their ranges may not have its epoch again."""
     for context in range(state[S.contexts]):
         if contexts >> context & 1:
-            state[S.barred_epoch + context] = state[S.last_epoch + context]
+            state[S.barred_epoch + context] = state[S.job_epoch + context]
     state[S.has_barred] |= contexts
 
 
@@ -147,6 +147,7 @@ def _control(state, words, value):
         return DISARMED
     if take(value, CONTROL.arm):
         first = take(value, CONTROL.first)
+        state[S.job_epoch + context] = state[S.last_epoch + context]
         state[S.window_first + context], state[S.window_end + context] = first, first + take(value, CONTROL.descriptors)
     elif take(value, CONTROL.abort):
         state[S.abort_begins] = 1 << context
