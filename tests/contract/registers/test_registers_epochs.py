@@ -4,7 +4,7 @@ import pytest
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import Op
 
-from tests.contract.registers.scene import COMPLETE, Registers, word
+from tests.contract.registers.scene import ARMED, COMPLETE, Registers, word
 
 
 def gives(part: Registers, epoch: int, *, context: int = 0, number: int = 0, valid: int = 1) -> bool:
@@ -55,7 +55,10 @@ def test_the_next_job_that_is_complete_frees_the_epoch(backend):
     drop(part, "abort")
     assert gives(part, 4)
     begin(part)
-    part.show(context_1=COMPLETE)
+    part.show(context_0={"complete": 1}, context_1=COMPLETE)
+    part.bench.step()
+    assert not gives(part, 3, number=1), "it is not armed"
+    part.show(context_0=ARMED)
     assert not gives(part, 3, number=1), "context 1 is another one"
     part.show(context_0=COMPLETE)
     part.bench.step()

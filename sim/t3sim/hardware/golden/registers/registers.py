@@ -15,6 +15,7 @@ from .state import (
     READABLE,
     S,
     access_of,
+    armed_contexts,
     complete_contexts,
     init_state,
     input_word,
@@ -232,10 +233,9 @@ def step(state_at, in_at, out_at):
     events, outcome, kept = _events(state, words), REFUSED, _kept_aborts(state, words)
     state[S.busy] |= state[S.abort_begins] != 0 or state[S.aborting] != kept  # an end shows in the next cycle
     state[S.abort_begins] = 0
-    complete = complete_contexts(state, words)
     if taken:
         outcome = _access(state, words)
-    state[S.has_barred] &= ~complete
+    state[S.has_barred] &= ~(armed_contexts(state, words) & complete_contexts(state, words))
     if outcome == LOCKED:
         events |= place(INTERRUPTS.locked_write, 1)
     state[S.aborting] = state[S.aborting] & kept | state[S.abort_begins]

@@ -154,12 +154,18 @@ def complete_contexts(state, words):
 
 
 @njit(cache=True)
-def active_contexts(state, words):
-    """The contexts that are armed and not complete."""
+def armed_contexts(state, words):
+    """The contexts that are armed, complete or not."""
     mask = 0
     for context in range(state[S.contexts]):
         mask |= take(words[IN.context_0 + context], CONTEXT_STATUS.armed) << context
-    return mask & ~complete_contexts(state, words)
+    return mask
+
+
+@njit(cache=True)
+def active_contexts(state, words):
+    """The contexts that are armed and not complete."""
+    return armed_contexts(state, words) & ~complete_contexts(state, words)
 
 
 @njit(cache=True)
