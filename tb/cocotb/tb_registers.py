@@ -34,6 +34,7 @@ RARE = dict.fromkeys((
     "DEBUG_SELECT: write", "PROFILE: write", "ARBITER: write refused", "THRESHOLDS: write refused",
     "WATCHDOG: write refused", "ARBITER: write refused by LOCK.configuration", "interrupt cleared", "one violation",
     "several violations", "one stale update", "several stale updates", "request during maintenance",
+    "TILE_MARKS: write",
 ), MEDIUM)  # fmt: skip
 """Cycles from which these bins are expected (see tb/coverage_bins.py)."""
 

@@ -118,7 +118,8 @@ class Registers(Stimulus):
 
     def _epoch(self) -> int:
         """Few of them mostly, so that one that is barred comes again."""
-        return self.rng.choice((0, 1, 255)) if self.chance(0.7) else self.rng.getrandbits(EPOCH_BITS)
+        drawn = self.rng.getrandbits(EPOCH_BITS)
+        return drawn if drawn % 4 == 0 else (0, 1, 255)[drawn % 3]
 
     def change_status(self) -> None:
         """Give one status input another value."""
