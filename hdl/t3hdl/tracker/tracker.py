@@ -139,8 +139,8 @@ class Tracker(wiring.Component):
         drained = self._count_events(core, banks, slots, counters)
         damage = profile.damaged | quotas.damaged
         fault_pending = self._faults(core, banks, slots, counters, damage, damaged) if config.protect else Const(0)
-        # `open_tiles.busy` makes no difference here, but a port that nothing uses is dropped, and the simulation's clock
-        # gates need it.
+        # `open_tiles.busy` makes no difference here, but a port that nothing uses is dropped, and the clock gates of
+        # the simulation need it.
         self._report(core, banks, counters, maintenance, drained | fault_pending | open_tiles.busy)
         return m
 
