@@ -50,9 +50,14 @@ OTHER_WAVEFRONT = Fault("trigger", "tile_done", "{right} ^ (34'h1 << 30)")
 """The trigger takes each complete tile for that of the wavefront beside it."""
 
 
+NO_EPOCH_BARRED = Fault("epochs", "dropped", "2'h0")
+"""The registers never learn that a job was dropped."""
+
+
 @pytest.fixture(scope="module")
 def library(tmp_path_factory) -> CheckedLibrary:
-    return checked_library(CONFIG, "unit", tmp_path_factory.mktemp("unit"), [*FAULTS.values(), OTHER_WAVEFRONT])
+    faults = [*FAULTS.values(), OTHER_WAVEFRONT, NO_EPOCH_BARRED]
+    return checked_library(CONFIG, "unit", tmp_path_factory.mktemp("unit"), faults)
 
 
 @pytest.fixture
@@ -259,6 +264,49 @@ def test_a_tile_counts_once_and_in_its_epoch(traffic, capfd, aborted):
     traffic.part.fault(len(FAULTS))
     send_wavefront(traffic, 0, EPOCH + aborted)
     assert (len(traffic.got["command"]), failures(capfd)) == (2, {"command_after_tiles"})
+
+
+@pytest.mark.parametrize("forced", [False, True], ids=["aborted", "disarmed by force"])
+def test_the_epoch_of_a_dropped_job_does_not_come_again(traffic, capfd, forced):
+    """Its range is refused until another job is complete; a range is let through when the hardware forgets that."""
+    configure(traffic)
+    arm(traffic)
+    drop(traffic, forced)
+    assert traffic.write(*range_of(EPOCH)) == 2
+    configure_epoch(traffic, EPOCH + 1)
+    arm(traffic)
+    drop(traffic, forced)  # EPOCH + 1 is barred now, EPOCH is free
+    assert traffic.write(*range_of(EPOCH + 1)) == 2
+    configure(traffic)
+    arm(traffic)
+    run_chunks(traffic, together=True)
+    assert len(traffic.got["command"]) == 6
+    configure_epoch(traffic, EPOCH + 1)
+    arm(traffic)
+    assert failures(capfd) == set()
+    traffic.part.fault(len(FAULTS) + 1)
+    drop(traffic, forced)
+    assert traffic.write(*range_of(EPOCH + 1)) == 0
+    assert failures(capfd) == {"configuration_range_of_dropped_job"}
+
+
+def range_of(epoch: int) -> tuple[int, int]:
+    """Address and data of the write that gives the output's range its epoch."""
+    return next(write for write in programme(epoch) if write not in programme(epoch + 1))
+
+
+def drop(traffic: Traffic, forced: bool) -> None:
+    """End the job that runs; nothing of it is under way."""
+    fields = {"disarm": 1, "forced": 1} if forced else {"abort": 1, "context": CONTEXT}
+    assert control(traffic, **fields) == 0
+    while not traffic.part["init_done"]:
+        traffic.step()
+    traffic.step(200)
+
+
+def configure_epoch(traffic: Traffic, epoch: int) -> None:
+    for address, data in programme(epoch):
+        assert traffic.write(address, data) == 0
 
 
 def send_wavefront(traffic: Traffic, wf: int, epoch: int) -> None:

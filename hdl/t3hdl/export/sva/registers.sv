@@ -1,6 +1,6 @@
 // The register bus, and what its writes leave in the hardware: a copy for the other rules to judge by.
 // One answer to each request; a locked configuration does not change. No arm of a context of which something is under
-// way, no disarm that would drop something, unless by force (invariant 8).
+// way, no disarm that would drop something, unless by force (invariant 8). No range with the epoch of a dropped job.
 module t3_register_rules
   import t3_words::*;
 (
@@ -112,6 +112,31 @@ module t3_register_rules
       lock <= lock | lock_t'(requested_data[$bits(lock_t)-1:0]);
   end
 
+  // Of each context, the attributes that its ranges got last, those of its last job, and those of the last job that was
+  // dropped, until another one is complete.
+  range_attributes_t last[CONTEXTS], job[CONTEXTS], dropped[CONTEXTS];
+  logic [CONTEXTS-1:0] barred;
+  range_attributes_t attributes;
+  assign attributes = range_attributes(value);
+  wire to_attributes = config_valid && to_range && address % RANGE_STRIDE == 16 && attributes.valid;
+  always_ff @(posedge clk) begin
+    for (int c = 0; c < CONTEXTS; c++) begin
+      automatic bit named = 32'(control.context_) == c;
+      if (to_attributes && 32'(attributes.context_) == c) last[c] <= attributes;
+      if (arm && named) job[c] <= last[c];
+      if (active[c] && (abort && named || disarm && control.forced)) begin
+        dropped[c] <= job[c];
+        barred[c] <= 1;
+      end
+      if (contexts[c].armed && contexts[c].complete) barred[c] <= 0;
+      if (rst) begin
+        last[c] <= '0;
+        job[c] <= '0;
+        barred[c] <= 0;
+      end
+    end
+  end
+
   default clocking @(posedge clk);
   endclocking
   default disable iff (rst);
@@ -147,6 +172,9 @@ module t3_register_rules
         |-> !active[c]);
     configuration_arm_of_active :
     assert property (arm && control.context_ == c |-> !active[c] && !$past(pending[c]));
+    configuration_range_of_dropped_job :
+    assert property (
+        to_attributes && 32'(attributes.context_) == c && barred[c] |-> attributes.epoch != dropped[c].epoch);
     slices_are_pending :
     assert property (pending[c] == slices_pending[c]);
   end
@@ -154,9 +182,8 @@ module t3_register_rules
   assert property (disarm && !control.forced |-> !tables_busy && active == 0 && unfinished == 0);
   configuration_range_of_updates :
   assert property (
-      config_valid && to_range && address % RANGE_STRIDE == 16 && range_attributes(value).valid
-      |-> range_attributes(value).op inside {OP_STORE, OP_ADD, OP_MIN, OP_MAX}
-      && 32'(range_attributes(value).context_) < CONTEXTS);
+      to_attributes
+      |-> attributes.op inside {OP_STORE, OP_ADD, OP_MIN, OP_MAX} && 32'(attributes.context_) < CONTEXTS);
   for (genvar i = 0; i < RANGES; i++) begin : g_range
     configuration_range_in_use :
     assert property (
