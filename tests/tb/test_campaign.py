@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,15 @@ def commands(path: Path) -> dict[str, str]:
 def test_an_interrupted_run_replaces_only_the_parts_that_were_finished(monkeypatch, kept, end):
     monkeypatch.setattr(campaign, "examine_all", finishes("axi", then=end))
     assert run("--out", str(kept)).exit_code == 1
+    assert commands(kept) == dict.fromkeys(campaign.SHARES, "earlier") | {"axi": "later"}
+
+
+def test_a_part_whose_process_is_killed_is_one_message_and_loses_no_finished_part(monkeypatch, kept):
+    """As by a kernel that runs out of memory."""
+    monkeypatch.setattr(campaign, "examine_all", finishes("axi", then=BrokenProcessPool))
+    done = run("--out", str(kept))
+    assert (done.exit_code, "Traceback" in done.output) == (1, False)
+    assert "Error: a part's process was killed, as happens when memory runs out: use fewer --jobs" in done.stderr
     assert commands(kept) == dict.fromkeys(campaign.SHARES, "earlier") | {"axi": "later"}
 
 

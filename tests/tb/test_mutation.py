@@ -7,9 +7,10 @@ import pytest
 from t3formal.prover.aiger import Graph
 from t3formal.prover.catalogue import chosen_proofs
 from t3formal.prover.equivalence import Comparison
+from t3formal.prover.harness import Harness
 from t3formal.prover.mutant_proofs import noticed
 from t3formal.prover.mutation import Mutant, Netlist
-from t3hdl.config import preset
+from t3hdl.config import T3Config, preset
 
 from tb.mutation.benches import MutatedPart, bench_of, found_by_bench
 from tb.mutation.campaign import SIZE
@@ -87,6 +88,19 @@ def test_proofs_of_what_this_size_has_not_are_not_asked(name):
     netlist = Netlist("trigger", SIZE)
     (proof,) = chosen_proofs((name,))
     assert not list(noticed(proof, SIZE, netlist, netlist.choose(60, 1), limit_s=4))
+
+
+def test_a_harness_that_cannot_be_made_is_no_proof_that_notices_nothing():
+    """Any other error than that of a wrong size is a mistake of ours, and ends the campaign."""
+    netlist = Netlist("trigger", SIZE)
+    (proof,) = chosen_proofs(("block-table.distinct",))
+
+    def misnamed(_config: T3Config) -> Harness:
+        raise KeyError("a register that was renamed")
+
+    broken = replace(proof, harness=misnamed)
+    with pytest.raises(KeyError, match="renamed"):
+        list(noticed(broken, SIZE, netlist, netlist.choose(60, 1), limit_s=4))
 
 
 def test_what_a_reset_sets(netlist, mutants):

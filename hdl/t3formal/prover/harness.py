@@ -16,6 +16,10 @@ LASTING = "proof_"
 """How the names of those registers begin that keep their initial value in an induction step."""
 
 
+class SizeError(ValueError):
+    """A proof does not speak of parts of this size."""
+
+
 class Harness:
     """A part with free inputs, an abstract model beside it in ``m``, and claims about both.
 

@@ -11,7 +11,7 @@ from .abc import search
 from .aiger import Graph, input_bits
 from .check import Patch
 from .dependencies import inspect
-from .harness import BAD, STEP
+from .harness import BAD, STEP, SizeError
 from .mutation import SELECT, Mutant, Netlist, NoPlaceError
 from .netlist import compile_harness
 from .proof import Outcome, Proof
@@ -37,7 +37,7 @@ def noticed(
         return  # it speaks of wrong bits, which this part does not find
     try:
         harness = proof.harness(config)
-    except (ValueError, KeyError, IndexError):  # the proof speaks of what a part of this size has not
+    except SizeError:
         return
     if isinstance(harness, Structure):
         if harness.resets:

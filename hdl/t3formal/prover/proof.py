@@ -25,7 +25,8 @@ class Proof:
     name : ``component.property``, as in ``token-queue.conserves``.
     invariants : those of the ten invariants that it is a part of; may be empty for a lemma.
     says : what is proven, as a sentence for the manual.
-    harness : makes the harness for one size, or the rules of a structure.
+    harness : makes the harness for one size, or the rules of a structure; raises
+        :class:`~t3formal.prover.harness.SizeError` for a size of which the proof does not speak.
     sizes : the sizes by name, the first one that of ``t3 prove --quick``.
     method, depth : see :data:`Method`; with ``unbounded``, ``depth`` is that within which covers must be reached.
     cover_depth : the same for the other methods; 0 stands for ``depth``.

@@ -8,7 +8,7 @@ from t3hdl.config import T3Config, preset
 from t3hdl.interface.layouts import TileDone
 from t3hdl.trigger.block_table import BlockOp, BlockPlaces, BlockTable
 
-from ...prover.harness import Harness
+from ...prover.harness import Harness, SizeError
 from ...prover.proof import Proof
 
 _Shape = data.StructLayout({"last_row": 2, "last_col": 2, "row_shift": 1, "col_shift": 1, "row0": 1})
@@ -41,10 +41,10 @@ def _places(shape: Any, config: T3Config) -> tuple[Any, Value]:
 def _distinct(config: T3Config) -> Harness:
     """One tile of one slot is chosen. Chunks of every shape that has marks and block numbers come and go.
 
-    Raises ValueError for more than 2 blocks, or for another window than 2: it clears and loads no others.
+    Raises SizeError for more than 2 blocks, or for another window than 2: it clears and loads no others.
     """
     if config.blocks > 2 or config.chunk_window != 2:
-        raise ValueError(f"blocks must be 1 or 2, chunk_window 2, not {config.blocks} and {config.chunk_window}")
+        raise SizeError(f"blocks must be 1 or 2, chunk_window 2, not {config.blocks} and {config.chunk_window}")
     table = BlockTable(config=config)
     harness = Harness(table)
     m = harness.m
