@@ -32,9 +32,10 @@ _HEAD = """\
 
 What each part comes to, before a technology is chosen: two-input gates, flip-flops, and memories, which stay macros
 with one read and one write port (each is a module of its own in the Verilog). Yosys {version} counts, with
-`abc -g gates`; `python -m docs.pages area` writes this page, and a test compares it with the hardware. The unit is
-the sum of its parts: between them there are only wires. Each bank group of the memory has one `nmc`; `crossing` is
-needed only for a host bus with a clock of its own.
+`abc -g gates`; `python -m docs.pages area` writes this page, and a test compares it with the hardware. The unit's row
+is the sum of its parts. It leaves out the little logic between them: ORs of faults, counts and the first of refusals,
+and `idle` and `wake_at`, the earliest of all slices. Nor is that logic in *depth*. Each bank group of the memory has
+one `nmc`; `crossing` is needed only for a host bus with a clock of its own.
 
 *Depth* is the longest way from a register, a memory or an input to the next one, in gates, of a second netlist: of the
 same logic, mapped for few gates in a row (`abc -g gates -script "+strash;if,-g;st;balance;map"`) as a synthesis for a
@@ -43,11 +44,13 @@ address. What depth is held against is [below](#depth-and-budget).
 """
 
 _REASONS = """\
-The paper does not say what its bits are. These are fewer for three reasons. An entry holds no address: a tile is named
-by its place in the output, and the output's addresses are kept once, in the ranges of slices and egress. It holds no
-threshold: that comes from one profile of {profile} numbers for all tiles. And {index} bits of the tile's name are the
-number of its set. On the other side, context and epoch in the tag and the marks of overflow are in no entry of the
-paper: they let several jobs and two uses of an output be in flight, and lose nothing on an overflow."""
+The paper does not say what its bits are. Entries and marks are fewer for three reasons. An entry holds no address: a
+tile is named by its place in the output, and the output's addresses are kept once, in the ranges of slices and egress.
+It holds no threshold: that comes from one profile of {profile} numbers for all tiles. And {index} bits of the tile's
+name are the number of its set. On the other side, context and epoch in the tag and the marks of overflow are in no
+entry of the paper: they let several jobs and two uses of an output be in flight, and lose nothing on an overflow. With
+what is kept for each live chunk besides, most of it once in each of {banks} banks so that all may count in every cycle,
+the tracker has {more:.0%} more than the paper's."""
 
 _COLUMNS = (
     "part", "instances:", "gates:", "flip-flops:", "memories:", "memory bits:", "depth:", "gates at this depth:",
@@ -194,15 +197,26 @@ def tracker_section(config: T3Config) -> str:
     fields = {str(name): Shape.cast(place.shape).width for name, place in entry_layout(config)}
     entry, entries = sum(fields.values()), config.tracker_sets * config.tracker_ways
     marks = config.tracker_sets * config.descriptors
+    memories = _size(config, "tracker").memory_bits
+    rest = memories - entries * entry - marks
     title = f"one wavefront's entry: valid {fields['valid']}, tag {fields['tag']}, count {fields['count']}"
     rows = [
         (title, entry, ""),
         _memory(f"entries: {config.tracker_sets} sets x {config.tracker_ways} ways", entries * entry),
         _memory(f"marks of overflow: {config.tracker_sets} sets x {config.descriptors} chunks", marks),
         _memory("both", entries * entry + marks),
+        _memory("lines pending, addends and descriptor, and counts of live chunks; profiles", rest),
+        _memory("all memories of the tracker", memories),
         _memory("the paper", PAPER_BYTES * 8),
     ]
-    reasons = paragraph(_REASONS.format(profile=4 * config.wavefronts, index=config.set_bits))
+    reasons = paragraph(
+        _REASONS.format(
+            profile=4 * config.wavefronts,
+            index=config.set_bits,
+            banks=config.tracker_banks,
+            more=memories / (PAPER_BYTES * 8) - 1,
+        )
+    )
     return f"""\
 ## The tracker's memory beside the paper's
 
@@ -212,8 +226,8 @@ workgroup's 8 wavefronts. Here:
 {table(("", "bits:", "bytes:"), rows)}
 {reasons.rstrip()}
 
-Not in this sum: the slots of the live chunks, which are flip-flops, and the blocks and descriptors of the trigger,
-which stand for the paper's DMA table.
+Not in this sum: the bounds by which a tile's live chunk is found, which are flip-flops, and the blocks and descriptors
+of the trigger, which stand for the paper's DMA table.
 """
 
 

@@ -17,12 +17,13 @@ _HEAD = """\
 # Constants
 
 Every number of every machine preset, with its source, as `python -m docs.pages constants` writes it from
-`sim/t3sim/inputs/machine/presets`. [P]: the T3 paper says so. [D]: derived, and reproduces a published figure. [A]:
-this project's assumption, with its reason. [S]: a public specification of a product; a machine with such values is
-unvalidated. "GPGPU-Sim" and "Accel-Sim" stand before an option of the public V100 configuration, whose files and
-commits are in the head of `paper-accelsim.toml`. What a key means is on [its page](machine.md). None depends on a
-model, a sublayer or a degree of tensor parallelism: a machine is loaded before, and without, a workload, and
-`tests/docs/test_constants.py` shows that nothing that simulates reads the names of model and sublayer.
+`sim/t3sim/inputs/machine/presets`. [P]: the T3 paper says so. [D]: derived from a published figure, or from another
+value of the machine. [A]: this project's assumption, with its reason. [S]: a public specification of a product; a
+machine with such values is unvalidated. "GPGPU-Sim" and "Accel-Sim" stand before an option of the public V100
+configuration, whose files and commits are in the head of `paper-accelsim.toml`. What a key means is on [its
+page](machine.md). None depends on a model, a sublayer or a degree of tensor parallelism: a machine is loaded before,
+and without, a workload, and `tests/docs/test_constants.py` shows that nothing that simulates reads the names of model
+and sublayer. "PIMSimulator" is Samsung's simulator of HBM2 with processing in memory.
 """
 
 

@@ -10,6 +10,7 @@ from t3sim.run.records import read_record
 from t3sim.validation.gpu_record import GpuRecord, Shape
 
 from docs.pages import RESULTS
+from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
 from docs.pages.texts.gpu import ALONE, BESIDE, FINDINGS, HEAD
 
@@ -46,7 +47,7 @@ def section(folder: str, record: GpuRecord, compared: Mapping[str, Any] | None, 
         raise ValueError(f"{folder}/validate.json is of another measurement than gpu.json, or of another machine")
     rows = compared["shapes"]
     return (
-        f"{head}{ALONE}\n{_alone(record.shapes, rows, machine)}\n{_errors(rows)}"
+        f"{head}{measured_on(compared.get('hardware'))}{ALONE}\n{_alone(record.shapes, rows, machine)}\n{_errors(rows)}"
         f"{BESIDE}\n{_beside(record.shapes, rows)}\n{_slowdowns(rows)}"
     )
 

@@ -10,6 +10,7 @@ from t3sim.validation.bench import Bench
 from t3sim.validation.scaling import AXES, Scaling
 
 from docs.pages import RESULTS
+from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
 from docs.pages.texts.speed import BEFORE, CHARTED, EVENTS, HEAD, LEFT_OUT, PARTS
 
@@ -47,7 +48,7 @@ def text(bench: Bench, scaling: Scaling) -> str:
     tables = "\n".join(f"Over {title}:\n\n{_scaled(scaling, axis)}" for axis, title in AXES.items())
     left_out = "".join(f"\n- {size}" for size in scaling.left_out)
     return (
-        f"{HEAD}\n## Targets\n\n{paragraph(verdict)}{_targets(bench)}"
+        f"{HEAD}\n{measured_on(bench.hardware, scaling.hardware)}## Targets\n\n{paragraph(verdict)}{_targets(bench)}"
         f"\n## Before bursts\n\n{BEFORE}"
         f"\n## Evaluations of the RTL\n\n{EVENTS}\n{_events(bench)}\n{PARTS}\n{_parts(bench)}"
         f"\n## Over GPUs and tokens\n\n{CHARTED}\n{tables}" + (f"\n{LEFT_OUT}{left_out}\n" if left_out else "")

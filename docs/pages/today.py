@@ -16,6 +16,7 @@ from t3sim.study.sweep import SweepRecord, SweptVariant
 
 from docs.pages import RESULTS
 from docs.pages.shared.markdown import paragraph, table
+from docs.pages.validated.reproduced import made_by
 
 PAGE = RESULTS / "machines-of-today.md"
 KEPT = RESULTS / "machines" / "sweep.json"
@@ -58,6 +59,7 @@ def text(record: SweepRecord) -> str:
     head = _HEAD.format(**SIZE, hardware=record.hardware)
     columns = [_column(variant) for variant in record.variants]
     rows = [(title, *(column[title] for column in columns)) for title in columns[0]]
+    head += "".join(map(paragraph, made_by(record.sources)))
     return head + table(("", *(f"`{item.name}`:" for item in record.variants)), rows) + "\n" + _remark(record)
 
 

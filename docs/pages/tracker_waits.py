@@ -51,7 +51,7 @@ def _before(today: Sequence[Waits], before: dict[str, Any]) -> str:
         )
         for row in before["rows"]
     ]
-    heads = ("regime", "compute blocked before:", "communication blocked before:", "both today:")
+    heads = ("regime", "compute blocked before:", "communication blocked before:", "both since:")
     return BEFORE.format(**before) + "\n" + table(heads, rows)
 
 

@@ -562,8 +562,8 @@ const char *t3_strerror(int error)
     switch (error) {
     case T3_OK: return "no error";
     case T3_EBUS: return "the unit refused a register access";
-    case T3_ENODEV: return "no T3 unit with this register map";
-    case T3_EINVAL: return "an argument is out of range or not aligned to 32 bytes";
+    case T3_ENODEV: return "no T3 unit with this register map and major version";
+    case T3_EINVAL: return "an argument is out of range or not aligned: buffers to 256 bytes, pitch and tile width to 32";
     case T3_ERANGE: return "this configuration of the unit has no room for it";
     case T3_ETIMEDOUT: return "it did not happen in time";
     case T3_EFAULT: return "the unit reports wrong counts or a lost bit";

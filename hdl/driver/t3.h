@@ -20,7 +20,7 @@ extern "C" {
 
 #define T3_WAVEFRONTS 16 /* of a workgroup, at most */
 #define T3_NO_LIMIT 127  /* as a threshold of the arbiter */
-#define T3_IN_TURNS 255  /* as one that belongs to a use of the data bus: the streams take turns */
+#define T3_IN_TURNS 255  /* in place of a threshold: round-robin at this use of the data bus */
 
 enum t3_error {
     T3_OK = 0,
@@ -91,9 +91,11 @@ struct t3_arbiter {
     int compute_first;      /* T3-MCA; 0: round-robin, and nothing below matters */
     unsigned fixed;         /* one threshold for ever; 0: the unit chooses one of those below, once per arm */
     unsigned thresholds[4]; /* for a data-bus use of the first stage under 25 %, 50 %, 75 %, and above; T3_IN_TURNS: none,
-                               the streams take turns */
-    unsigned backlog;       /* DMA blocks, ready or under way, from which the streams take turns; 0: never */
-    unsigned patience;      /* in 64 cycles, for how long some may be until they do so, too; 0: for ever */
+                               round-robin */
+    unsigned backlog;       /* number of DMA blocks, ready or under way, from which communication is behind: round-robin;
+                               0: never */
+    unsigned patience;      /* time, in 64 cycles, for which their number may stay above 0; then communication is behind
+                               until it is 0; 0: no limit */
     unsigned starvation;    /* cycles that communication waits at most */
     unsigned quantum;       /* lines that it then may send */
     unsigned quiet;         /* lines of it with none of compute between, from which on no threshold holds; 0: never */
@@ -143,7 +145,7 @@ int t3_local_map(struct t3_job *job, const struct t3_chunk *chunk, unsigned adde
 int t3_arm(const struct t3_job *job, unsigned long polls);
 
 /* Waits until every tracked chunk is counted and every command done, at most `polls` times. T3_EFAULT: what to do then is
- * in docs/guides/integration.md, "Protection". */
+ * in docs/guides/integration.md, "Bring-up with the C driver". */
 int t3_wait(const struct t3_job *job, unsigned long polls);
 
 /* Drops the job: nothing of it is counted or sent any more. Waits until its tables are free, its commands done, and the

@@ -42,7 +42,7 @@
 #define T3_STATUS_QUIET_SHIFT 23
 #define T3_STATUS_QUIET_MASK UINT64_C(0x800000)
 
-/* How the two streams of a memory channel take turns. */
+/* How the two streams of a memory channel are arbitrated. */
 #define T3_ARBITER UINT32_C(0x0018)
 #define T3_ARBITER_MCA_SHIFT 0
 #define T3_ARBITER_MCA_MASK UINT64_C(0x1)
@@ -60,7 +60,7 @@
 #define T3_ARBITER_QUIET_SHIFT 33
 #define T3_ARBITER_QUIET_MASK UINT64_C(0x1fe00000000)
 
-/* Occupancy limits among which the monitor chooses; when communication is behind. */
+/* The thresholds among which the monitor chooses; when communication is behind. */
 #define T3_THRESHOLDS UINT32_C(0x0020)
 #define T3_THRESHOLDS_UNDER_25_SHIFT 0
 #define T3_THRESHOLDS_UNDER_25_MASK UINT64_C(0xff)

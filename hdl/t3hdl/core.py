@@ -32,7 +32,7 @@ class T3Core(wiring.Component):
     dram : Out(stream(MemoryRequest)).array(slices) : to each DRAM queue; ``tagged`` is 1 if the access is tracked.
     update_done : In : pulse of each channel; the memory has performed all of a ``dram`` request (count_on = performed).
     occupancy : In : lines in each channel's DRAM queue.
-    now : In : cycles of this clock, for the starvation limit, the watchdog and the measurement.
+    now : In : cycles of this clock, for the starvation limit, patience, the watchdog, aborts and the measurement.
     compute_refused, comm_refused : Out : pulses of each slice; a violation, given back.
     compute_stale, comm_stale : Out : pulses of each slice; an update of no live epoch, given back.
     store : In(stream(MemoryRequest)).array(egress_ports) : a burst of a row of a wavefront tile, by its first line.
@@ -46,11 +46,11 @@ class T3Core(wiring.Component):
     init_done, armed, live, chunks_done, done_mask, quiet : Out : as in STATUS and DONE_MASK, for logic beside the unit.
     context : Out(ContextStatus).array(contexts) : as in CONTEXT, without ``pending`` and ``aborting``.
     entries : Out(16) : tile entries in use a cycle ago.
-    threshold, chosen : Out : the monitor's limit for communication, 127 before it has chosen.
+    threshold, chosen : Out : the monitor's threshold for communication, 127 (no limit) before it has chosen.
     idle, wake_at : Out : rule 5 of docs/hardware/rules.md, for the unit as a whole.
 
     Latency: ``latency`` cycles from an update's transfer on ``dram`` to the command that it triggers. Throughput: one
-    request per slice and cycle. Reset: ``init_done`` after the tracker's walker.
+    request per slice and cycle. Reset: ``init_done`` when the tracker has written its tables.
     """
 
     def __init__(self, *, config: T3Config) -> None:
@@ -96,7 +96,7 @@ class T3Core(wiring.Component):
         return sum(parts)
 
     def elaborate(self, platform: Any) -> Module:
-        """Wires only."""
+        """Wires, and what connections combine."""
         m = Module()
         for number, part in enumerate(self._slices):
             m.submodules[f"slice_{number}"] = part

@@ -24,7 +24,7 @@ class T3Unit(wiring.Component):
     everything else : as in :class:`~t3hdl.core.T3Core`.
 
     Latency: ``latency`` cycles from an update's transfer on ``dram`` to the command that it triggers. Throughput: one
-    request per slice and cycle. Reset: ``init_done`` after the tracker's walker.
+    request per slice and cycle. Reset: ``init_done`` when the tracker has written its tables.
     """
 
     def __init__(self, *, config: T3Config) -> None:

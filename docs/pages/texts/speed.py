@@ -15,8 +15,9 @@ is all eight GPUs.
 """
 
 BEFORE = """\
-The last commit before bursts (c3d0ee9, version 0.1.0: a request is one line) beside a commit of version 1.0 (1ef4bf0),
-the whole command in turns on the same idle machine, all parts built and kernels compiled before:
+The last commit before bursts (c3d0ee9, program 0.1.0, hardware 2.0.0: a request is one line) beside one of program
+1.0.0rc1 and hardware 4.2.0 (1ef4bf0), the whole command in turns on the same idle machine, all parts built and kernels
+compiled before:
 
 | command | c3d0ee9, s | 1ef4bf0, s | ratio |
 |---|---:|---:|---:|

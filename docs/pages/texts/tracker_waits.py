@@ -29,7 +29,7 @@ stage, and keep their places until their stores are in memory. The command repea
 """
 
 BEFORE = """\
-The same commands in the last commit before bursts ({commit}, version {version}), in which every line was an access with
+The same commands in the last commit before bursts ({commit}, program {version}), in which every line was an access with
 a token of its own, and the tracker had 4 banks. The record is `docs/results/tracker/before.json`; that commit had no
 key for the number of sets, and the other regimes were not measured there.
 """

@@ -13,9 +13,9 @@ TILE_MARKS = 0x0008
 STATUS = 0x0010
 """Read: State of the unit."""
 ARBITER = 0x0018
-"""Read, write: How the two streams of a memory channel take turns."""
+"""Read, write: How the two streams of a memory channel are arbitrated."""
 THRESHOLDS = 0x0020
-"""Read, write: Occupancy limits among which the monitor chooses; when communication is behind."""
+"""Read, write: The thresholds among which the monitor chooses; when communication is behind."""
 PEAK_ENTRIES = 0x0028
 """Read: Most tile entries in use at the same time since the last disarm."""
 OVERFLOWED = 0x0030
@@ -162,16 +162,16 @@ Arbiter = data.StructLayout({
     "threshold": 7,  # DRAM queue entries from which communication waits; 127: no limit
     "starvation": 16,  # cycles that a communication head waits before it is let through
     "quantum": 8,  # lines that it then may send, rounded up to whole bursts
-    "quiet": 8,  # lines of communication with none of compute between, from which on there is no limit; 0: never
+    "quiet": 8,  # communication lines since the last compute grant, from which no threshold applies; 0: one always does
 })  # fmt: skip
 
 Thresholds = data.StructLayout({
-    "under_25": 8,  # threshold for a first-stage data-bus use under 25 %, 7 bits; 128 more: the streams take turns
+    "under_25": 8,  # bits 6:0: threshold for a data-bus use under 25 % in the first stage; bit 7: round-robin instead
     "under_50": 8,  # for 25 to 50 %
     "under_75": 8,  # for 50 to 75 %
     "above": 8,  # above
-    "backlog": 16,  # DMA blocks, ready or under way, from which communication is behind and served in turns; 0: never
-    "patience": 16,  # in 64 cycles: for how long some may be before communication is behind, until none is; 0: for ever
+    "backlog": 16,  # DMA blocks, ready or under way, from which communication is behind (round-robin); 0: never
+    "patience": 16,  # in 64 cycles: time with such blocks, after which communication is behind until none is; 0: never
 })  # fmt: skip
 
 Choice = data.StructLayout({
@@ -232,7 +232,7 @@ Errors = data.StructLayout({
     "locked_write": 1,  # a write to a locked register
     "violation": 1,  # a refused write, see VIOLATION
     "corrected": 1,  # a stored bit was corrected
-    "uncorrectable": 1,  # a wrong bit could not be corrected, also of an NMC unit: abort the jobs; see POISONED
+    "uncorrectable": 1,  # an uncorrected wrong bit, also of an NMC unit: abort the job of POISONED, else force a disarm
     "stale_update": 1,  # a refused update, see STALE_UPDATE
     "tile_twice": 1,  # a tile was complete twice in an epoch, see TILE_TWICE and POISONED
     "too_large": 1,  # a chunk has more tiles than its slot has marks, see TILE_MARKS and POISONED
@@ -254,7 +254,7 @@ Lock = data.StructLayout({
 DebugSelect = data.StructLayout({
     "way": 4,  # way of the set
     "bank": 3,  # bank of the tracker
-    "row": 12,  # row of the bank's table
+    "row": 12,  # set within the bank
 })  # fmt: skip
 
 DebugData = data.StructLayout({

@@ -42,7 +42,7 @@ class StreamArbiter(wiring.Component):
     comm_read_length, comm_write_length : In : lines beyond the first of communication's heads.
     out_valid, out_length, out_ready : In : the register behind the arbiter is occupied, with so many lines beyond the
         first, and is being taken.
-    occupancy, threshold : In : lines in the DRAM queue, and the monitor's limit for communication.
+    occupancy, threshold : In : lines in the DRAM queue, and the monitor's threshold for communication.
     behind : In(1) : communication is behind: round-robin, whatever the settings say.
     now : In : timestamp.
     offer : Out(Sources) : of each stream, the head whose turn it is, if it has one.

@@ -51,7 +51,7 @@ class MemorySlice(wiring.Component):
     compute_stale_valid, compute_stale : Out : pulse; an update of no live epoch in the compute stream, given back.
     comm_stale_valid, comm_stale : Out : likewise, of the communication stream.
     pending : Out : a bit per context; tracked accesses of it are held here or in the memory, and not yet counted.
-    occupancy, threshold : In : lines in the DRAM queue, and the monitor's limit for communication.
+    occupancy, threshold : In : lines in the DRAM queue, and the monitor's threshold for communication.
     behind : In : communication is behind: round-robin also in T3-MCA mode.
     measure : In : lines that are granted are counted, else the count is kept.
     served : Out : lines granted while ``measure`` was 1 since the last arm, saturating.

@@ -91,7 +91,7 @@ def _watch_check(check: Any) -> AbstractContextManager[Any]:
 
 
 @validate.command("gpu")
-@click.option("--from", "recorded", type=FILE, help="What was measured (gpu.json), not this GPU.")
+@click.option("--from", "recorded", type=FILE, help="Take measurements from this gpu.json instead of this GPU.")
 @click.option("--machine", help="Machine file of that GPU, to compare with. [default: measure only]")
 @click.option("--set", "settings", multiple=True, metavar="SECTION.KEY=VALUE", help="Change one machine value.")
 @click.option("--rates", default="0,12,24,48", show_default=True, help="Rates of copies each way, in GB/s.")

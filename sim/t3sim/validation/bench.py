@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from t3hdl.export.identity import hardware_identity
+
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.policies import Watch, run_policies
@@ -75,7 +77,8 @@ class PartBench:
 
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """The result. ``evaluated_share``: evaluated part-cycles over all. Seconds are those of the t3-mca run."""
+    """The result. ``evaluated_share``: evaluated part-cycles over all. Seconds are those of the t3-mca run.
+    ``hardware``: version and netlist that were measured."""
 
     targets: list[Target]
     costs: list[Cost]
@@ -86,6 +89,7 @@ class Bench:
     simulate_seconds: float
     golden_seconds: float
     provenance: Provenance
+    hardware: dict[str, str] | None = None
 
     @property
     def rtl_seconds(self) -> float:
@@ -160,7 +164,7 @@ def summarise(request: RunRequest, runs: Runs) -> Bench:
     slowest = max(part.speed.in_c / part.speed.in_numba for part in parts)
     targets = (
         (
-            "co-simulated unit cycles/s over Amaranth's simulator",
+            "unit cycles/s co-simulated, over those of Amaranth's simulator",
             clocks / tracked.wall.simulate / simulator,
             1e3,
             False,
@@ -184,6 +188,7 @@ def summarise(request: RunRequest, runs: Runs) -> Bench:
         simulate_seconds=tracked.wall.simulate,
         golden_seconds=runs.golden.wall.simulate,
         provenance=Provenance.of(request.machine),
+        hardware=hardware_identity(),
     )
 
 

@@ -15,6 +15,8 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
+from t3hdl.export.identity import hardware_identity
+
 from t3sim import __version__
 from t3sim.inputs.geometry import ELEMENT_BYTES
 from t3sim.inputs.machine.machine import Machine
@@ -80,10 +82,11 @@ def compare(record: GpuRecord, machine_with: MachineWith, watch: Watch) -> list[
 
 
 def comparison(record: GpuRecord, machine: Machine, rows: Sequence[GpuRow]) -> dict[str, Any]:
-    """What ``validate.json`` holds."""
+    """What ``validate.json`` holds. ``hardware``: version and netlist of the T3 hardware in the model."""
     return {
         "schema": 2, "opent3": __version__, "device": record.device.name, "measured": record.measured,
         "machine": machine.name, "provenance": Provenance.of(machine).model_dump(mode="json"),
+        "hardware": hardware_identity(),
         "shapes": [
             asdict(row) | {"error": row.error, "error_at_clock": row.error_at_clock} for row in rows
         ],

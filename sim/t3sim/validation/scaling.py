@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from matplotlib.figure import Figure
+from t3hdl.export.identity import hardware_identity
 
 from t3sim.inputs.workload import custom_workload
 from t3sim.run.plan import RunPlan
@@ -36,12 +37,13 @@ class ScalingPoint:
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
     """All points: over ``gpus`` for the workload's tokens, and over ``tokens`` for its GPUs. ``left_out``: sizes that
-    the machine cannot run, each with the reason."""
+    the machine cannot run, each with the reason. ``hardware``: version and netlist that were measured."""
 
     points: tuple[ScalingPoint, ...]
     left_out: tuple[str, ...] = ()
     workload: str
     provenance: Provenance
+    hardware: dict[str, str] | None = None
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -78,8 +80,13 @@ def measure_scaling(
         raise ValueError(left_out[0])
     compile_kernels(request, watch)
     points = tuple(_point(axis, value, asked, watch) for axis, value, asked in requests)
-    provenance = Provenance.of(request.machine)
-    return Scaling(points=points, left_out=tuple(left_out), workload=work.title, provenance=provenance)
+    return Scaling(
+        points=points,
+        left_out=tuple(left_out),
+        workload=work.title,
+        provenance=Provenance.of(request.machine),
+        hardware=hardware_identity(),
+    )
 
 
 def _point(axis: str, value: int, request: RunRequest, watch: Watch) -> ScalingPoint:

@@ -45,7 +45,7 @@ def _default(number: int) -> str:
     show_default=True,
     type=click.IntRange(1, MAX_LAUNCHES),
     metavar="N",
-    help="Runs of everything, each with the GEMM launched some ns later: means, and how much they differ for nothing.",
+    help="Repeat every run, the GEMM launched some ns later each time: means, and the deviation that this causes.",
 )
 @machine_options("golden")
 @where_options

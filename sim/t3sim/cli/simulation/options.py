@@ -29,11 +29,12 @@ def simulation_options(command: Callable) -> Callable:
     options = (
         click.option("--model", shell_complete=values(MODELS), help=f"Model: {', '.join(MODELS)}. [default: t-nlg]"),
         click.option("--sublayer", shell_complete=values(INNER_MULTIPLE),
-                     help=f"Sublayer: {', '.join(INNER_MULTIPLE)}; or one of --hf. [default: fc2]"),
+                     help=f"Sublayer: {', '.join(INNER_MULTIPLE)}; or one of --hf. "
+                          "[default: fc2; with --hf the last of a forward pass]"),
         own_model_options,
         phase_option,
         click.option("--tp", type=int, default=8,
-                     help=f"Tensor-parallel GPUs, 2 to {MAX_TP}; machine toy has T3 hardware for 8."),
+                     help=f"Tensor-parallel GPUs, 2 to {MAX_TP}; machine toy: at most 8, as its T3 hardware."),
         size_options,
         machine_options("rtl"),
         click.option("--hardware-preset", help="Hardware configuration, instead of the machine's."),

@@ -105,8 +105,9 @@ class KernelSection(Section):
 class ArbiterSection(Section):
     """Communication-aware arbiter (policy `t3-mca`).
 
-    A threshold is the occupancy of the DRAM queue from which communication waits; 127 is no limit. Which one
-    applies is measured in the first stage of the GEMM, by its data-bus use.
+    A threshold is the occupancy of the DRAM queue from which communication waits; 127 is no limit. With `paper`, the
+    data-bus use of the GEMM's first stage chooses one of four. With `backlog` there is one, and from
+    `backlog_turns_percent` on none: the arbiter is round-robin. So it is wherever the streams *take turns*.
     """
 
     mca: Literal["backlog", "paper"] = choice(
