@@ -20,10 +20,11 @@ SHARD ?= 1/8
 WORKERS ?= auto
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 comma := ,
-# $(call install,EXTRAS): the package with EXTRAS, from here. uv takes a fifth of pip's time. It does not read pip's
+# $(call install,EXTRAS): the package with EXTRAS, from here. An environment whose making was interrupted lacks pip, and
+# is completed. uv takes a fifth of pip's time. It does not read pip's
 # configuration: where that has another index for PyPI, or uv fails, pip does it all. On a terminal both show bars.
 define install
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv .venv
 	@echo "installing Python packages into .venv"
 	@quiet=--quiet; test ! -t 2 || quiet=; \
 	{ ! $(BIN)/python -m pip config list | grep '[.]index-url' >/dev/null && $(PIP) --quiet install uv && \

@@ -64,7 +64,7 @@ PATH_TEXT = (
 
 
 def names() -> list[tuple[str, str]]:
-    """Board and preset of every build, the largest first: they run side by side."""
+    """Board and preset of every build, board by board."""
     return [(board, preset) for board in BOARDS for preset in BOARDS[board].presets]
 
 

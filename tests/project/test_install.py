@@ -9,6 +9,7 @@ import pytest
 MAKE = ("make", "-f", Path(__file__).parents[2] / "Makefile", f"PYTHON={sys.executable}")
 PYTHON = """#!/bin/sh
 case "$*" in
+*"pip --version") test -z "{cut_off}" || exit 1;;
 *"config list") echo "{config}";;
 *) echo "pip $*" >> calls;;
 esac
@@ -19,15 +20,22 @@ exit {status}
 """
 
 
-def installed(folder: Path, target: str, *, config: str = "global.timeout='9'", status: int = 0) -> list[str]:
-    """The calls of pip and uv by ``make target``, where pip's configuration is ``config`` and uv ends with status."""
+def installed(
+    folder: Path, target: str, *, config: str = "global.timeout='9'", status: int = 0, cut_off: bool = False
+) -> list[str]:
+    """The calls of pip and uv by ``make target``, where pip's configuration is ``config`` and uv ends with status.
+
+    ``cut_off``: the environment has no pip, and the Python that would add it is the environment's own script.
+    """
     programs = folder / ".venv" / "bin"
     programs.mkdir(parents=True)
-    for name, text in (("python", PYTHON.format(config=config)), ("uv", UV.format(status=status))):
+    python = PYTHON.format(config=config, cut_off="yes" if cut_off else "")
+    for name, text in (("python", python), ("uv", UV.format(status=status))):
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     (folder / "pyproject.toml").touch()
-    done = subprocess.run([*MAKE, target], cwd=folder, capture_output=True, text=True, check=False)
+    own = [f"PYTHON={programs / 'python'}"] if cut_off else []
+    done = subprocess.run([*MAKE, *own, target], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return (folder / "calls").read_text().splitlines()
 
@@ -38,6 +46,13 @@ def test_run_installs_what_runs_and_the_rest_what_tests(tmp_path, target, packag
     assert pip.startswith("pip -m pip ") and pip.endswith(" install uv")
     assert uv == f"uv pip install --quiet --python .venv/bin/python --editable {package}"
     assert (tmp_path / target).exists()
+
+
+def test_an_environment_that_was_cut_off_is_completed(tmp_path):
+    """``venv`` makes ``bin/python`` first, and installs pip last."""
+    made = "pip -m venv .venv"
+    assert made in installed(tmp_path / "cut-off", ".venv/.runnable", cut_off=True)
+    assert made not in installed(tmp_path / "whole", ".venv/.runnable")
 
 
 def test_what_tests_also_runs(tmp_path):

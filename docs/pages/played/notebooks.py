@@ -5,6 +5,7 @@ from pathlib import Path
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
+from t3sim.common.output import write_atomically
 
 from docs.pages import DOCS
 
@@ -41,7 +42,7 @@ def texts(notebook: NotebookNode) -> list[str]:
 def main() -> None:
     """Execute and write every notebook."""
     for path in NOTEBOOKS:
-        nbformat.write(executed(path), path)
+        write_atomically(path, f"{nbformat.writes(executed(path))}\n")
 
 
 if __name__ == "__main__":

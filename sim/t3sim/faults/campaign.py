@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from t3sim.common.cache import BuildError, cache_folder, check_writable
 from t3sim.common.output import write_atomically
 from t3sim.study.sources import source_digest
@@ -29,6 +31,8 @@ PROGRAM = "t3sim.faults.bench"
 class Journal:
     """The verdicts of a seed that are known, in a file of the cache folder; every one is added at once.
 
+    Campaigns of the same seed that run side by side share the file, one at a time.
+
     Raises BuildError if the folder cannot be written, or a line of the file is damaged.
     """
 
@@ -36,7 +40,9 @@ class Journal:
         folder = cache_folder() / "faults"
         check_writable(folder)
         self.path: Path = folder / f"{source_digest(PROGRAM)}-{seed}.jsonl"
-        self.known: dict[FaultCase, Verdict] = dict(self._read())
+        self._lock = FileLock(self.path.with_suffix(".lock"))
+        with self._lock:
+            self.known: dict[FaultCase, Verdict] = dict(self._read())
 
     def _read(self) -> Iterator[tuple[FaultCase, Verdict]]:
         """What is in the file, but for a last line that was cut off; another one would be appended to it."""
@@ -55,7 +61,7 @@ class Journal:
     def add(self, found: Mapping[FaultCase, Verdict]) -> None:
         """Keep these verdicts."""
         self.known |= found
-        with self.path.open("a") as file:
+        with self._lock, self.path.open("a") as file:
             for job, verdict in found.items():
                 file.write(json.dumps({"job": asdict(job), "verdict": asdict(verdict)}) + "\n")
 

@@ -66,7 +66,7 @@ def test_a_bank_that_is_too_slow_shows():
 @pytest.mark.parametrize("wrong", [{"updates": 5}, {"over_count": 1}, {"unmatched": 1}, {"over_total": 1}])
 def test_lines_that_are_not_counted_stop_the_measurement(wrong):
     tracked = {"updates": 6, "overflowed": 0, "unmatched": 0, "over_count": 0, "over_total": 0}
-    found = Streamed(cycles=9, bursts=2, lines=6, held=0, channel_cycles=9, left=0, tracked=tracked)
+    found = Streamed(cycles=9, bursts=2, lines=6, held=0, left=0, tracked=tracked)
     assert streamed(CONTEXTS[0], "small", preset("small"), found).lines == 6
     with pytest.raises(ValueError, match=r"of 6 lines of two contexts \(aligned, small\), with errors"):
         streamed(CONTEXTS[0], "small", preset("small"), replace(found, tracked=tracked | wrong))

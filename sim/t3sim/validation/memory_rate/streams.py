@@ -49,14 +49,13 @@ _COUNTS = ("updates", "tiles", "overflowed", "unmatched", "over_count", "over_to
 
 @dataclass(frozen=True, kw_only=True)
 class Streamed:
-    """``held``: cycles of all channels in which a burst waited for a full token queue, of ``channel_cycles`` in all.
+    """``held``: cycles of all channels in which a burst waited for a full token queue.
     ``left``: bursts that memory has not taken. ``tracked``: what the tracker counted, by the names of its outputs."""
 
     cycles: int
     bursts: int
     lines: int
     held: int
-    channel_cycles: int
     left: int
     tracked: dict[str, int]
 
@@ -162,7 +161,7 @@ class StreamBench:
 
     def _play(
         self, queues: Sequence[Queues], least: int, most: int = NEVER_CYCLE, strike: Strike | None = None
-    ) -> tuple[int, int, int, int]:
+    ) -> tuple[int, int, int]:
         offered = np.concatenate([queue.bursts for queue in queues])
         offsets = [0, len(queues[0].bursts)]
         first = np.stack([queue.first + offset for queue, offset in zip(queues, offsets, strict=True)])
@@ -180,14 +179,13 @@ class StreamBench:
         """Streams the jobs, in ``most`` cycles at most, with a stored bit that is struck if there is one."""
         self._configure(jobs)
         queues = [Queues.of(job, self._config) for job in jobs]
-        cycles, held, served, left = self._play(queues, 0, most, strike)
+        cycles, held, left = self._play(queues, 0, most, strike)
         self.rest(REST)
         return Streamed(
             cycles=cycles,
             bursts=sum(len(queue.bursts) for queue in queues),
             lines=sum(int(queue.bursts[:, 2].sum()) for queue in queues),
             held=held,
-            channel_cycles=served,
             left=left,
             tracked={name: self.output("tracker", 0, name) for name in _COUNTS},
         )
@@ -232,8 +230,8 @@ def _mixed(low, high):
 
 @compiled
 def _stream(words, handles, steps, copies, counts, offered, first, least, most, hit, pulses, seen):
-    """Cycles until all bursts are taken, at least ``least`` and at most ``most``; cycles in which one was held; those
-    of channels with one; bursts that are left.
+    """Cycles until all bursts are taken, at least ``least`` and at most ``most``; cycles in which one was held;
+    bursts that are left.
 
     ``offered``: bursts; those of queue q (compute, communication) and channel c are from ``first[q, c]`` to
     ``first[q, c + 1]``. ``hit``: cycle of an upset, words of the ports that say which, and what they say. ``pulses``:
@@ -242,7 +240,7 @@ def _stream(words, handles, steps, copies, counts, offered, first, least, most, 
     channels = counts[0]
     place, free_at = first[:, :-1].copy(), np.zeros(channels, np.int64)
     inside, held_since = np.zeros(channels, np.int64), np.zeros(channels, np.int64)
-    left, cycle, held, served = offered.shape[0], 0, 0, 0
+    left, cycle, held = offered.shape[0], 0, 0
     while (left > 0 or cycle < least) and cycle < most:
         for i in range(copies.shape[0]):
             words[copies[i, 1]] = words[copies[i, 0]]
@@ -251,7 +249,6 @@ def _stream(words, handles, steps, copies, counts, offered, first, least, most, 
             takes, offers = cycle >= free_at[c], words[out + SLICE_OUT.dram_valid] != 0
             words[base + SLICE_IN.dram_ready] = takes
             words[base + SLICE_IN.now] = cycle
-            served += inside[c] > 0
             if takes and offers:
                 lines = get(words, out + SLICE_OUT.dram_payload, REQUEST.length) + 1
                 free_at[c] = cycle + LINE_CYCLES * lines
@@ -286,4 +283,4 @@ def _stream(words, handles, steps, copies, counts, offered, first, least, most, 
         if cycle == hit[0]:
             words[hit[1]] = words[hit[2]] = 0
         cycle += 1
-    return cycle, held, served, left
+    return cycle, held, left
