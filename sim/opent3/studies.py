@@ -12,7 +12,7 @@ from t3sim.common.output import output_folder, write_atomically
 from t3sim.inputs import arguments
 from t3sim.inputs.machine.files import CONFIG, Machine
 from t3sim.study.arbitration.axes import known_axes, plan_of
-from t3sim.study.arbitration.random_gemms import random_points
+from t3sim.study.arbitration.random_gemms import MOST, random_points
 from t3sim.study.arbitration.record import MAPPED, ArbitrationMap, map_record
 from t3sim.study.evaluation import Evaluation
 from t3sim.study.reproduction import Reproduction, reproduction
@@ -22,7 +22,7 @@ from t3sim.study.traffic_record import FILE as TRAFFIC
 from t3sim.study.traffic_record import TrafficRecord, reproduction_traffic
 
 from .frames import curve_frame, record_frame
-from .many import ManyOptions, run_all, suite_of
+from .many import ManyOptions, points_of, run_all, suite_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,7 +204,7 @@ def arbitration_map(
     ``axes``: names of those of ``study/arbitration/axes.toml``, all without; ``["none"]``: the machine as it is.
     ``points``: the GEMMs (:func:`map_points`); ``random``: also the first so many of a fixed sequence of random GEMMs.
     ``launches``: runs of everything, each with the GEMM launched some ns later, of which the means are shown.
-    ``quick``: fewer GEMMs, and pairs of a few axes only. The hardware is "golden" by default, one GPU of every ring is
+    ``quick``: fewer GEMMs, and no pairs of changes. The hardware is "golden" by default, one GPU of every ring is
     mirrored, and finished runs are kept. Raises ValueError and RunsFailedError as :func:`sweep`.
     """
     chosen = known_axes().of(arguments.items("axes", axes, str, "names of axes"))
@@ -212,15 +212,15 @@ def arbitration_map(
     launches = arguments.integer("launches", launches)
     if not 1 <= launches <= MAX_LAUNCHES:
         raise ValueError(f"--launches must be in 1 to {MAX_LAUNCHES}, not {launches}")
+    random = arguments.integer("random", random)
+    if not 0 <= random <= MOST:
+        raise ValueError(f"random must be in 0 to {MOST}, not {random}")
     plan = plan_of(chosen, suite.machine, suite.settings, quick=quick, launches=launches)
-    given = map_points(quick=quick) if points is None else points
+    given = map_points(quick=quick) if points is None else points_of(points, "map_points")
     work = Sweep(
         suite=suite,
         variants=plan.runs(),
-        points=(
-            *arguments.items("points", given, Point, "Point, as of map_points"),
-            *random_points(suite.machine_of("base"), arguments.integer("random", random)),
-        ),
+        points=(*given, *random_points(suite.machine_of("base"), random)),
         policies=MAPPED,
     )
     with output_folder(arguments.path_of("out", out)) as folder:

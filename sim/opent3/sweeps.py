@@ -22,7 +22,7 @@ from t3sim.study.traffic_record import FILE as TRAFFIC
 from t3sim.study.traffic_record import TrafficRecord, sweep_traffic
 
 from .frames import curve_frame, record_frame
-from .many import ManyOptions, run_all, suite_of
+from .many import ManyOptions, points_of, run_all, suite_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 def vary(values: Mapping[str, Sequence[object]]) -> dict[str, Variant]:
     """A machine for every combination of values, ``{"link.gb_s": [75, 150]}``; the last key changes fastest.
 
-    Raises ValueError for more than 256 machines, no value, or a value that comes twice.
+    Raises ValueError for more than 256 machines, no value, a value that comes twice, or one that no machine can have.
     """
     given = arguments.settings("values", values)
-    axes = {key: [(_name(item), item) for item in _plain(key, items)] for key, items in given.items()}
+    axes = {key: [(_name(key, item), item) for item in _plain(key, items)] for key, items in given.items()}
     return product_of(axes)
 
 
@@ -64,8 +64,12 @@ def _plain(key: str, items: Sequence[object]) -> list[Any]:
     return [item.tolist() if isinstance(item, np.generic | np.ndarray) else item for item in items]
 
 
-def _name(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _name(key: str, value: object) -> str:
+    """The value as a text. Raises ValueError for one that a machine's record, which is JSON, cannot hold."""
+    try:
+        return value if isinstance(value, str) else json.dumps(value)
+    except TypeError as error:
+        raise ValueError(f"{key} must have numbers, texts, truth values or lists of them, not {value!r}") from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +150,7 @@ def sweep(
     work = Sweep(
         suite=suite_of(options, hardware="golden", quick=True, own=own),
         variants=variants,
-        points=arguments.items("points", points, Point, "Point, as of own_points"),
+        points=points_of(points, "own_points"),
         policies=arguments.items("policies", policies, str, "names of policies"),
     )
     with output_folder(arguments.path_of("out", out)) as folder:

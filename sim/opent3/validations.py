@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Unpack
 
 from t3sim.common.json_text import json_text
@@ -88,7 +89,13 @@ def validate_alu(
     given = [name for name, is_given in sources.items() if is_given]
     if len(given) != 1:
         raise ValueError(f"give one of {', '.join(sources)}, not {' and '.join(given) or 'none'}")
-    config, seed = hardware_with(preset, settings), arguments.integer("seed", seed)
+    arguments.instance("cases", cases, (Iterable, NoneType), "lines of text, or None")
+    arguments.instance("exhaustive", exhaustive, bool, "True or False")
+    arguments.instance("dtype", dtype, (str, NoneType), "the name of a dtype, or None")
+    arguments.instance("op", op, (str, NoneType), "the name of an operation, or None")
+    arguments.instance("preset", preset, str, "the name of a preset")
+    texts = arguments.items("settings", settings, str, "texts, as tracker_sets=512")
+    config, seed = hardware_with(preset, texts), arguments.integer("seed", seed)
     threads = usable_cores() if threads is None else _at_least_1("threads", threads)
     alone_every = None if alone_every is None else _at_least_1("alone_every", alone_every)
     if exhaustive:
@@ -97,7 +104,7 @@ def validate_alu(
         count = arguments.integer("random", random)
         checks = alu.random_checks(config, op, dtype, count=count, seed=seed, every=alone_every)
     else:
-        checks = alu.text_check(config, op, dtype, cases or (), alone_every)
+        checks = alu.text_check(config, op, dtype, _lines(() if cases is None else cases), alone_every)
     rows: list[Row] = []
     with output_folder(arguments.path_of("out", out)) as folder:
         for check in checks:
@@ -106,6 +113,13 @@ def validate_alu(
         if folder is not None:
             write_atomically(folder / "validate.json", json_text(alu.record(config, preset, rows)))
     return rows
+
+
+def _lines(cases: Iterable[object]) -> Iterator[str]:
+    """The cases one by one: they may be many. Raises ValueError at one that is no text."""
+    for line in cases:
+        arguments.instance("a line of cases", line, str, "a text")
+        yield str(line)
 
 
 def _at_least_1(name: str, value: object) -> int:

@@ -27,7 +27,7 @@ async def random_traffic(
 ) -> None:
     """Play random traffic into ``dut`` and the golden model of the same part; count ``bins`` and those of streams.
 
-    ``rare`` as for :class:`~bins.Coverage`. Streams in ``pulsed`` never move back to back.
+    ``rare`` as for :class:`~tb.coverage_bins.Coverage`. Streams in ``pulsed`` never move back to back.
     """
     job = BenchRun.here()
     hardware = golden_hardware(job.config)

@@ -30,7 +30,6 @@ class RegisterFile:
         self._places = {**ports.words.inputs, **ports.words.outputs}
         self._memory, self._rng = memory, rng
         self._inputs = self._answer = 0
-        self._ready = False
 
     def __call__(self, outputs: int) -> int:
         """One cycle."""

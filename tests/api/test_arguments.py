@@ -1,10 +1,16 @@
 """The Python API takes what its annotations say: everything else is a ValueError that says what was expected."""
 
+from contextlib import nullcontext
+from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import opent3
 import pytest
+
+from tests.contract.nmc.golden_alu import golden_alu
 
 TOY = opent3.custom_workload(m=256, n=64, k=64, tp=4)
 POINT = opent3.Point(model="t-nlg", sublayer="fc2", tp=8)
@@ -53,6 +59,9 @@ def test_a_comparisons_policies(policies):
         ({"own": 3}, "own must be a model, as of own_model, or None, not 3"),
         ({"points": 3}, "points must be a list of Point, as of own_points, not 3"),
         ({"points": [3]}, "points must be a list of Point, as of own_points, not of 3"),
+        ({"points": [replace(POINT, model=["t-nlg"])]}, "model of a Point must be a text, not ['t-nlg']"),
+        ({"points": [replace(POINT, sublayer=["op"])]}, "sublayer of a Point must be a text, not ['op']"),
+        ({"points": [replace(POINT, tp=[8])]}, "tp of a Point must be a whole number, not [8]"),
         ({"policies": "t3"}, "policies must be a list of names of policies, not 't3'"),
         ({"variants": 3}, "variants must be a dictionary of values by names, not 3"),
         ({"variants": {"a": 3}}, "variants must be a list of machines, as of vary, not of 3"),
@@ -71,6 +80,32 @@ def test_a_sweep(options, message):
 def test_values_to_vary(values):
     with pytest.raises(ValueError, match="must"):
         opent3.vary(values)
+
+
+@pytest.mark.parametrize("value", [Decimal(75), {75}, date(2026, 1, 1), 75j, b"75", [np.int64(75)]])
+def test_a_value_to_vary_is_one_that_a_record_can_hold(value):
+    with pytest.raises(ValueError) as error:
+        opent3.vary({"link.gb_s": [value]})
+    rule = "link.gb_s must have numbers, texts, truth values or lists of them"
+    assert str(error.value) == f"{rule}, not {value!r}"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"random": -1}, "random must be in 0 to 1000, not -1"),
+        ({"random": 1001}, "random must be in 0 to 1000, not 1001"),
+        ({"random": "9"}, "random must be a whole number, not '9'"),
+        ({"launches": 9}, "--launches must be in 1 to 8, not 9"),
+        ({"points": [3]}, "points must be a list of Point, as of map_points, not of 3"),
+        ({"points": [replace(POINT, model=["t-nlg"])]}, "model of a Point must be a text, not ['t-nlg']"),
+    ],
+)
+def test_a_map(options, message, monkeypatch):
+    monkeypatch.setattr("opent3.studies.run_all", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(ValueError) as error:
+        opent3.arbitration_map(["none"], machine="toy", **options)
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize("name", ["m", "n", "k", "tp"])
@@ -169,6 +204,17 @@ def test_one_fault(options, message):
         ({"alone_every": 0}, "alone_every must be at least 1, not 0"),
         ({"random": "9"}, "random must be a whole number, not '9'"),
         ({"seed": 1.5}, "seed must be a whole number, not 1.5"),
+        ({"dtype": ["fp16"]}, "dtype must be the name of a dtype, or None, not ['fp16']"),
+        ({"op": ["add"]}, "op must be the name of an operation, or None, not ['add']"),
+        ({"preset": ["paper"]}, "preset must be the name of a preset, not ['paper']"),
+        ({"settings": 3}, "settings must be a list of texts, as tracker_sets=512, not 3"),
+        ({"settings": [3]}, "settings must be a list of texts, as tracker_sets=512, not of 3"),
+        (
+            {"settings": "tracker_sets=512"},
+            "settings must be a list of texts, as tracker_sets=512, not 'tracker_sets=512'",
+        ),
+        ({"random": None, "exhaustive": "yes"}, "exhaustive must be True or False, not 'yes'"),
+        ({"random": None, "cases": 3}, "cases must be lines of text, or None, not 3"),
     ],
 )
 def test_the_alu(options, message, monkeypatch):
@@ -177,6 +223,14 @@ def test_the_alu(options, message, monkeypatch):
     with pytest.raises(ValueError) as error:
         opent3.validate_alu(**given)
     assert str(error.value) == message
+
+
+def test_a_case_of_the_alu_is_a_line_of_text(monkeypatch):
+    monkeypatch.setattr("t3sim.validation.alu.open_alu", lambda config: nullcontext(golden_alu()))
+    (row,) = opent3.validate_alu(iter(["3C00 3C00 4000 00"]), dtype="fp16", op="add")
+    assert (row.cases, row.differences) == (1, 0)
+    with pytest.raises(ValueError, match="a line of cases must be a text, not 3"):
+        opent3.validate_alu([3], dtype="fp16", op="add")  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize("names", ["link-75", 3, [3]])

@@ -1,5 +1,6 @@
 """``t3 report``: where the file goes, and what it never replaces."""
 
+import json
 import os
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from t3sim.common.manifest import MANIFEST, Manifest
 from t3sim.common.output import output_folder
 from t3sim.report.output import is_report
 
-from tests.support.report_folders import run_folder
+from tests.support.report_folders import folder_of, run_folder
 
 
 def t3(*arguments: str | Path) -> Result:
@@ -123,6 +124,20 @@ def test_folders_are_read_before_anything_is_written(folder, tmp_path: Path):
     fails(t3(folder, tmp_path / "none", "-o", tmp_path / "x.html"), "is not a folder")
     assert not (tmp_path / "x.html").exists()
     assert t3().exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "parts"), [("sweep", "sweep.json", "variants"), ("map", "map.json", "machines")]
+)
+def test_a_record_whose_parts_do_not_fit_is_one_message(tmp_path: Path, kind, file, parts):
+    path = folder_of(kind, tmp_path / "out") / file
+    content = json.loads(path.read_text())
+    of_second = content[parts][1]
+    of_second["runs" if kind == "sweep" else "cells"].pop()
+    path.write_text(json.dumps(content))
+    result = t3(tmp_path / "out")
+    fails(result, f"{file} is not a record of this version")
+    assert of_second["name"] in " ".join(result.stderr.split())
 
 
 def test_a_name_with_control_characters_is_shown_without(folder, tmp_path: Path):

@@ -9,9 +9,7 @@ from t3sim.study import suite
 from t3sim.study.suite import Suite
 
 INNER = {"op": 128, "fc2": 512, "fc1": 512, "ip": 384}
-MACHINES = MappingProxyType(
-    {"base": {}, "fit": {"hardware.tracker_sets": 16}, "cus": {"gpu.cus": 8}, "backlog": {"arbiter.mca": "backlog"}}
-)
+MACHINES = MappingProxyType({"base": {}, "fit": {"hardware.tracker_sets": 16}, "backlog": {"arbiter.mca": "backlog"}})
 
 
 def toy_workload(model: str, sublayer: str, tp: int) -> Workload:

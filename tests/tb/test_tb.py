@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -175,6 +176,33 @@ def test_a_missing_simulator_is_named_with_its_remedy(tmp_path):
     done = run(tmp_path, "--parts", "leaf", "--simulators", "icarus", PATH="")
     assert done.returncode == 1
     assert "icarus testbenches need iverilog, which is not on the PATH: apt install iverilog" in done.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cocotb") is None, reason="no cocotb: pip install 'opent3[dev]'")
+def test_a_missing_compiler_is_named_with_its_remedy(tmp_path):
+    done = run(tmp_path, "--parts", "leaf", "--simulators", "verilator", CXX="no-such-compiler")
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "'no-such-compiler' is not on the PATH: apt install g++" in done.stderr
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cocotb") is None, reason="no cocotb: pip install 'opent3[dev]'")
+def test_any_compiler_that_cxx_names_will_do(tmp_path, monkeypatch):
+    """It need not be called g++, and what Verilator makes is compiled with it."""
+    needs("verilator")
+    for name in ("make", "perl"):
+        (tmp_path / name).symlink_to(shutil.which(name) or "")
+    compiler = tmp_path / "my-compiler"
+    compiler.write_text("#!/bin/sh\necho mine 1.0\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", "my-compiler")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with monkeypatch.context() as patch:  # it looks for a linker
+        patch.setattr("find_libpython.find_libpython", lambda: "libpython.so")
+        simulators.require("verilator")
+    monkeypatch.setenv("MAKEFLAGS", "")
+    monkeypatch.setenv("VERILATOR_ROOT", "")
+    simulators._set_environment("verilator")
+    assert f"CXX={compiler} LINK={compiler} " in os.environ["MAKEFLAGS"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.records import read_record
-from t3sim.run.result import Contention, DramUse, Result, WorkloadRecord
+from t3sim.run.result import Contention, DramUse, Result
+from t3sim.study.records.titles import sublayer_title
 from t3sim.study.reproduction import FigureRecord, Reproduction
 from t3sim.study.sources import source_digest
 from t3sim.study.sweep import SweepRecord, SweptVariant
@@ -99,14 +100,12 @@ def _figure_table(figures: Sequence[FigureRecord]) -> str:
 
 
 def _figure_row(figure: FigureRecord) -> tuple[str, ...]:
-    low, high = _number(figure.low, figure.unit), _number(figure.high, figure.unit)
-    band = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}" if high else ""
     return (
         figure.title,
         _number(figure.published, figure.unit),
         _number(figure.measured, figure.unit),
         _number(figure.own_rule, figure.unit),
-        band,
+        figure.limits(lambda value: _number(value, figure.unit)),
         _VERDICTS.get(figure.verdict, figure.verdict),
     )
 
@@ -165,7 +164,7 @@ def _near_memory(results: Sequence[Result]) -> str:
     totals: dict[tuple[str, bool], dict[str, float]] = {}
     for result in results:
         if result.policy in COMPUTED:
-            kind = (_sublayer(result.workload), result.mirror)
+            kind = (sublayer_title(result.workload), result.mirror)
             totals.setdefault(kind, {})[result.policy] = result.time_ns.total
     plain, near = COMPUTED
     gains = {kind: both[plain] / both[near] - 1 for kind, both in totals.items() if len(both) == 2}
@@ -213,11 +212,7 @@ def _conflict_row(result: Result, dram: DramUse) -> tuple[str, ...]:
         for is_open, count in rows.items():
             counts[comes.startswith("gemm"), is_open.startswith("gemm")] += count
     shares = (f"{100 * count / lines:.1f}" for count in (dram.row_conflicts, *counts.values()))
-    return (_sublayer(result.workload), result.policy, f"{lines / 1e6:.1f} M", *shares)
-
-
-def _sublayer(work: WorkloadRecord) -> str:
-    return f"{work.model} {work.sublayer} TP {work.tp}"
+    return (sublayer_title(result.workload), result.policy, f"{lines / 1e6:.1f} M", *shares)
 
 
 def _mirror_table(results: Sequence[Result]) -> str:
@@ -225,7 +220,7 @@ def _mirror_table(results: Sequence[Result]) -> str:
     totals: dict[tuple[str, str], dict[bool, float]] = {}
     for result in results:
         if result.policy not in COMPUTED:
-            where = _sublayer(result.workload), result.policy
+            where = sublayer_title(result.workload), result.policy
             totals.setdefault(where, {})[result.mirror] = result.time_ns.total
     rows = [
         (*names, f"{both[False] / 1e3:,.1f}", f"{both[True] / 1e3:,.1f}", f"{both[True] / both[False] - 1:+.2%}")

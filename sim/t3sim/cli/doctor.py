@@ -99,7 +99,7 @@ def _repaired(on_file: repair.OnFile) -> list[str]:
     """What was repaired; nothing where there is no folder to look into, which the checks say."""
     try:
         return repair.repair(cache_folder(), on_file)
-    except (BuildError, OSError):
+    except BuildError:
         return []
 
 
@@ -184,19 +184,23 @@ def _cache() -> Check:
 
 
 def _entries(on_file: repair.OnFile | None) -> Check:
-    """What is in the cache folder: whole, and ours to write. Where there is none, or none of ours, others say so."""
+    """What is in the cache folder: whole, and ours to write. Where there is no folder, others say so."""
+    name = "cache entries"
     try:
         wrong = repair.faults(cache_folder(), on_file)
-    except (BuildError, OSError):
-        wrong = []
+    except BuildError as error:
+        return Check(name=name, ok=False, found="not looked at", remedy=str(error))
+    except OSError as error:
+        remedy = "see to its disk and permissions, or set OPENT3_CACHE to another folder"
+        return Check(name=name, ok=False, found=f"{readable(error.filename)}: {error.strerror}", remedy=remedy)
     if not wrong:
-        return Check(name="cache entries", ok=True, found="no fault")
+        return Check(name=name, ok=True, found="no fault")
     wrong.sort(key=lambda fault: not fault.hinders)
     found = f"{readable(wrong[0].path)} {wrong[0].what}"
     if len(wrong) > 1:
         found += f", and {len(wrong) - 1} more fault{'s' * (len(wrong) > 2)}"
     harmless = not wrong[0].hinders
-    return Check(name="cache entries", ok=harmless, optional=harmless, found=found, remedy="t3 doctor --fix")
+    return Check(name=name, ok=harmless, optional=harmless, found=found, remedy="t3 doctor --fix")
 
 
 def _disk() -> Check:

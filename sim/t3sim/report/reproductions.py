@@ -218,9 +218,7 @@ def _value(value: float | None, unit: str) -> str:
 def _band(figure: FigureRecord) -> str:
     if figure.band is None:
         return DASH
-    low, high = (None if limit is None else _value(limit, figure.unit) for limit in (figure.low, figure.high))
-    limits = f"{low} to {high}" if low and high else f"at least {low}" if low else f"at most {high}"
-    return f"{limits} ({figure.band})"
+    return f"{figure.limits(lambda value: _value(value, figure.unit))} ({figure.band})"
 
 
 def _speedups(record: Reproduction) -> list[Item]:

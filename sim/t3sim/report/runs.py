@@ -7,6 +7,7 @@ from t3sim.inputs.machine.settings import machine_title
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.policies import failures
 from t3sim.run.result import Result, WorkloadRecord
+from t3sim.study.records.titles import sublayer_name
 
 from .checks import check_cards, checks_block, hardware_block
 from .configuration import cautions, configuration_block
@@ -67,9 +68,7 @@ def runs_section(folder: Runs) -> Section:
 
 def workload_title(work: WorkloadRecord) -> str:
     """For people, for example ``t-nlg fc2, TP 8``, or ``GEMM 128 x 64 x 256, TP 2``."""
-    by_sizes = work.model == work.sublayer
-    name = f"GEMM {work.m} x {work.n} x {work.k_total}" if by_sizes else f"{work.model} {work.sublayer}"
-    return f"{name}, TP {work.tp}"
+    return f"{sublayer_name(work, before_sizes='GEMM ')}, TP {work.tp}"
 
 
 def _failures(results: Sequence[Result]) -> list[Item]:

@@ -211,12 +211,12 @@ def _cus(e: Evaluation) -> Figure:
     labels, groups = _names(TP_8_16)
     where = positions([*groups, "all"])
     figure = _figure(_width(TP_8_16, 3), 7.5, "A GPU with twice the CUs: speedup over sequential on the same GPU")
-    variants: dict[Variant, str] = {"base": "80 CUs", "cus": "160 CUs"}
+    variants: tuple[Variant, ...] = ("base", "cus")
     rows = figure.subplots(2, 1, sharey=True)
-    for axes, (variant, title) in zip(rows, variants.items(), strict=True):
+    for axes, variant in zip(rows, variants, strict=True):
         gains = {policy: e.speedups(TP_8_16, policy, variant) for policy in policies}
         shown = {policy: [*values, geomean(values)] for policy, values in gains.items()}
-        speedup_bars(axes, where, shown, title)
+        speedup_bars(axes, where, shown, f"{e.suite.machine_of(variant).gpu.cus} CUs")
         label_groups(axes, where, [*labels, GEOMEAN], [*groups, ""])
         value_rows(axes, where, shown)
     legend_above(rows[0], 3)

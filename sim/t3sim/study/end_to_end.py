@@ -25,9 +25,6 @@ from .layer.roofline import OperatorTime, operator_time
 from .layer.work import ATTENTIONS, AttentionKernels
 from .suite import BASELINE
 
-SUBLAYERS: Mapping[Phase, tuple[str, ...]] = {"prompt": ("op", "fc2"), "training": ("op", "fc2", "fc1", "ip")}
-"""Phase -> the all-reduced sublayers of a layer of the paper's models that must be simulated."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ModelTime:

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from t3sim import __version__
 from t3sim.inputs.transformer.notes import notes, size_text
@@ -10,15 +10,12 @@ from t3sim.run.policies import failures
 from t3sim.run.result import Result
 
 from .end_to_end import ModelTime
+from .records.strict_record import StrictRecord
 from .suite import Suite
 from .sweep import OwnModel, own_amounts
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class OperatorRecord(_Record):
+class OperatorRecord(StrictRecord):
     """An operator that is a roofline: FLOP and bytes of one run, its bounds in ns, how often it runs, and all runs.
     ``limited_by``: the memory, the matrix units, or the CUs for which there are tiles."""
 
@@ -33,7 +30,7 @@ class OperatorRecord(_Record):
     total_ns: float
 
 
-class PolicyTimes(_Record):
+class PolicyTimes(StrictRecord):
     """Times of the whole model under a policy [ns]; ``exposed_reduce_scatter``: what is left of the sublayers beside
     GEMM and all-gather, the reduce-scatter that the GEMM does not hide and the time between the parts."""
 
@@ -45,7 +42,7 @@ class PolicyTimes(_Record):
     speedup: float
 
 
-class Amdahl(_Record):
+class Amdahl(StrictRecord):
     """Parts of the sequential time, and the speedups that bound what overlap gives."""
 
     sublayer_share: float
@@ -63,14 +60,14 @@ class Amdahl(_Record):
         )
 
 
-class SublayerRun(_Record):
+class SublayerRun(StrictRecord):
     """A simulated sublayer, and how often the model runs it."""
 
     runs: int
     result: Result
 
 
-class WholeModelRecord(_Record):
+class WholeModelRecord(StrictRecord):
     """All of ``model.json``; ``own``: None for a model of the paper's. ``notes``: sizes and assumptions of one of the
     user's own, as sentences. ``failures``: what does not add up."""
 

@@ -1,9 +1,10 @@
 """``reproduce.json``: every published figure beside the measured one, and all that was measured for it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, model_validator
 
 from t3sim import __version__
 from t3sim.inputs.transformer.transformer import Phase
@@ -16,17 +17,14 @@ from .evaluation import Evaluation, measure, measure_by_own_rule
 from .layer.operators import PHASES
 from .layer.work import ATTENTIONS, AttentionKernels
 from .published import Verdict, published
-from .suite import BASELINE, NEEDS, OVERLAPPED, PUBLISHED_RULE, Point, Variant
+from .records.strict_record import StrictRecord
+from .suite import BASELINE, NEEDS, OVERLAP, PUBLISHED_RULE, Point, Variant
 
 _Where = tuple[Point, Policy, Variant, bool]
 """What names a run: point, policy, machine, and whether one GPU is mirrored."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class FigureRecord(_Record):
+class FigureRecord(StrictRecord):
     """A published figure and ours, both in ``unit``; ``low`` and ``high`` are the limits of its band.
 
     ``measured``, and the verdict on it, are of the paper's rule of arbitration, ``own_rule`` of this project's; None in
@@ -47,8 +45,17 @@ class FigureRecord(_Record):
     note: str
     source: str
 
+    def limits(self, text: Callable[[float], str]) -> str:
+        """The band, each limit as ``text`` writes it: ``1.2x to 1.4x``, ``at least 1.2x``; empty without a limit."""
+        low, high = (None if limit is None else text(limit) for limit in (self.low, self.high))
+        if low is not None and high is not None:
+            return f"{low} to {high}"
+        if low is not None:
+            return f"at least {low}"
+        return "" if high is None else f"at most {high}"
 
-class RunRecord(_Record):
+
+class RunRecord(StrictRecord):
     """A run on a machine of the report; ``speedup`` is over the sequential run that is like it in all else."""
 
     variant: Variant
@@ -56,7 +63,7 @@ class RunRecord(_Record):
     result: Result
 
 
-class ModelRecord(_Record):
+class ModelRecord(StrictRecord):
     """A whole model: its time in ns, of which ``sublayers_ns`` in all-reduced sublayers, and its speedup."""
 
     model: str
@@ -69,8 +76,11 @@ class ModelRecord(_Record):
     speedup: float
 
 
-class Reproduction(_Record):
-    """All of ``reproduce.json``. ``sources``: digest of the simulator; ``failures``: what does not add up."""
+class Reproduction(StrictRecord):
+    """All of ``reproduce.json``. ``sources``: digest of the simulator; ``failures``: what does not add up.
+
+    Every model and phase of ``models`` has both kinds of attention under every policy, or it is a ValueError.
+    """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
@@ -85,6 +95,15 @@ class Reproduction(_Record):
     runs: list[RunRecord]
     models: list[ModelRecord]
     failures: list[str]
+
+    @model_validator(mode="after")
+    def _has_whole_models(self) -> Self:
+        found = {(item.model, item.tp, item.phase, item.attention, item.policy) for item in self.models}
+        for model, tp, phase in sorted({where[:3] for where in found}):
+            for attention, policy in itertools.product(ATTENTIONS, OVERLAP):
+                if (model, tp, phase, attention, policy) not in found:
+                    raise ValueError(f"models has no entry for {model} TP {tp}, {phase}, {attention}, {policy}")
+        return self
 
     def remark(self, figure: FigureRecord) -> str:
         """What is known today of one of the figures: a cause may be found after the runs. Of a figure that is no longer
@@ -170,7 +189,7 @@ def _models(evaluation: Evaluation) -> Iterator[ModelRecord]:
         for phase in PHASES:
             for attention in ATTENTIONS:
                 time = evaluation.model_time(model, tp, phase, attention)
-                for policy in (BASELINE, *OVERLAPPED):
+                for policy in OVERLAP:
                     yield ModelRecord(
                         model=model, tp=tp, phase=phase, attention=attention, policy=policy,
                         total_ns=time.total_ns(policy), sublayers_ns=time.sublayer_ns(policy),

@@ -122,8 +122,8 @@ class Store:
                 database.execute(f"CREATE TABLE IF NOT EXISTS runs ({columns}, PRIMARY KEY (sources, key))")
                 self._check_version(database)
                 database.execute(f"PRAGMA user_version = {SCHEMA}")
-                places = ", ".join(f":{name}" for name in COLUMNS)
-                database.execute(f"INSERT OR REPLACE INTO runs VALUES ({places})", row)
+                names, places = ", ".join(COLUMNS), ", ".join(f":{name}" for name in COLUMNS)
+                database.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({places})", row)
                 database.execute("COMMIT")
 
     def _read(self, key: str) -> Outcome | None:
@@ -156,8 +156,8 @@ class Store:
     def _check_version(self, database: sqlite3.Connection) -> None:
         """Raises BuildError if the table is not of this version."""
         version = database.execute("PRAGMA user_version").fetchone()[0]
-        columns = {name: kind for _, name, kind, *_ in database.execute("PRAGMA table_info(runs)")}
-        if version not in (0, SCHEMA) or columns != COLUMNS:
+        columns = [(name, kind) for _, name, kind, *_ in database.execute("PRAGMA table_info(runs)")]
+        if version not in (0, SCHEMA) or columns != list(COLUMNS.items()):
             raise BuildError(
                 f"the finished runs in {self.path} were kept by another version of OpenT3 (version {version} of the "
                 f"table, and this one has {SCHEMA}): use that one, move the file away, or set {CACHE_VARIABLE} to "

@@ -24,12 +24,11 @@ SETTINGS: Mapping[Variant, dict[str, Any]] = MappingProxyType(
     {
         "base": {},
         "fit": {"hardware.preset": "paper-fit"},
-        "cus": {"gpu.cus": 160, "kernel.cus": 160},
         "backlog": {"arbiter.mca": "backlog"},
     }
 )
-"""Machines of the report: the one that is asked for, and that with a tracker that never overflows, with twice the CUs,
-and with this project's rule of arbitration."""
+"""Machines of the report: the one that is asked for, that with a tracker that never overflows, and that with this
+project's rule of arbitration. ``cus``, with twice the CUs, depends on the one that is asked for."""
 FULL_VARIANTS: tuple[Variant, ...] = ("base", "backlog")
 """Machines on which FULL_RING is simulated with all GPUs."""
 
@@ -197,8 +196,13 @@ class Suite:
     def machine_of(self, variant: Variant) -> Machine:
         """A machine of the report. Raises ValueError if its values are not legal."""
         if variant not in self._machines:
-            self._machines[variant] = load_machine(self.machine, {**self.settings, **SETTINGS[variant]})
+            changes = self._twice_the_cus() if variant == "cus" else SETTINGS[variant]
+            self._machines[variant] = load_machine(self.machine, {**self.settings, **changes})
         return self._machines[variant]
+
+    def _twice_the_cus(self) -> dict[str, Any]:
+        base = self.machine_of("base")
+        return {"gpu.cus": 2 * base.gpu.cus, "kernel.cus": 2 * base.kernel.cus}
 
     def workload(self, point: Point) -> Workload:
         """The GEMM at ``point``. Raises ValueError if there is no such one."""

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from t3sim import __version__
 from t3sim.common.user_input import shortened
@@ -25,6 +25,8 @@ from t3sim.run.result import Result
 
 from .evaluation import Evaluation, geomean
 from .experiment import Experiment
+from .records.strict_record import StrictRecord
+from .records.titles import sublayer_title
 from .store import Store
 from .suite import BASELINE, Point, Suite
 
@@ -93,11 +95,11 @@ def _title(item: Point | str) -> str:
     return item.title if isinstance(item, Point) else item
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+TRAFFIC_MEANS = ("gemm_reads", "data_movement")
+"""Geometric means that are no speedups."""
 
 
-class Geomeans(_Record):
+class Geomeans(StrictRecord):
     """Geometric means over the points: speedups by policy, and of t3-mca, relative to sequential, the GEMM's reads
     (how many times fewer) and all DRAM traffic (bytes for a byte); None if t3-mca is not among the policies."""
 
@@ -105,15 +107,20 @@ class Geomeans(_Record):
     gemm_reads: float | None
     data_movement: float | None
 
+    @property
+    def names(self) -> list[str]:
+        """Of the means that there are."""
+        return [*self.speedups, *(name for name in TRAFFIC_MEANS if getattr(self, name) is not None)]
 
-class SweptRun(_Record):
+
+class SweptRun(StrictRecord):
     """One run of a variant, and its speedup over the variant's sequential run."""
 
     speedup: float
     result: Result
 
 
-class SweptVariant(_Record):
+class SweptVariant(StrictRecord):
     """A variant with its results; ``changes``: of each geometric mean against the first variant, in percent."""
 
     name: str
@@ -125,7 +132,7 @@ class SweptVariant(_Record):
     runs: list[SweptRun]
 
 
-class OwnModel(_Record):
+class OwnModel(StrictRecord):
     """A model of the user's own (``--hf``), as far as the file does not say it; options of the same names."""
 
     phase: str
@@ -133,9 +140,13 @@ class OwnModel(_Record):
     sequence: int
 
 
-class SweepRecord(_Record):
+class SweepRecord(StrictRecord):
     """All of ``sweep.json`` and ``sensitivity.json``; ``failures``: what does not add up. ``own``: None for a model of
-    the paper's or a GEMM by its sizes, and in records from before it was kept."""
+    the paper's or a GEMM by its sizes, and in records from before it was kept.
+
+    All variants have the means, changes and sublayers of the first one, and every sublayer has a sequential run and one
+    under each policy that has a mean; else it is a ValueError.
+    """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
@@ -147,6 +158,27 @@ class SweepRecord(_Record):
     own: OwnModel | None = None
     variants: list[SweptVariant]
     failures: list[str]
+
+    @model_validator(mode="after")
+    def _has_alike_variants(self) -> Self:
+        for item in self.variants:
+            first = self.variants[0]
+            sublayers = dict.fromkeys(sublayer_title(run.result.workload) for run in first.runs)
+            policies = dict.fromkeys((BASELINE, *first.geomeans.speedups))
+            runs = [f"{sublayer_title(run.result.workload)} {run.result.policy}" for run in item.runs]
+            _check_alike(item.name, "mean", item.geomeans.names, first.geomeans.names)
+            _check_alike(item.name, "change", list(item.changes), list(first.changes))
+            _check_alike(item.name, "run", runs, [" ".join(both) for both in itertools.product(sublayers, policies)])
+        return self
+
+
+def _check_alike(variant: str, what: str, found: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raises ValueError if ``found`` in the variant of that name is not what is ``wanted`` of all."""
+    if found == wanted:
+        return
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(f"variant {shortened(variant)} has no {what} of {shortened(missing[0])}")
+    raise ValueError(f"variant {shortened(variant)} must have the {what}s of the first one and no others, in order")
 
 
 def sweep_record(sweep: Sweep, store: Store) -> SweepRecord:
@@ -197,7 +229,7 @@ def _geomeans(sweep: Sweep, evaluation: Evaluation) -> Geomeans:
 def _changes(base: Geomeans, new: Geomeans) -> dict[str, float]:
     """In percent, by policy and by ``gemm_reads`` and ``data_movement``."""
     found: dict[str, float] = {name: 100 * (value / base.speedups[name] - 1) for name, value in new.speedups.items()}
-    for name in ("gemm_reads", "data_movement"):
+    for name in TRAFFIC_MEANS:
         before, after = getattr(base, name), getattr(new, name)
         if before is not None and after is not None:
             found[name] = 100 * (after / before - 1)

@@ -37,18 +37,10 @@ def figures_table(figures: Sequence[FigureRecord]) -> RenderableType:
         digits = 2 if item.unit == "x" else 1
         ours = ("-" if value is None else f"{value:.{digits}f}" for value in (item.measured, item.own_rule))
         verdict = item.verdict.upper() if item.verdict == "outside" else item.verdict
-        rows.append((item.title, f"{item.published:g}", *ours, item.unit, _band(item), verdict))
+        rows.append((item.title, f"{item.published:g}", *ours, item.unit, item.limits("{:g}".format), verdict))
     columns = ("paper", "here", "by our rule", "unit", "band", "")
     title = "published and measured; t3-mca by the paper's rule of arbitration, and by this project's"
     return _table(title, "figure", columns, rows, text=("unit", "band"))
-
-
-def _band(item: FigureRecord) -> str:
-    if item.low is not None and item.high is not None:
-        return f"{item.low:g} to {item.high:g}"
-    if item.low is not None:
-        return f"at least {item.low:g}"
-    return "" if item.high is None else f"at most {item.high:g}"
 
 
 def _sublayers(points: Sequence[Point], title: str, columns: Mapping[str, tuple[Policy, Variant]]) -> Maker:

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from t3sim import __version__
 from t3sim.inputs.geometry import ceil_div
@@ -18,6 +18,7 @@ from t3sim.run.request import CAUSES, Cause, Policy
 from t3sim.run.result import Result, WorkloadRecord
 
 from .evaluation import Evaluation
+from .records.strict_record import StrictRecord
 from .store import Outcome, Store, TrafficOverTime
 from .suite import NEEDS
 from .sweep import Sweep
@@ -26,11 +27,7 @@ FILE = "traffic.json"
 MOST_BINS = 96
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Curve(_Record):
+class Curve(StrictRecord):
     """Bytes in bins of ``bin_ns`` from the launch of the GEMM on."""
 
     bin_ns: float = Field(gt=0)
@@ -56,7 +53,7 @@ class Curve(_Record):
         return cls(bin_ns=traffic.bin_ns * factor, bytes={cause: coarse(traffic.bytes[cause]) for cause in CAUSES})
 
 
-class CurveUse(_Record):
+class CurveUse(StrictRecord):
     """A run, by what a record says of it, and the number of its curve; ``machine``: the name of the variant."""
 
     machine: str
@@ -66,7 +63,7 @@ class CurveUse(_Record):
     curve: int = Field(ge=0)
 
 
-class TrafficRecord(_Record):
+class TrafficRecord(StrictRecord):
     """All of ``traffic.json``."""
 
     schema_version: Literal[1] = Field(default=1, alias="schema")

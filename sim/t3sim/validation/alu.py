@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
@@ -163,19 +163,29 @@ def _choice(option: str, name: str | None, known: Mapping[str, _Value]) -> list[
 def run(part: PartType, check: Check, *, threads: int, watch: Watch) -> Row:
     """Puts the cases of ``check`` through the ALU ``part`` in full lines; one in ``every`` again, alone in its line.
 
-    The row does not depend on ``threads``, except for its seconds. An exception (also KeyboardInterrupt) ends all
-    threads after the blocks that they are at, and is raised then.
+    The row does not depend on ``threads``, except for its seconds; no more are started than there are blocks. An
+    exception (also KeyboardInterrupt) ends all threads after the blocks that they are at, and is raised then. Raises
+    ValueError if the system does not start so many threads.
     """
     workers = _Workers(part, check)
     start = time.monotonic()
+
+    def left_of(running: set[Future[None]]) -> set[Future[None]]:
+        finished, left = wait(running, timeout=0.2, return_when=FIRST_COMPLETED)
+        watch(workers.cases, time.monotonic() - start)
+        for future in finished:
+            future.result()
+        return left
+
     with ThreadPoolExecutor(threads) as pool:
-        running = {pool.submit(workers.work) for _ in range(threads)}
+        running: set[Future[None]] = set()
         try:
+            for number, make in enumerate(check.source):
+                running.add(_submit(pool, threads, workers, number, make))
+                while len(running) > threads:  # one waits, so that no thread does
+                    running = left_of(running)
             while running:
-                finished, running = wait(running, timeout=0.2)
-                watch(workers.cases, time.monotonic() - start)
-                for future in finished:
-                    future.result()
+                running = left_of(running)
         finally:
             workers.stop.set()
     found = [difference for block in sorted(workers.found) for difference in workers.found[block]]
@@ -190,29 +200,34 @@ def run(part: PartType, check: Check, *, threads: int, watch: Watch) -> Row:
     )
 
 
+def _submit(
+    pool: ThreadPoolExecutor, threads: int, workers: "_Workers", number: int, make: Callable[[], Cases]
+) -> Future[None]:
+    """Has a thread of ``pool`` check a block. Raises ValueError if that is a new one, and it does not start."""
+    try:
+        return pool.submit(workers.work, number, make)
+    except RuntimeError as error:
+        raise ValueError(
+            f"--threads must be no more than the system lets a program start, not {threads} ({error}): lower it"
+        ) from error
+
+
 class _Workers:
-    """What the threads of a check share."""
+    """What the threads of a check share. ``stop``: they are to check no more blocks."""
 
     def __init__(self, part: PartType, check: Check) -> None:
         self._part, self._plan = part, check
-        self._blocks, self._lock = enumerate(check.source), threading.Lock()
+        self._lock, self._own = threading.Lock(), threading.local()
         self.stop = threading.Event()
         self.cases = self.alone = self.differences = 0
         self.found: dict[int, list[Difference]] = {}
 
-    def work(self) -> None:
-        """Takes block after block until there are no more, or ``stop`` is set."""
-        with self._lock:
-            bench = AluBench(self._part, self._plan.op, self._plan.dtype, self._plan.beats)
-        while not self.stop.is_set():
-            with self._lock:
-                number, make = next(self._blocks, (-1, None))
-            if make is None:
-                return
-            self._check(bench, number, make())
-
-    def _check(self, bench: AluBench, number: int, cases: Cases) -> None:
-        compared = bench.compare(cases, self._plan.every, number)
+    def work(self, number: int, make: Callable[[], Cases]) -> None:
+        """Checks a block, unless ``stop`` is set."""
+        if self.stop.is_set():
+            return
+        cases = make()
+        compared = self._bench().compare(cases, self._plan.every, number)
         first = [
             Difference(
                 a=int(cases.a[case]),
@@ -232,6 +247,14 @@ class _Workers:
                 self.found[number] = first
                 for block in sorted(self.found)[SHOWN:]:
                     del self.found[block]
+
+    def _bench(self) -> AluBench:
+        """The instance of the thread that asks."""
+        bench: AluBench | None = getattr(self._own, "bench", None)
+        if bench is None:
+            with self._lock:
+                bench = self._own.bench = AluBench(self._part, self._plan.op, self._plan.dtype, self._plan.beats)
+        return bench
 
 
 def record(config: T3Config, preset: str, rows: list[Row]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ class Copies:
         self._torch = torch
         self._stream = torch.cuda.Stream()
         host = torch.empty(1, BLOCK_BYTES, dtype=torch.uint8, pin_memory=True)
-        count = ceil(CACHES * cache_bytes / BLOCK_BYTES)
+        count = max(1, ceil(CACHES * cache_bytes / BLOCK_BYTES))  # a driver may say that there is no cache
         gpu = torch.empty(count, BLOCK_BYTES, dtype=torch.uint8, device="cuda")
         self._targets, self._sources = (host, gpu) if to_host else (gpu, host)
         self.begin()

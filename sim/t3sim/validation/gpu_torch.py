@@ -3,6 +3,8 @@
 import importlib
 import platform
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import ceil
 from statistics import mean
 from typing import Any
@@ -30,7 +32,10 @@ def open_device() -> "TorchDevice":
 
 
 class TorchDevice:
-    """A :class:`~.gpu_measure.Device`; ``torch`` is the module."""
+    """A :class:`~.gpu_measure.Device`; ``torch`` is the module.
+
+    Raises ValueError if the GPU's memory has no room for the blocks of the copies, or its driver does not know it.
+    """
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
@@ -38,7 +43,8 @@ class TorchDevice:
         properties = torch.cuda.get_device_properties(0)
         self._driver = _Driver(str(properties.uuid))
         self._cache_bytes = properties.L2_cache_size
-        self._copies = [Copies(torch, self._cache_bytes, to_host=to_host) for to_host in (True, False)]
+        with self._room_for("the blocks that are copied"):
+            self._copies = [Copies(torch, self._cache_bytes, to_host=to_host) for to_host in (True, False)]
         self._shape: tuple[int, int, int, int] | None = None
         self._operands: list[tuple[Any, Any, Any]] = []
         self._gemms: Any = None
@@ -66,12 +72,18 @@ class TorchDevice:
 
         Raises ValueError if the GPU's memory has no room for the GEMM, or its driver tells no clock any more.
         """
-        try:
+        with self._room_for(f"the GEMM {m} x {n} x {k}"):
             return self._sample(m, n, k, gemms=gemms, copies_gb_s=copies_gb_s)
+
+    @contextmanager
+    def _room_for(self, what: str) -> Iterator[None]:
+        """Raises ValueError if the GPU's memory has no room for what is allocated in the block."""
+        try:
+            yield
         except self._torch.cuda.OutOfMemoryError as error:
             raise ValueError(
-                f"the GPU's memory has no room for the GEMM {m} x {n} x {k} ({error}): end other programs that use the "
-                "GPU, or take one with more memory"
+                f"the GPU's memory has no room for {what} ({error}): end other programs that use the GPU, or take one "
+                "with more memory"
             ) from error
 
     def _sample(self, m: int, n: int, k: int, *, gemms: int, copies_gb_s: float) -> Sample:

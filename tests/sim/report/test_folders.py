@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from t3sim.report.folders import Mapped, Modelled, Reproduced, Runs, Swept, read_folder
+from t3sim.report.page import report_html
 
 from tests.support.report_folders import KINDS, compare_folder, folder_of, run_folder
 
@@ -65,6 +66,58 @@ def test_a_file_that_is_missing(tmp_path: Path, name, kind):
     (folder / ("t3" if kind == "compare" else ".") / name).unlink()
     with pytest.raises(ValueError, match=name):
         read_folder(folder)
+
+
+MISSING = [
+    ("sweep", "variants 1 runs 3", "variant 'link.gb_s=10, dma.block=column' has no run of 't-nlg fc2 TP 8 t3-mca'"),
+    ("sweep", "variants 0 runs 0", "has no run of 't-nlg fc2 TP 8 sequential'"),
+    ("sweep", "variants 2 geomeans speedups t3", "has no mean of 't3'"),
+    ("sensitivity", "variants 1 changes t3", "variant 'link-75' has no change of 't3'"),
+    ("sensitivity", "variants 0 changes t3", "must have the changes of the first one and no others, in order"),
+    ("map", "machines 4 cells 1", "machine 'lockstep' must have a cell for each of 2 GEMMs, and has 1"),
+    ("map", "machines 0 cells 0 policies t3", r"machines\.0\.cells\.0: .*policies has no entry for t3"),
+    ("map", "machines 0 cells 0 policies t3 stalls loads", "stalls has no entry for loads"),
+    ("map", "machines 0 cells 0 policies t3 compute blocked tracker", "blocked or by_stage has no entry for tracker"),
+    ("map", "machines 0 cells 0 policies t3 compute by_stage 0", "by_stage must have as many entries as stages"),
+    ("reproduce", "models 0", "models has no entry for mega-gpt-2 TP 8, prompt, unfused, sequential"),
+]
+"""Kind of folder, what is taken out of its record, and what is said."""
+
+
+@pytest.mark.parametrize(("kind", "place", "message"), MISSING)
+def test_a_record_that_lacks_one_of_its_parts(tmp_path: Path, kind, place, message):
+    folder = folder_of(kind, tmp_path / "out")
+    *within, last = (int(key) if key.isdecimal() else key for key in place.split())
+    content = json.loads((folder / RECORD[kind]).read_text())
+    part = content
+    for key in within:
+        part = part[key]
+    del part[last]
+    (folder / RECORD[kind]).write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=rf"{RECORD[kind]} is not a record of this version: .*{message}"):
+        read_folder(folder)
+
+
+def test_runs_of_a_sweep_in_another_order(tmp_path: Path):
+    folder = folder_of("sweep", tmp_path / "out")
+    content = json.loads((folder / "sweep.json").read_text())
+    content["variants"][1]["runs"].reverse()
+    (folder / "sweep.json").write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"sweep\.json .* must have the runs of the first one and no others, in order"):
+        read_folder(folder)
+
+
+def test_a_sweep_of_other_policies_with_failures_is_read(tmp_path: Path):
+    folder = folder_of("sweep", tmp_path / "out")
+    content = json.loads((folder / "sweep.json").read_text()) | {"failures": ["a failure"]}
+    for variant in content["variants"]:
+        variant["geomeans"] = {"speedups": {"t3": 1.2}, "gemm_reads": None, "data_movement": None}
+        variant["changes"] = {"t3": 1.0}
+        variant["runs"] = [run for run in variant["runs"] if run["result"]["policy"] in ("sequential", "t3")]
+    (folder / "sweep.json").write_text(json.dumps(content))
+    read = read_folder(folder)
+    assert isinstance(read, Swept) and len(read.record.variants[0].runs) == 4
+    assert "Does not add up: a failure." in report_html([read])
 
 
 def test_a_timeline_that_is_missing_is_said_in_the_report(tmp_path: Path):

@@ -151,6 +151,12 @@ def test_published_lines_of_whole_models_are_not_of_a_bars_colour(figures):
         assert len({str(style) for style in styles.values()}) == 2
 
 
+@pytest.mark.parametrize(("machine", "cus"), [("paper", 80), ("h100-like", 132)])
+def test_twice_the_cus_are_named_as_the_machine_has_them(machine, cus):
+    figure = CHARTS["cus"]["twice-the-cus"](MadeUp(Suite(machine=machine), None))
+    assert [axes.get_ylabel().split("\n")[0] for axes in figure.axes] == [f"{cus} CUs", f"{2 * cus} CUs"]
+
+
 def test_traffic_over_time_has_units_that_fit(figures):
     *_, last = figures["dram-traffic-over-time"].axes
     assert last.get_xlabel() == "time since GEMM launch (us)"

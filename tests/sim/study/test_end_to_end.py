@@ -3,18 +3,21 @@
 import pytest
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.machine.standing import bandwidth_gb_s, matrix_tflop_s
+from t3sim.inputs.transformer.sublayers import sublayer_runs
 from t3sim.inputs.workload import MODELS, model_workload
 from t3sim.run.request import RunRequest
 from t3sim.run.result import TimeNs
 from t3sim.run.simulate import simulate
-from t3sim.study.end_to_end import SUBLAYERS, model_time
-from t3sim.study.layer.operators import layer_operators
+from t3sim.study.end_to_end import model_time
+from t3sim.study.layer.operators import layer_operators, sized_model
 from t3sim.study.layer.roofline import MIXED_TRACE, READ_TRACE, achieved_fraction, gemm_ns, operator_time
 from t3sim.study.layer.work import Gemm, Operator
 
 from tests.support import system_cases
 
 PAPER = load_machine("paper")
+SUBLAYERS = {"prompt": ["op", "fc2"], "training": ["op", "fc2", "fc1", "ip"]}
+"""Phase -> the all-reduced sublayers of a layer of the paper's models."""
 
 
 def times(gemm, reduce_scatter, all_gather, total):
@@ -27,6 +30,13 @@ def policies(gemm=600_000.0, scatter=400_000.0, gather=300_000.0):
     overlapped = times(gemm, scatter, gather, max(gemm, scatter) + gather).model_copy(update={"init_write": 5.0})
     every = SUBLAYERS["training"]
     return {"sequential": dict.fromkeys(every, sequential), "t3-mca": dict.fromkeys(every, overlapped)}
+
+
+@pytest.mark.parametrize("phase", SUBLAYERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_every_layer_runs_each_of_its_sublayers_once(model, phase):
+    runs = sublayer_runs(sized_model(model, phase), MODELS[model].tp[0])
+    assert list(runs) == SUBLAYERS[phase] and set(runs.values()) == {MODELS[model].layers}
 
 
 @pytest.mark.parametrize("phase", SUBLAYERS)

@@ -102,14 +102,27 @@ def test_a_damaged_file_is_named(tmp_path):
         store.get(toy())
 
 
+EXCHANGED = """
+    ALTER TABLE runs RENAME COLUMN model TO other;
+    ALTER TABLE runs RENAME COLUMN sublayer TO model;
+    ALTER TABLE runs RENAME COLUMN other TO sublayer;
+"""
+"""The same columns in another order."""
+
+
 @pytest.mark.parametrize(
     "change",
-    ["PRAGMA user_version = 2", "ALTER TABLE runs ADD COLUMN more TEXT", "ALTER TABLE runs DROP COLUMN traffic"],
+    [
+        "PRAGMA user_version = 2",
+        "ALTER TABLE runs ADD COLUMN more TEXT",
+        "ALTER TABLE runs DROP COLUMN traffic",
+        EXCHANGED,
+    ],
 )
 def test_a_table_of_another_version_is_refused(finished, tmp_path, change):
     store = copied(finished[0], tmp_path)
     with closing(sqlite3.connect(store.path)) as database, database:
-        database.execute(change)
+        database.executescript(change)
     outcome = Store(finished[0]).get(toy("t3"))
     assert outcome is not None
     for use in (lambda: store.get(toy("t3")), lambda: store.put(toy("t3"), outcome)):

@@ -1,5 +1,7 @@
 """Which runs a table takes: those that are compared are of one kind."""
 
+from typing import get_args
+
 import pytest
 from opent3.studies import _by_the_published_rule
 from t3sim.inputs.machine.files import load_machine
@@ -10,10 +12,10 @@ from t3sim.study.suite import (
     FULL_VARIANTS,
     NEEDS,
     OVERLAPPED,
-    SETTINGS,
     TABLES,
     TP_8_16,
     Suite,
+    Variant,
 )
 
 
@@ -40,11 +42,21 @@ def test_the_table_of_sublayers_has_the_runs_of_both_ideals():
 def test_published_numbers_are_of_the_paper_s_rule_and_ours_stands_beside_them():
     settings = _by_the_published_rule({})
     suite = Suite(settings=settings)
-    rules = {variant: suite.machine_of(variant).arbiter.mca for variant in SETTINGS}
+    rules = {variant: suite.machine_of(variant).arbiter.mca for variant in get_args(Variant)}
     assert rules == {"base": "paper", "fit": "paper", "cus": "paper", "backlog": "backlog"}
     for table in ("sublayers", "mca", "traffic", "tp32", "end-to-end"):
         both = {need.machine: need.points for need in NEEDS[table] if "t3-mca" in need.policies}
         assert set(both["backlog"]) <= {point for need in NEEDS[table] for point in need.points}, table
+
+
+@pytest.mark.parametrize(
+    ("machine", "settings", "cus", "kernel_cus"),
+    [("h100-like", {}, 264, 264), ("paper", {}, 160, 160), ("paper", {"gpu.cus": 100, "kernel.cus": 50}, 200, 100)],
+)
+def test_twice_the_cus_are_twice_those_of_the_machine(machine, settings, cus, kernel_cus):
+    found = Suite(machine=machine, settings=settings).machine_of("cus")
+    assert (found.gpu.cus, found.kernel.cus) == (cus, kernel_cus)
+    assert found.settings == {"gpu.cus": cus, "kernel.cus": kernel_cus}, "as records have them"
 
 
 def test_only_t3_mca_is_simulated_anew_for_our_rule():

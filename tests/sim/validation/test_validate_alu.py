@@ -191,6 +191,51 @@ def test_an_interrupt_ends_the_threads():
     assert threading.active_count() == before
 
 
+def started(monkeypatch, refusal: BaseException | None = None, after: int = 0) -> list[threading.Thread]:
+    """The threads of pools that start from now on; ``after`` so many comes the ``refusal``."""
+    found: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def counted(thread: threading.Thread) -> None:
+        if "ThreadPoolExecutor" in thread.name:
+            if refusal is not None and len(found) == after:
+                raise refusal
+            found.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counted)
+    return found
+
+
+def test_no_more_threads_start_than_there_are_blocks(monkeypatch):
+    found = started(monkeypatch)
+    assert row_of(golden_alu(), sums(), threads=64).cases == len(SUMS) and len(found) == 1
+    assert row_of(golden_alu(), random_checks(PAPER, "add", "fp16", count=9, seed=1, every=None), threads=64).cases > 9
+    assert len(found) <= 1 + 2
+
+
+@pytest.mark.parametrize("after", [0, 2])
+@pytest.mark.parametrize(
+    ("refusal", "raised", "message"),
+    [
+        (
+            RuntimeError("no thread"),
+            ValueError,
+            r"^--threads must be no more than .*, not 100000 \(no thread\): lower it",
+        ),
+        (KeyboardInterrupt(), KeyboardInterrupt, "^$"),
+    ],
+)
+def test_what_keeps_a_thread_from_starting_ends_the_others(monkeypatch, after, refusal, raised, message):
+    """Else the whole check of every pair would be waited for."""
+    (check,) = exhaustive_checks(PAPER, "add", None, None)
+    before = threading.active_count()
+    found = started(monkeypatch, refusal, after)
+    with pytest.raises(raised, match=message):
+        run(golden_alu(), check, threads=100_000, watch=ignore)
+    assert len(found) == after and threading.active_count() == before
+
+
 def t3(monkeypatch, *arguments: str, text: str = ""):
     """The command, with the golden ALU in place of the compiled one."""
     monkeypatch.setattr(validate_alu, "open_alu", lambda config: nullcontext(golden_alu()))
@@ -214,6 +259,12 @@ def test_the_command_checks_all_dtypes_and_operations(monkeypatch):
     for dtype in Dtype:
         for op in ("add", "min", "max"):
             assert f"{dtype.name.lower()} {op}" in result.stdout
+
+
+def test_threads_that_do_not_start_are_one_message_of_the_command(monkeypatch):
+    started(monkeypatch, RuntimeError("can't start new thread"))
+    result = t3(monkeypatch, "--random", "1", "--threads", "100000")
+    assert result.exit_code == 2 and result.stderr.splitlines()[-1].startswith("Error: --threads must be no more than ")
 
 
 def test_the_command_fails_on_a_difference(monkeypatch, tmp_path):

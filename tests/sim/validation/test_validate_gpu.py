@@ -371,6 +371,26 @@ def test_a_gemm_without_room_in_the_gpus_memory_is_one_message(gpu, monkeypatch)
         device.sample(256, 128, 64, gemms=4, copies_gb_s=0)
 
 
+def test_copies_without_room_in_the_gpus_memory_are_one_message(gpu, monkeypatch):
+    def full(*_, **__):
+        raise gpu.cuda.OutOfMemoryError("tried to allocate 144 MiB")
+
+    monkeypatch.setattr(gpu, "empty", full)
+    result = t3()
+    assert result.exit_code == 2
+    said = (
+        "the GPU's memory has no room for the blocks that are copied (tried to allocate 144 MiB): end other programs "
+    )
+    assert result.stderr.splitlines()[-1].startswith(f"Error: {said}")
+
+
+def test_a_gpu_whose_driver_names_no_cache_copies_one_block(gpu):
+    gpu.cuda.get_device_properties(0).L2_cache_size = 0
+    device = gpu_torch.open_device()
+    assert device.sample(256, 128, 64, gemms=100, copies_gb_s=50).read_gb_s == pytest.approx(50, rel=0.1)
+    assert device.facts().l2_bytes == 0 and {copy[3] for copy in gpu.copied} == {0}
+
+
 def test_a_driver_that_tells_no_clock_any_more_is_one_message(gpu, monkeypatch):
     def lost(nvml, handle, kind):
         raise nvml.NVMLError("GPU is lost")

@@ -16,8 +16,9 @@ class TrackerOnlyTest(TokenTest):
     """Plays the rounds of :class:`~t3fpga.selftest.selftest.SelfTest` as tokens, one per update, to a tracker.
 
     The report has finished chunks in the place of triggers, and the checksum of
-    :class:`~t3fpga.selftest.tracker_checker.TrackerChecker`. Parameters, members and errors are those of SelfTest; a
-    tracker that has no room for every tile of a round is refused, too: there not every tile would be completed.
+    :class:`~t3fpga.selftest.tracker.tracker_checker.TrackerChecker`. Parameters, members and errors are those of
+    SelfTest; a tracker that has no room for every tile of a round is refused, too: there not every tile would be
+    completed.
     """
 
     def __init__(self, *, config: T3Config, **options: Any) -> None:

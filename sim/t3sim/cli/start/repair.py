@@ -1,8 +1,10 @@
 """What `t3 doctor --fix` repairs: what this program itself left in its cache folder, and nothing else.
 
-Everything there may be made again. An entry counts as ours by its name, which is the digest of what it depends on.
+Everything there may be made again. An entry counts as ours by its name, which is the digest of what it depends on. The
+folders `results` and `faults` have names that a user may have thought of, too: in them the names of our files count.
 """
 
+import errno
 import os
 import pickletools
 import re
@@ -11,7 +13,7 @@ import sqlite3
 import stat
 import struct
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,15 @@ from t3sim.common.cache import digest
 COMPILED = re.compile(r"(?:t3_[a-z_]+|runtime)-[0-9a-f]{32}\.(so|o|v)")
 LEFT = re.compile(r"build-([0-9a-f]{32})-.+")
 FOLDERS = re.compile(r"numba-[0-9a-f]{16}|results|faults")
+FILES = {
+    "results": re.compile(r"runs\.sqlite(\.damaged-\d+)?(-journal)?"),
+    "faults": re.compile(r"[0-9a-f]{16}-\d+\.(jsonl|lock)"),
+    "numba": re.compile(r".+\.(nbi|nbc|lock)"),
+    "build": re.compile(r".+"),
+}
+"""What is ours in our folders, by the first word of their names."""
+NESTED = ("numba", "build")
+"""Those in which folders are ours, too."""
 ELF = struct.Struct("<16x24xQ10xHHHH")
 """Header of an ELF file of 64 bits, as far as the section table's place, which is at the end of the file."""
 OURS_TO_WORK_ON = stat.S_IRWXU
@@ -49,27 +60,60 @@ OnFile = Callable[[int, int], None]
 
 
 def faults(folder: Path, on_file: OnFile | None = None) -> list[Fault]:
-    """What is wrong in the cache ``folder``, in the order in which it is to be fixed. Raises OSError."""
-    if not folder.is_dir() or not os.access(folder, os.R_OK | os.X_OK):
-        return []  # what cannot be looked into may be anybody's
-    return [*_locked_up(folder), *_cut_off(folder, on_file), *_damaged(folder / RUNS), *_left(folder)]
+    """What is wrong in the cache ``folder``, in the order in which it is to be fixed; nothing if there is no folder.
+
+    Raises OSError, with the name of what could not be looked at.
+    """
+    with _looked_at(folder):
+        if folder.is_dir():
+            if not os.access(folder, os.R_OK | os.X_OK):  # what is in there may be anybody's
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(folder))
+            return [*_locked_up(folder), *_cut_off(folder, on_file), *_damaged(folder / RUNS), *_left(folder)]
+    return []
+
+
+@contextmanager
+def _looked_at(path: Path) -> Iterator[None]:
+    """Leaves out what another process has just removed; another OSError has a name, that of ``path`` if none."""
+    try:
+        yield
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        raise
 
 
 def _locked_up(folder: Path) -> Iterator[Fault]:
     """Folders and files that their owner, this user, may not read or write."""
     own = [path for path in folder.iterdir() if _is_ours(path)]
-    inside = [path for path in own if path.is_dir()]
-    for path in [folder, *own] if own else []:
-        if _lacks_permission(path):
-            yield _permissions(path)
-    for path in inside:
-        if not _lacks_permission(path):
-            yield from (_permissions(item) for item in sorted(path.rglob("*")) if _lacks_permission(item))
+    inside = [item for room in own if room.is_dir() for item in _inside(room, room.name.partition("-")[0])]
+    for path in [folder, *own, *inside] if own else []:
+        with _looked_at(path):
+            if _lacks_permission(path):
+                yield _permissions(path)
 
 
 def _is_ours(path: Path) -> bool:
-    name = path.name.removesuffix(".lock")
-    return not path.is_symlink() and any(form.fullmatch(name) for form in (COMPILED, LEFT, FOLDERS))
+    if path.is_symlink():
+        return False
+    if COMPILED.fullmatch(path.name.removesuffix(".lock")):
+        return True
+    return bool(LEFT.fullmatch(path.name) or FOLDERS.fullmatch(path.name)) and path.is_dir()
+
+
+def _inside(folder: Path, kind: str) -> Iterator[Path]:
+    """What is ours in a folder of ours; nothing if it cannot be looked into. ``kind``: its key in :data:`FILES`."""
+    if not os.access(folder, os.R_OK | os.X_OK):
+        return
+    with _looked_at(folder):
+        for path in sorted(folder.iterdir()):
+            if path.is_dir() and not path.is_symlink():
+                if kind in NESTED:
+                    yield path
+                    yield from _inside(path, kind)
+            elif FILES[kind].fullmatch(path.name):
+                yield path
 
 
 def _lacks_permission(path: Path) -> bool:
@@ -93,13 +137,15 @@ def _cut_off(folder: Path, on_file: OnFile | None) -> Iterator[Fault]:
     for path in sorted(folder.iterdir()):
         if not _is_ours(path) or not os.access(path, os.R_OK):
             continue
-        if (named := COMPILED.fullmatch(path.name)) and path.is_file() and not _WHOLE[named[1]](path):
-            yield _removal(path)
-        if path.name.startswith("numba-") and path.is_dir():
-            kernels += sorted([*path.rglob("*.nbi"), *path.rglob("*.nbc")])
+        with _looked_at(path):
+            if (named := COMPILED.fullmatch(path.name)) and path.is_file() and not _WHOLE[named[1]](path):
+                yield _removal(path)
+        if path.name.startswith("numba-"):
+            kernels += [item for item in _inside(path, "numba") if item.suffix in (".nbi", ".nbc") and item.is_file()]
     for done, kernel in enumerate(kernels, 1):
-        if os.access(kernel, os.R_OK) and not _is_pickle(kernel):
-            yield _removal(kernel)
+        with _looked_at(kernel):
+            if os.access(kernel, os.R_OK) and not _is_pickle(kernel):
+                yield _removal(kernel)
         if on_file is not None:
             on_file(done, len(kernels))
 
@@ -141,7 +187,7 @@ def _is_pickle(path: Path) -> bool:
 
 def _damaged(path: Path) -> Iterator[Fault]:
     """The finished runs, if their file is none of SQLite's or not whole. One that is in use is not judged."""
-    if not path.is_file() or not os.access(path, os.R_OK):
+    if not os.access(path, os.R_OK) or not path.is_file():
         return
     try:
         # Not read-only: what a killed command left half done is undone first, as whoever reads the file does.
@@ -192,13 +238,20 @@ def _remover(path: Path) -> Callable[[], object]:
 
 
 def repair(folder: Path, on_file: OnFile | None = None) -> list[str]:
-    """Fixes what it can; a line for each fault says so. What is in a folder that could not be read comes second."""
-    said = []
+    """Fixes what it can; a line for each fault says so. What is in a folder that could not be read comes second. The
+    last line names what could not be fixed, or looked at."""
+    said: list[str] = []
     for _ in range(2):
-        for fault in faults(folder, on_file):
+        try:
+            found = faults(folder, on_file)
+        except OSError as error:
+            return [*said, f"not looked at: {error.filename} ({error.strerror})"]
+        for fault in found:
             try:
                 fault.fix()
                 said.append(f"fixed: {fault.path} {fault.what}: {fault.done}")
+            except FileNotFoundError:
+                continue  # another process has just removed it
             except OSError as error:
                 said.append(f"not fixed: {fault.path} {fault.what} ({error.strerror})")
                 return said

@@ -4,20 +4,22 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, model_validator
 
 from t3sim import __version__
+from t3sim.common.user_input import shortened
 from t3sim.explain.causes import FIELDS
 from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.machine.files import load_machine
-from t3sim.inputs.workload import CUSTOM
 from t3sim.run.ideal import overlapped_ns
 from t3sim.run.policies import failures
 from t3sim.run.request import Policy
 from t3sim.run.result import Result, StreamContention, TimeNs, Waits, WorkloadRecord
 from t3sim.study.evaluation import Evaluation, geomean
+from t3sim.study.records.strict_record import StrictRecord
+from t3sim.study.records.titles import sublayer_title
 from t3sim.study.store import Store
-from t3sim.study.suite import BASELINE, OVERLAPPED, Point
+from t3sim.study.suite import BASELINE, OVERLAP, OVERLAPPED, Point
 from t3sim.study.sweep import Sweep, Variant
 
 from .axes import Axes, Plan
@@ -33,11 +35,7 @@ DIGITS = 4
 """Decimals of a wait by stage [memory clocks for each line]: more would say nothing."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class StreamWaits(_Record):
+class StreamWaits(StrictRecord):
     """Waits of a stream at the memory slices: mean of a line, and by cause memory clocks for each line of it.
 
     ``by_stage``: the parts of ``blocked`` by stages of the GEMM, as :attr:`PolicyCell.stages` says.
@@ -45,7 +43,7 @@ class StreamWaits(_Record):
 
     mean_wait_ns: float
     blocked: dict[str, float]
-    by_stage: list[dict[str, float]] = []
+    by_stage: list[dict[str, float]] = Field(default_factory=list)
 
     @classmethod
     def of(cls, stream: StreamContention, stages: Sequence[Sequence[Waits]]) -> Self:
@@ -74,7 +72,7 @@ def pipelined_ns(alone: TimeNs, stages: int) -> float:
     return overlapped_ns(alone, alone) + min(alone.gemm, alone.reduce_scatter) / stages
 
 
-class PolicyCell(_Record):
+class PolicyCell(StrictRecord):
     """One run. ``gemm``, ``all_gather``: their time over that in the sequential run; ``reduce_scatter``: its time over
     that of the sequential GEMM (None in records from before it was kept); ``stalls``: mean time that a CU
     waits for loads and stores, over the sequential GEMM's time; ``stages``: the first stage of each group of waits, of
@@ -85,9 +83,21 @@ class PolicyCell(_Record):
     reduce_scatter: float | None = None
     speedup: float
     stalls: dict[str, float]
-    stages: list[int] = []
+    stages: list[int] = Field(default_factory=list)
     compute: StreamWaits
     communication: StreamWaits
+
+    @model_validator(mode="after")
+    def _has_all_waits(self) -> Self:
+        if missing := [kind for kind in ("loads", "stores") if kind not in self.stalls]:
+            raise ValueError(f"stalls has no entry for {missing[0]}")
+        for stream in (self.compute, self.communication):
+            if len(stream.by_stage) != len(self.stages):
+                raise ValueError(f"by_stage must have as many entries as stages, {len(self.stages)}")
+            for waits in (stream.blocked, *stream.by_stage):
+                if missing := [cause for cause in FIELDS if cause not in waits]:
+                    raise ValueError(f"blocked or by_stage has no entry for {missing[0]}")
+        return self
 
     @property
     def gemm_stages(self) -> int:
@@ -115,7 +125,7 @@ class PolicyCell(_Record):
         )
 
 
-class Cell(_Record):
+class Cell(StrictRecord):
     """One GEMM on one machine. ``worth``: the GEMM's time under t3 over that under t3-mca; ``gain``: the same of the
     whole sublayer, for communication that was held back comes later; ``ideal``: speedup of ideal-overlap;
     ``pipeline``: of overlap stage by stage, :func:`pipelined_ns` (None in records from before it was kept);
@@ -129,6 +139,14 @@ class Cell(_Record):
     launches: int = 1
     spread: float = 0
 
+    @model_validator(mode="after")
+    def _has_its_policies(self) -> Self:
+        if missing := [policy for policy in OVERLAP if policy not in self.policies]:
+            raise ValueError(f"policies has no entry for {missing[0]}")
+        if len({len(self.policies[policy].stages) for policy in OVERLAPPED}) > 1:
+            raise ValueError(f"{' and '.join(OVERLAPPED)} must have the same stages")
+        return self
+
     @classmethod
     def of(cls, evaluations: Sequence[Evaluation], point: Point) -> Self:
         """From the finished runs of a machine, in each of which the GEMM is launched at another time: their means."""
@@ -141,7 +159,7 @@ class Cell(_Record):
     @classmethod
     def _of_one(cls, evaluation: Evaluation, point: Point) -> Self:
         alone = evaluation.record(point, BASELINE)
-        cells = {name: PolicyCell.of(evaluation.record(point, name), alone) for name in (BASELINE, *OVERLAPPED)}
+        cells = {name: PolicyCell.of(evaluation.record(point, name), alone) for name in OVERLAP}
         return cls(
             worth=cells["t3"].gemm / cells["t3-mca"].gemm,
             gain=cells["t3-mca"].speedup / cells["t3"].speedup,
@@ -186,7 +204,7 @@ class Cell(_Record):
         return self.policies["t3"].gemm, self.policies["t3-mca"].gemm
 
 
-class MappedMachine(_Record):
+class MappedMachine(StrictRecord):
     """A machine with a cell for each GEMM; ``changes``: by which it differs from the first, as AXIS-VALUE; ``rule``: of
     its arbitration, as ``arbiter.mca`` (empty in records from before it was kept)."""
 
@@ -211,9 +229,12 @@ class Place(NamedTuple):
     cell: Cell
 
 
-class ArbitrationMap(_Record):
+class ArbitrationMap(StrictRecord):
     """All of ``map.json``. ``gemms``: in the order of the cells; ``changes``: what the machines are made of;
-    ``singles``: those that are changes to this machine, by axis; ``failures``: what does not add up."""
+    ``singles``: those that are changes to this machine, by axis; ``failures``: what does not add up.
+
+    Every machine has a cell for each GEMM, and every cell its policies with all of their waits, or it is a ValueError.
+    """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
     opent3: str = __version__
@@ -229,10 +250,20 @@ class ArbitrationMap(_Record):
     machines: list[MappedMachine]
     failures: list[str]
 
+    @model_validator(mode="after")
+    def _has_all_cells(self) -> Self:
+        for item in self.machines:
+            if len(item.cells) != len(self.gemms):
+                raise ValueError(
+                    f"machine {shortened(item.name)} must have a cell for each of {len(self.gemms)} GEMMs, and has "
+                    f"{len(item.cells)}"
+                )
+        return self
+
     @property
     def titles(self) -> list[str]:
         """Names of the GEMMs for people."""
-        return [f"{_name(gemm)} TP {gemm.tp}" for gemm in self.gemms]
+        return [sublayer_title(gemm) for gemm in self.gemms]
 
     def places(self) -> Iterator[Place]:
         """Every GEMM on every machine."""
@@ -254,11 +285,6 @@ def _mean(items: Sequence[Any]) -> Any:
     return statistics.fmean(items) if isinstance(first, float) else first
 
 
-def _name(gemm: WorkloadRecord) -> str:
-    sizes = f"{gemm.m} x {gemm.n} x {gemm.k_total}"
-    return sizes if gemm.model == CUSTOM else f"{gemm.model} {gemm.sublayer}"
-
-
 def map_record(sweep: Sweep, plan: Plan, axes: Axes, store: Store, *, quick: bool) -> ArbitrationMap:
     """The record of a map whose runs are finished. KeyError if one is not."""
     machines, broken = [], []
@@ -277,7 +303,7 @@ def map_record(sweep: Sweep, plan: Plan, axes: Axes, store: Store, *, quick: boo
             evaluation.record(point, policy)
             for evaluation in evaluations
             for point in sweep.points
-            for policy in (BASELINE, *OVERLAPPED)
+            for policy in OVERLAP
         )
         broken += [f"{name}: {text}" for run in runs for text in failures(run)]
     suite = sweep.suite

@@ -111,11 +111,7 @@ def extremes(record: ArbitrationMap) -> Iterator[str]:
 
 def stage_names(stages: Sequence[int]) -> list[str]:
     """The groups of stages that begin there, counted from 1; the last one is what comes after the GEMM."""
-    ends = [first if first == end - 1 else end - 1 for first, end in itertools.pairwise(stages)]
-    names = [
-        str(first + 1) if first == end else f"{first + 1} to {end + 1}"
-        for first, end in zip(stages, ends, strict=False)
-    ]
+    names = [str(end) if first + 1 == end else f"{first + 1} to {end}" for first, end in itertools.pairwise(stages)]
     return [*names, "after the GEMM"]
 
 

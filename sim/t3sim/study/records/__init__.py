@@ -1,0 +1,1 @@
+"""What records of many runs have in common."""
