@@ -49,8 +49,8 @@ tile is named by its place in the output, and the output's addresses are kept on
 It holds no threshold: that comes from one profile of {profile} numbers for all tiles. And {index} bits of the tile's
 name are the number of its set. On the other side, context and epoch in the tag and the marks of overflow are in no
 entry of the paper: they let several jobs and two uses of an output be in flight, and lose nothing on an overflow. With
-what is kept for each live chunk besides, most of it once in each of {banks} banks so that all may count in every cycle,
-the tracker has {more:.0%} more than the paper's."""
+the profiles and what is kept for live chunks, most of it once in each of {banks} banks so that all may count in every
+cycle, the tracker has {more:.0%} more than the paper's."""
 
 _COLUMNS = (
     "part", "instances:", "gates:", "flip-flops:", "memories:", "memory bits:", "depth:", "gates at this depth:",

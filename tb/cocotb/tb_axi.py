@@ -29,7 +29,7 @@ class RegisterFile:
     def __init__(self, ports: Ports, memory: Memory, rng: random.Random) -> None:
         self._places = {**ports.words.inputs, **ports.words.outputs}
         self._memory, self._rng = memory, rng
-        self._inputs = self._answer = 0
+        self._answer = 0
 
     def __call__(self, outputs: int) -> int:
         """One cycle."""
