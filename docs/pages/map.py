@@ -115,7 +115,7 @@ def _section(title: str, text: str, folder: Path, make: Callable[[str, Arbitrati
     for name, record in records.items():
         command = _command(record, f"docs/results/{folder.name}/{name}").replace("\n", "\n    ")
         yield f"    {command}\n"
-        yield from (f"{said}\n" for said in made_by(record.sources))
+        yield from (f"{said}\n" for said in made_by(record))
         yield make(name, record)
 
 
@@ -214,7 +214,7 @@ def _machine(name: str, record: ArbitrationMap) -> str:
     parts = [
         f"## Machine `{record.machine}`\n",
         _provenance(name, record),
-        *(f"{said}\n" for said in made_by(record.sources)),
+        *(f"{said}\n" for said in made_by(record)),
         *_pictures(name),
         paragraph(
             "Gain of the sublayer, time under t3 over that under t3-mca, in percent beyond 1; behind the slash what "

@@ -74,7 +74,7 @@ def run_table(record: Comparison) -> str:
 def claims(record: Reproduction) -> str:
     """Published, ours, and whether that is inside the band; and whether that is of today's simulator."""
     figures = {figure.name: figure for figure in record.figures}
-    made = made_by(record.sources)
+    made = made_by(record)
     return table(("result", "published:", "ours:", "inside its band"), (_claim(figures[name]) for name in CLAIMS)) + (
         "\n" + paragraph(" ".join(made)) if made else ""
     )

@@ -59,7 +59,7 @@ def text(record: SweepRecord) -> str:
     head = _HEAD.format(**SIZE, hardware=record.hardware)
     columns = [_column(variant) for variant in record.variants]
     rows = [(title, *(column[title] for column in columns)) for title in columns[0]]
-    head += "".join(map(paragraph, made_by(record.sources)))
+    head += "".join(map(paragraph, made_by(record)))
     return head + table(("", *(f"`{item.name}`:" for item in record.variants)), rows) + "\n" + _remark(record)
 
 

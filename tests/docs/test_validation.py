@@ -8,7 +8,7 @@ from t3sim.inputs.machine.files import load_machine
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.request import Policy
 from t3sim.study.reproduction import FigureRecord, Reproduction, RunRecord
-from t3sim.study.sources import source_digest
+from t3sim.study.sources import digest_for
 from t3sim.study.sweep import Geomeans, SweepRecord, SweptVariant
 
 from docs.pages import validation
@@ -119,7 +119,7 @@ def write(folder: Path, **changes) -> Path:
         title="B", unit="%", measured=-20.0, own_rule=-19.5, low=None, high=-19.0, verdict="outside", note="the cause"
     )
     content = {
-        "sources": source_digest(), "machine": "paper", "settings": {"link.gb_s": 75}, "hardware": "golden",
+        "sources": digest_for("golden"), "machine": "paper", "settings": {"link.gb_s": 75}, "hardware": "golden",
         "quick": False, "seed": 0, "tables": [], "models": [], "failures": [],
         "runs": [run(False, 200_000.0), run(True, 190_000.0)],
         "figures": [figure(), below, figure(title="C", measured=None, verdict="not run")],

@@ -9,7 +9,7 @@ from t3sim.run.records import read_record
 from t3sim.run.result import Contention, DramUse, Result
 from t3sim.study.records.titles import sublayer_title
 from t3sim.study.reproduction import FigureRecord, Reproduction
-from t3sim.study.sources import source_digest
+from t3sim.study.sources import Made, is_current
 from t3sim.study.sweep import SweepRecord, SweptVariant
 
 from docs.pages.shared.markdown import paragraph, table
@@ -73,12 +73,12 @@ def _provenance(record: Reproduction) -> str:
         f"simulated once), {computed} ideals computed from them, {len(record.failures)} accounting identities that "
         f"do not hold. Of {len(verdicts)} published numbers with a band {verdicts.count('inside')} come out."
     )
-    return " ".join([text, *made_by(record.sources)])
+    return " ".join([text, *made_by(record)])
 
 
-def made_by(sources: str) -> list[str]:
-    """A sentence on a record whose simulator, by the digest of its ``sources``, is not this tree's; else none."""
-    return [] if sources == source_digest() else ["**These results are from an earlier version of the simulator.**"]
+def made_by(record: Made) -> list[str]:
+    """A sentence on a record whose simulator is not this tree's; else none."""
+    return [] if is_current(record) else ["**These results are from an earlier version of the simulator.**"]
 
 
 def _number(value: float | None, unit: str) -> str:

@@ -43,7 +43,7 @@ def map_section(folder: Mapped) -> Section:
         blocks=[
             Block(title="Summary", items=[
                 Cards(cards=_cards(record)),
-                *earlier(record.sources),
+                *earlier(record),
                 _extremes(record),
                 Text(text=MEANINGS),
                 *(Text(text=sentence) for sentence in sentences([record])),

@@ -16,7 +16,7 @@ from t3sim.study.arbitration.record import ArbitrationMap
 from t3sim.study.layer.operators import OPTIMIZER
 from t3sim.study.model_record import WholeModelRecord
 from t3sim.study.reproduction import Reproduction
-from t3sim.study.sources import source_digest
+from t3sim.study.sources import Made, is_current
 from t3sim.study.suite import QUICK_TABLES, TABLES
 from t3sim.study.sweep import OwnModel, SweepRecord, Variant, axes_of, chosen_assumptions, product_of
 
@@ -93,9 +93,9 @@ def record_blocks(command: Command | None, facts: Mapping[str, str], config: Con
     return [Block(title="Provenance", items=[table]), Block(title="How to reproduce", items=items)]
 
 
-def earlier(sources: str) -> list[Text]:
-    """A sentence, if the simulator of a record, by the digest of its ``sources``, is not the one that is installed."""
-    if sources == source_digest():
+def earlier(record: Made) -> list[Text]:
+    """A sentence, if the simulator of a record is not the one that is installed."""
+    if is_current(record):
         return []
     text = (
         "These results are from another version of the simulator than the one that writes this page: version and "

@@ -67,7 +67,7 @@ def reproduce_section(folder: Reproduced) -> Section:
         for variant in _variants(record)
     })  # fmt: skip
     blocks = [
-        Block(title="Summary", items=[Cards(cards=[*_cards(record), *check_cards(only)]), *earlier(record.sources),
+        Block(title="Summary", items=[Cards(cards=[*_cards(record), *check_cards(only)]), *earlier(record),
                                       *(Text(text=f"Does not add up: {text}.") for text in record.failures)]),
         Block(title="Published and measured", items=list(_figures(record))),
         Block(title="Speedups and bounds", items=[*_speedups(record), Text(text=BOUNDS), _runs(record)]),

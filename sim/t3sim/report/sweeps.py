@@ -43,7 +43,7 @@ def sweep_section(folder: Swept) -> Section:
         ],
         blocks=[
             Block(title="Summary", items=[
-                Cards(cards=_cards(record, [result for _, result in results])), *earlier(record.sources),
+                Cards(cards=_cards(record, [result for _, result in results])), *earlier(record),
                 *(Text(text=f"Does not add up: {text}.") for text in record.failures),
                 *cautions_of(folder.config, first.machine),
             ]),

@@ -10,7 +10,7 @@ from t3sim import __version__
 from t3sim.inputs.transformer.transformer import Phase
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.policies import failures
-from t3sim.run.request import Policy
+from t3sim.run.request import Backend, Policy
 from t3sim.run.result import Result
 
 from .evaluation import Evaluation, measure, measure_by_own_rule
@@ -18,6 +18,7 @@ from .layer.operators import PHASES
 from .layer.work import ATTENTIONS, AttentionKernels
 from .published import Verdict, published
 from .records.strict_record import StrictRecord
+from .sources import digest_for
 from .suite import BASELINE, NEEDS, OVERLAP, PUBLISHED_RULE, Point, Variant
 
 _Where = tuple[Point, Policy, Variant, bool]
@@ -87,7 +88,7 @@ class Reproduction(StrictRecord):
     sources: str
     machine: str
     settings: dict[str, Any]
-    hardware: str
+    hardware: Backend
     quick: bool
     seed: int
     tables: list[str]
@@ -117,7 +118,7 @@ def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
     suite = evaluation.suite
     runs = list(_runs(evaluation, tables))
     return Reproduction(
-        sources=evaluation.store.sources,
+        sources=digest_for(suite.hardware),
         machine=suite.machine,
         settings=dict(suite.settings),
         hardware=suite.hardware,

@@ -85,7 +85,7 @@ def run_missing(
     if missing:
         check_writable(store.folder)
         todo = sorted(missing.values(), key=lambda item: -item.cost)
-        with workers(min(jobs, len(todo)), scheduler, sources=store.sources) as pool:
+        with workers(min(jobs, len(todo)), scheduler) as pool:
             threads = 1 if scheduler is not None else max(1, jobs // len(todo))
             _Runs(todo, store, pool, on_status, on_outcome).run(threads)
     return len(missing)

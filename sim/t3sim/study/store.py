@@ -21,7 +21,7 @@ from t3sim.run.request import Cause, RunResult, Timeline
 from t3sim.run.result import Result, WallSeconds, WorkloadRecord
 
 from .experiment import Experiment
-from .sources import source_digest
+from .sources import digest_for
 
 COLUMNS = {
     "sources": "TEXT", "key": "TEXT", "label": "TEXT", "model": "TEXT", "sublayer": "TEXT", "m": "INTEGER",
@@ -86,10 +86,9 @@ class Outcome(BaseModel):
 
 
 class Store:
-    """The results of one version of the simulator in ``folder``, by default ``results`` in the cache folder."""
+    """The results of the simulator that is installed in ``folder``, by default ``results`` in the cache folder."""
 
-    def __init__(self, folder: Path | None = None, sources: str | None = None) -> None:
-        self.sources = sources or source_digest()
+    def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or cache_folder() / "results"
         self.path = self.folder / "runs.sqlite"
 
@@ -98,15 +97,15 @@ class Store:
 
         Raises BuildError if the file cannot be read, or is of another version.
         """
-        outcome = self._read(experiment.key)
+        outcome = self._read(digest_for(experiment.hardware), experiment.key)
         return None if outcome is None else outcome.named(experiment)
 
     def put(self, experiment: Experiment, outcome: Outcome) -> None:
         """Keeps a finished run. Raises BuildError as :meth:`get`, and if the cache folder cannot be written."""
         work, record = experiment.workload, outcome.record
         row = {
-            "sources": self.sources, "key": experiment.key, "label": outcome.label, "model": work.model,
-            "sublayer": work.sublayer, "m": work.m, "n": work.n, "k": work.k, "tp": work.tp,
+            "sources": digest_for(experiment.hardware), "key": experiment.key, "label": outcome.label,
+            "model": work.model, "sublayer": work.sublayer, "m": work.m, "n": work.n, "k": work.k, "tp": work.tp,
             "policy": experiment.policy, "hardware": experiment.hardware, "mirror": experiment.mirror,
             "seed": experiment.seed, "machine": experiment.machine.name,
             "machine_digest": Provenance.of(experiment.machine).machine, "total_ns": record.time_ns.total,
@@ -126,7 +125,7 @@ class Store:
                 database.execute(f"INSERT OR REPLACE INTO runs ({names}) VALUES ({places})", row)
                 database.execute("COMMIT")
 
-    def _read(self, key: str) -> Outcome | None:
+    def _read(self, sources: str, key: str) -> Outcome | None:
         """The kept run; one of another schema is as good as none."""
         if not self.path.exists():
             return None
@@ -138,7 +137,7 @@ class Store:
             self._check_version(database)
             found = database.execute(
                 "SELECT label, record, traffic, wall_seconds FROM runs WHERE sources = ? AND key = ?",
-                (self.sources, key),
+                (sources, key),
             ).fetchone()
         if found is None:
             return None

@@ -20,13 +20,14 @@ from t3sim.inputs.machine.settings import parse_setting
 from t3sim.inputs.transformer.transformer import SizedModel
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.policies import failures
-from t3sim.run.request import POLICIES, Policy
+from t3sim.run.request import POLICIES, Backend, Policy
 from t3sim.run.result import Result
 
 from .evaluation import Evaluation, geomean
 from .experiment import Experiment
 from .records.strict_record import StrictRecord
 from .records.titles import sublayer_title
+from .sources import digest_for
 from .store import Store
 from .suite import BASELINE, Point, Suite
 
@@ -153,7 +154,7 @@ class SweepRecord(StrictRecord):
     sources: str
     machine: str
     settings: dict[str, Any]
-    hardware: str
+    hardware: Backend
     seed: int
     own: OwnModel | None = None
     variants: list[SweptVariant]
@@ -197,7 +198,7 @@ def sweep_record(sweep: Sweep, store: Store) -> SweepRecord:
         )  # fmt: skip
     suite = sweep.suite
     return SweepRecord(
-        sources=store.sources,
+        sources=digest_for(suite.hardware),
         machine=suite.machine,
         settings=dict(suite.settings),
         hardware=suite.hardware,

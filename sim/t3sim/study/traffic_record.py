@@ -19,6 +19,7 @@ from t3sim.run.result import Result, WorkloadRecord
 
 from .evaluation import Evaluation
 from .records.strict_record import StrictRecord
+from .sources import digest_for
 from .store import Outcome, Store, TrafficOverTime
 from .suite import NEEDS
 from .sweep import Sweep
@@ -112,7 +113,7 @@ def sweep_traffic(sweep: Sweep, store: Store) -> TrafficRecord:
                 for policy in sweep.simulated:
                     yield name, suite.experiment(point, policy).key, evaluation.outcome(point, policy)
 
-    return _record(store.sources, runs())
+    return _record(digest_for(sweep.suite.hardware), runs())
 
 
 def reproduction_traffic(evaluation: Evaluation, tables: Sequence[str]) -> TrafficRecord:
@@ -126,7 +127,7 @@ def reproduction_traffic(evaluation: Evaluation, tables: Sequence[str]) -> Traff
                     where = point, policy, need.machine, need.mirror
                     yield need.machine, suite.experiment(*where).key, evaluation.outcome(*where)
 
-    return _record(evaluation.store.sources, runs())
+    return _record(digest_for(suite.hardware), runs())
 
 
 def _record(sources: str, runs: Iterable[tuple[str, str, Outcome]]) -> TrafficRecord:

@@ -183,19 +183,17 @@ def _is_lost(nanny: Any) -> bool:
 
 
 @contextmanager
-def workers(
-    jobs: int, scheduler: str | None = None, program: str = SIMULATOR, sources: str | None = None
-) -> Iterator[Workers]:
+def workers(jobs: int, scheduler: str | None = None, program: str = SIMULATOR) -> Iterator[Workers]:
     """``jobs`` processes of this computer, which end with the block, or all workers of the ``scheduler``.
 
     ``scheduler``: an address, as ``tcp://host:8786``. ``program``: the module whose sources must be the same on both
-    sides; ``sources`` is their digest, by default of now. Raises ValueError if no scheduler answers, or if the
+    sides. Raises ValueError if no scheduler answers, or if the
     processes cannot start.
     """
     from distributed import Client  # here and below, because it takes half a second to import
     from distributed.utils import silence_logging_cmgr
 
-    expected = sources or source_digest(program)
+    expected = source_digest(program)
     with silence_logging_cmgr(logging.CRITICAL + 1):  # what matters of it is one message of ours
         if scheduler is not None:
             with _connected(scheduler) as client:

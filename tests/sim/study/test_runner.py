@@ -15,6 +15,8 @@ import pytest
 from t3sim.common.cache import BuildError
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import Workload, custom_workload
+from t3sim.study import store as store_module
+from t3sim.study import workers as workers_module
 from t3sim.study.experiment import Experiment
 from t3sim.study.runner import RunsFailedError, Status, run_missing
 from t3sim.study.store import COLUMNS, SCHEMA, Outcome, Store
@@ -157,13 +159,16 @@ def test_the_store_can_be_asked(finished):
     assert rows == [("custom", 4, policy, "golden", "toy", 1) for policy in ("sequential", "t3")]
 
 
-def test_results_of_other_sources_are_not_taken(finished):
-    assert Store(finished[0], "another").get(toy()) is None
+def test_results_of_other_sources_are_not_taken(finished, monkeypatch):
+    assert Store(finished[0]).get(toy()) is not None
+    monkeypatch.setattr(store_module, "digest_for", lambda hardware: f"another for {hardware}")
+    assert Store(finished[0]).get(toy()) is None
 
 
-def test_a_run_of_changed_sources_is_refused(tmp_path):
+def test_a_run_of_changed_sources_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(workers_module, "source_digest", lambda program: "another")
     with pytest.raises(RunsFailedError, match="sources have changed since the command began: start it again"):
-        run_missing([toy()], Store(tmp_path, "another"), 1, no_report)
+        run_missing([toy()], Store(tmp_path), 1, no_report)
     assert not list(tmp_path.rglob("*.sqlite"))
 
 
@@ -267,6 +272,8 @@ SCRIPT = """
 import signal
 import sys
 from t3sim.inputs.machine.files import load_machine
+from t3sim.study import store as store_module
+from t3sim.study import workers as workers_module
 from t3sim.study.experiment import Experiment
 from t3sim.study.runner import run_missing
 from t3sim.study.store import Store

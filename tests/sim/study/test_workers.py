@@ -10,6 +10,7 @@ import time
 
 import pytest
 from distributed import LocalCluster
+from t3sim.study import workers as workers_module
 from t3sim.study.local_cluster import DEATHS
 from t3sim.study.runner import run_missing
 from t3sim.study.store import Store
@@ -57,9 +58,10 @@ def test_what_another_scheduler_runs_is_the_same(address, finished, tmp_path):
     assert kept_rows(tmp_path) == kept_rows(finished[0])
 
 
-def test_workers_of_other_sources_are_refused(address):
+def test_workers_of_other_sources_are_refused(address, monkeypatch):
+    monkeypatch.setattr(workers_module, "source_digest", lambda program: "0000")
     with (
-        workers(1, address, sources="0000") as pool,
+        workers(1, address) as pool,
         pytest.raises(WorkersError, match="has the simulator's sources .*, not 0000"),
     ):
         results_of(pool, [quick(3)])

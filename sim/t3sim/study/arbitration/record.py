@@ -13,11 +13,12 @@ from t3sim.inputs.geometry import ceil_div
 from t3sim.inputs.machine.files import load_machine
 from t3sim.run.ideal import overlapped_ns
 from t3sim.run.policies import failures
-from t3sim.run.request import Policy
+from t3sim.run.request import Backend, Policy
 from t3sim.run.result import Result, StreamContention, TimeNs, Waits, WorkloadRecord
 from t3sim.study.evaluation import Evaluation, geomean
 from t3sim.study.records.strict_record import StrictRecord
 from t3sim.study.records.titles import sublayer_title
+from t3sim.study.sources import digest_for
 from t3sim.study.store import Store
 from t3sim.study.suite import BASELINE, OVERLAP, OVERLAPPED, Point
 from t3sim.study.sweep import Sweep, Variant
@@ -241,7 +242,7 @@ class ArbitrationMap(StrictRecord):
     sources: str
     machine: str
     settings: dict[str, Any]
-    hardware: str
+    hardware: Backend
     seed: int
     quick: bool
     gemms: list[WorkloadRecord]
@@ -308,7 +309,7 @@ def map_record(sweep: Sweep, plan: Plan, axes: Axes, store: Store, *, quick: boo
         broken += [f"{name}: {text}" for run in runs for text in failures(run)]
     suite = sweep.suite
     return ArbitrationMap(
-        sources=store.sources,
+        sources=digest_for(suite.hardware),
         machine=suite.machine,
         settings=dict(suite.settings),
         hardware=suite.hardware,
