@@ -98,7 +98,7 @@ def test_mca_compute_goes_first_and_communication_fills_the_gaps():
 @pytest.mark.parametrize("out_valid", [0, 1])
 def test_mca_threshold_is_compared_with_occupancy_and_output_register(fixed: int, out_valid: int):
     arbiter = _Arbiter(**{**_MCA, "fixed": fixed, "threshold": 10 if fixed else NO_LIMIT})
-    arbiter.drive(threshold=0 if fixed else 10, out_valid=out_valid)
+    arbiter.drive(threshold=0 if fixed else 10, out_valid=out_valid, out_lines=out_valid)
     assert arbiter.grant("comm_read", occupancy=10 - out_valid) is None
     assert arbiter.grant("comm_read", occupancy=9 - out_valid) == "comm_read"
     arbiter.drive(threshold=NO_LIMIT, settings={**_MCA, "fixed": fixed, "threshold": NO_LIMIT})
@@ -164,7 +164,7 @@ def test_mca_a_quantum_is_in_lines_and_ends_with_the_burst_that_reaches_it(
 @pytest.mark.parametrize("length", range(8))
 def test_mca_the_threshold_counts_the_lines_of_the_burst_in_the_output_register(length: int):
     arbiter = _Arbiter(**_MCA)
-    arbiter.drive(threshold=20, out_valid=1, out_length=length)
+    arbiter.drive(threshold=20, out_valid=1, out_lines=length + 1)
     assert arbiter.grant("comm_read", occupancy=20 - length - 1) is None
     assert arbiter.grant("comm_read", occupancy=20 - length - 2) == "comm_read"
 
@@ -328,12 +328,12 @@ def test_arbiter_equals_the_model_under_random_inputs(seed: int):
             "threshold": rng.choice([0, 5, 6, 127]),
             "out_valid": rng.random() < 0.7,
             "out_ready": rng.random() < 0.7,
-            "out_length": rng.choice([0, 0, 1, 7]),
             "comm_read_length": rng.randrange(8),
             "comm_write_length": rng.randrange(8),
         }
         inputs["changed"] = cycle % 50 == 49
-        level = inputs["occupancy"] + (inputs["out_length"] + 1 if inputs["out_valid"] else 0)
+        inputs["out_lines"] = rng.choice([1, 1, 2, 8]) if inputs["out_valid"] else 0
+        level = inputs["occupancy"] + inputs["out_lines"]
         lines = [inputs["comm_read_length"] + 1, inputs["comm_write_length"] + 1]
         free = not inputs["out_valid"] or bool(inputs["out_ready"])
         expected = model.step(arbiter.now, heads, lines, settings, level, inputs["threshold"], free)

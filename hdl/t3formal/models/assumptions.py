@@ -207,7 +207,7 @@ ASSUMPTIONS: dict[str, Obligation] = {
     ),
     "the memory of tile marks gives what was written last": Obligation(
         says="a read gives the word that its row was given last",
-        claims=(("blocks.memory-through", "a read gives what was written last"),),
+        claims=(("blocks.memory-sync", "a read gives what was written last"),),
     ),
     "a slot is loaded before its blocks are looked at": Obligation(
         says="tiles, flushes and scans are of slots that were loaded",

@@ -40,14 +40,14 @@ class StreamArbiter(wiring.Component):
     changed : In(1) : the settings are being written; a wait of communication begins anew.
     eligible : In(Sources) : heads that may be granted now.
     comm_read_length, comm_write_length : In : lines beyond the first of communication's heads.
-    out_valid, out_length, out_ready : In : the register behind the arbiter is occupied, with so many lines beyond the
-        first, and is being taken.
+    out_valid, out_lines, out_ready : In : the register behind the arbiter is occupied, with so many lines (0 while it
+        is not), and is being taken.
     occupancy, threshold : In : lines in the DRAM queue, and the monitor's threshold for communication.
     behind : In(1) : communication is behind: round-robin, whatever the settings say.
     now : In : timestamp.
     offer : Out(Sources) : of each stream, the head whose turn it is, if it has one.
-    comm : Out(1) : it is communication's turn, else compute's, whether there is room or not;
-        arrives later in the cycle than ``offer``.
+    comm : Out(1) : what goes, if anything does, is communication's, else compute's; arrives later in the cycle than
+        ``offer``, and does not wait for the limit.
     free : Out(1) : there is room: the register is empty or being taken.
     granted, grant : Out(1), Out(Sources) : a head leaves its queue in this cycle; which one.
     settled : Out(1) : wait and quantum of communication stay as they are until a head comes or goes, or ``wake_at``.
@@ -60,7 +60,7 @@ class StreamArbiter(wiring.Component):
         super().__init__({
             "settings": In(ArbiterSettings), "changed": In(1), "eligible": In(Sources),
             "comm_read_length": In(LENGTH_BITS), "comm_write_length": In(LENGTH_BITS),
-            "out_valid": In(1), "out_length": In(LENGTH_BITS), "out_ready": In(1),
+            "out_valid": In(1), "out_lines": In(LENGTH_BITS + 1), "out_ready": In(1),
             "occupancy": In(OCCUPANCY_BITS), "threshold": In(OCCUPANCY_BITS), "behind": In(1), "now": In(TIME_BITS),
             "offer": Out(Sources), "comm": Out(1),
             "free": Out(1), "granted": Out(1), "grant": Out(Sources),
@@ -70,7 +70,7 @@ class StreamArbiter(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """Candidates of the two streams, then the choice between them."""
         m = Module()
-        compute_wins, comm_wins, mca = Signal(), self.comm, Signal(name="mca_acts")
+        compute_wins, comm_wins, mca = (Signal(name=name) for name in ("compute_wins", "comm_wins", "mca_acts"))
         m.d.comb += mca.eq(self.settings.mca & ~self.behind)
         compute = self._alternate(m, "compute", compute_wins)
         comm = self._alternate(m, "comm", comm_wins)
@@ -78,29 +78,25 @@ class StreamArbiter(wiring.Component):
         alone = self._absence(m, mca, compute_wins & self.free, comm_wins & self.free)
 
         # Below the limit: what the queue and the register hold, whatever the length of the head that would follow.
-        out_lines, below = Signal(LENGTH_BITS + 1, name="out_lines"), Signal(name="below_limit")
+        below = Signal(name="below_limit")
         fixed, monitored = (
-            (limit == NO_LIMIT) | sum_below(self.occupancy, out_lines, limit)
+            (limit == NO_LIMIT) | sum_below(self.occupancy, self.out_lines, limit)
             for limit in (self.settings.threshold, self.threshold)
         )
+        m.d.comb += below.eq(alone | Mux(self.settings.fixed, fixed, monitored))
+        # The limit counts where compute has nothing: its sum comes late, and only communication's heads wait for it.
+        last_stream, passes, may_go = Signal(init=1, name="last_stream"), Signal(name="passes"), Signal(name="may_go")
         m.d.comb += [
-            out_lines.eq(Mux(self.out_valid, self.out_length + 1, 0)),
-            below.eq(alone | Mux(self.settings.fixed, fixed, monitored)),
-        ]
-        last_stream = Signal(init=1)
-        with m.If(mca):
-            m.d.comb += comm_wins.eq(comm & (urgent | (~compute & below)))
-        with m.Else():
-            m.d.comb += comm_wins.eq(comm & ~(compute & last_stream))
-
-        m.d.comb += [
-            compute_wins.eq(compute & ~comm_wins),
+            passes.eq(comm & Mux(mca, urgent, ~last_stream)),
+            may_go.eq(comm & (~mca | urgent | below)),
+            compute_wins.eq(compute & ~passes),
+            comm_wins.eq(Mux(compute, passes, may_go)),
+            self.comm.eq(~compute_wins),
             self.free.eq(~self.out_valid | self.out_ready),
-            # For either stream: independent of the selection, for timing.
-            self.granted.eq(self.free & (compute | (comm & (~mca | urgent | below)))),
+            self.granted.eq(self.free & (compute | may_go)),
         ]
         with m.If(self.granted):
-            m.d.sync += last_stream.eq(comm_wins)
+            m.d.sync += last_stream.eq(self.comm)
         return m
 
     def _alternate(self, m: Module, stream: str, wins: Signal) -> Signal:

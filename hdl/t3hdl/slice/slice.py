@@ -12,7 +12,7 @@ from ..common.range_table import RangeTable, find_range
 from ..common.state_parity import under_state_parity
 from ..config import T3Config
 from ..interface import register_map as regs
-from ..interface.layouts import MemoryRequest, Op
+from ..interface.layouts import LENGTH_BITS, MemoryRequest, Op
 from ..interface.signatures import slice_signature
 from .arbiter import ArbiterSettings, Sources, StreamArbiter, wait_limit_of
 from .pending_accesses import PendingAccesses
@@ -107,19 +107,23 @@ class MemorySlice(wiring.Component):
         heads, taking = self._enqueue(m, table.ranges, pending)
         arbiter = self._arbiter(m, heads, token_space)
 
-        # The output register, whenever it is free, takes the head whose turn it is: nothing of it, if there is none.
+        # The output register, whenever it is free, takes the head whose turn it is, also one that may not go yet: then
+        # ``dram.valid`` stays 0, and the wide payload has not waited for the limit.
         transferred = self.dram.valid & self.dram.ready
-        next_request = Signal(MemoryRequest)
+        next_request, out_lines = Signal(MemoryRequest, name="next_request"), Signal(LENGTH_BITS + 1, name="out_lines")
         compute, comm = (
             chosen(Cat(arbiter.offer[name] for name in names), [heads[name].payload for name in names])
             for names in (("compute_read", "compute_write"), ("comm_read", "comm_write"))
         )
-        m.d.comb += next_request.eq(Mux(arbiter.comm, comm, compute))
+        m.d.comb += [next_request.eq(Mux(arbiter.comm, comm, compute)), arbiter.out_lines.eq(out_lines)]
+        # Beside the request, because the sum that the limit is compared with begins with it; the choice arrives late.
+        lines_of_comm, lines_of_compute = (data.View(MemoryRequest, head).length + 1 for head in (comm, compute))
         with m.If(arbiter.free):
             m.d.sync += [
                 self.dram.valid.eq(arbiter.granted),
                 self.dram.payload.eq(next_request),
                 self.dram.payload.stream.eq(arbiter.comm),
+                out_lines.eq(Mux(arbiter.granted, Mux(arbiter.comm, lines_of_comm, lines_of_compute), 0)),
             ]
 
         self._measure(m, control, arbiter, data.View(MemoryRequest, compute), data.View(MemoryRequest, comm))
@@ -232,7 +236,6 @@ class MemorySlice(wiring.Component):
             arbiter.settings.eq(settings),
             arbiter.changed.eq(changed),
             arbiter.out_valid.eq(self.dram.valid),
-            arbiter.out_length.eq(self.dram.payload.length),
             arbiter.out_ready.eq(self.dram.ready),
             arbiter.comm_read_length.eq(heads["comm_read"].payload.length),
             arbiter.comm_write_length.eq(heads["comm_write"].payload.length),

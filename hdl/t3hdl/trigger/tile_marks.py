@@ -10,6 +10,12 @@ from ..common.ram import Ram
 from ..config import T3Config
 
 
+def stage_layout(config: T3Config) -> data.StructLayout:
+    """An operation in stage A or B: what it is, the row of the table, and a word in which the tile's bit alone is 1."""
+    bits = config.word_tile_bits + config.wavefront_bits
+    return data.StructLayout({"tile": 1, "clear": 1, "row": range(config.mark_words), "mark": 1 << bits})
+
+
 class TileMarks(wiring.Component):
     """The marks of all slots, beside the block pipeline: read in stage A, judged and set in B, reported in C.
 
@@ -37,7 +43,7 @@ class TileMarks(wiring.Component):
     def __init__(self, *, config: T3Config) -> None:
         self._slot_bits, self._wavefront_bits = config.slot_bits, config.wavefront_bits
         self._tile_bits, self._least = config.word_tile_bits, config.share_bits - config.word_tile_bits
-        self._depth, self._protect = config.mark_words, config.protect
+        self._depth, self._protect, self._stage = config.mark_words, config.protect, stage_layout(config)
         super().__init__({
             "halvings": In(3), "tile": In(1), "clear": In(1), "slot": In(6),
             "row": In(12), "col": In(12), "wf": In(4), "rows_log": In(4), "word": In(range(self._depth)),
@@ -47,32 +53,39 @@ class TileMarks(wiring.Component):
     def elaborate(self, platform: Any) -> Module:
         """A: row of the table, bit of the word, read; B: the word is written back; C: what was found.
 
+        What B writes is kept for the operation behind it, if that is of the same row. The word comes late, out of a
+        large memory, and has as little behind it as can be: the bit is there beside it as a mask, and the two words are
+        looked at before one of them is chosen.
         In a cycle of a disarm the operation in B still writes: marks are cleared before they are used again.
         """
         m = Module()
         bits = self._tile_bits + self._wavefront_bits
-        stage = data.StructLayout({"tile": 1, "clear": 1, "row": range(self._depth), "bit": bits})
-        a, b = (Signal(stage, name=f"stage_{name}") for name in "ab")
-        m.submodules.words = words = Ram(1 << bits, depth=self._depth, write_through=True, protect=self._protect)
+        a, b = (Signal(self._stage, name=f"stage_{name}") for name in "ab")
+        m.submodules.words = words = Ram(1 << bits, depth=self._depth, protect=self._protect)
+        again, written = Signal(name="again"), Signal(1 << bits, name="written")
         place = ((self.col << self.rows_log) | self.row)[: self._tile_bits + len(self.word)]
         bit = Cat(place[: self._tile_bits], self.wf[: self._wavefront_bits])
         m.d.comb += [
-            a.tile.eq(self.tile), a.clear.eq(self.clear), a.bit.eq(bit),
+            a.tile.eq(self.tile), a.clear.eq(self.clear), a.mark.eq(Const(1) << bit),
             a.row.eq(self._row(m, Mux(self.clear, self.word, place[self._tile_bits :]))),
             words.read.eq(a.tile), words.read_row.eq(a.row),
             words.write.eq(b.tile | b.clear), words.write_row.eq(b.row),
-            words.write_data.eq(Mux(b.clear, 0, words.data | (Const(1) << b.bit))),
+            words.write_data.eq(Mux(b.clear, 0, Mux(again, written, words.data) | b.mark)),
         ]  # fmt: skip
+        marked_before, marked_in_row = ((word & b.mark).any() for word in (written, words.data))
         m.d.sync += [
             b.tile.eq(a.tile),
             b.clear.eq(a.clear),
             # Found in the stage in which the word is there, so that stage C does not wait for a bit out of many.
-            self.marked.eq(b.tile & words.data.bit_select(b.bit, 1) & ~words.uncorrectable),
-            self.corrected.eq(b.tile & words.corrected),
-            self.uncorrectable.eq(b.tile & words.uncorrectable),
+            self.marked.eq(b.tile & Mux(again, marked_before, marked_in_row & ~words.uncorrectable)),
+            self.corrected.eq(b.tile & ~again & words.corrected),
+            self.uncorrectable.eq(b.tile & ~again & words.uncorrectable),
         ]
         with m.If(a.tile | a.clear):
-            m.d.sync += [b.row.eq(a.row), b.bit.eq(a.bit)]
+            m.d.sync += [
+                b.row.eq(a.row), b.mark.eq(a.mark),
+                again.eq(words.write & (b.row == a.row)), written.eq(words.write_data),
+            ]  # fmt: skip
         return m
 
     def _row(self, m: Module, word: Value) -> Signal:

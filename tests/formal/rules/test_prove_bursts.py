@@ -98,7 +98,7 @@ def test_a_threshold_without_the_lines_of_the_output_register_is_found():
     """Seeded: the burst that waits for the memory counts as one line."""
     expect_failure(
         "slice.keeps-to-limit",
-        change("top.dut.arbiter", r"connect \\A \\out_length \[2:0\]", r"connect \\A 3'000"),
+        change("top.dut", r"(connect \\out_lines) \\out_lines \[3:0\]", r"\1 { 3'000 \\dram__valid [0] }"),
         "communication passes compute or its limit only after the starvation limit, and by the quantum that follows, "
         "and its limit also while compute is absent",
     )

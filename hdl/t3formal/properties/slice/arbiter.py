@@ -172,6 +172,9 @@ def _claim_state(harness: Harness, rule: _Rule) -> None:
     harness.claim("the allowance is the slice's", rule.allowance == inside["arbiter.left"])
     counted = Mux(rule.alone > _MOST_ALONE, _MOST_ALONE, rule.alone)
     harness.claim("the count is the slice's", inside["arbiter.alone"] == counted)
+    dram = harness.dut.dram
+    lines = Mux(dram.valid, dram.payload.length + 1, 0)
+    harness.claim("the lines at the exit are the slice's", inside["out_lines"] == lines)
 
 
 def _cover_limits(view: _View, rule: _Rule) -> None:

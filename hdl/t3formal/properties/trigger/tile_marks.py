@@ -3,8 +3,9 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Mux, Signal
+from amaranth.lib import data
 from t3hdl.config import T3Config, preset
-from t3hdl.trigger.tile_marks import TileMarks
+from t3hdl.trigger.tile_marks import TileMarks, stage_layout
 
 from ...prover.harness import Harness
 from ...prover.memories import row_of
@@ -53,8 +54,11 @@ def _marks(config: T3Config) -> Harness:
     row, bit = Signal(range(config.mark_words)), Signal(6)
     m.d.comb += row.eq((mine << words) | (place >> config.word_tile_bits))
     m.d.comb += bit.eq((wf << config.word_tile_bits) | modulo(place, config.word_tile_bits))
-    word, there = row_of(harness, r"words\..*rows", row, name="tile marks", through=True)
+    word, there = row_of(harness, r"words\..*rows", row, name="tile marks", through=False)
+    b = data.View(stage_layout(config), harness.inside["stage_b"])
+    behind = harness.inside["again"] & (b.tile | b.clear) & (b.row == row)
     harness.claim("what was cleared is there", ~known | there)
+    harness.claim("what was written just now is kept", ~behind | ~there | (harness.inside["written"] == word))
     harness.claim("the mark is as the model", ~(known & inside) | (word.bit_select(bit, 1) == model))
     harness.claim("a tile has a mark if it was complete since the clear", ~(told & certain) | (marks.marked == before))
     harness.cover("a tile right behind itself", told & certain & before & harness.past(told))
