@@ -16,6 +16,7 @@ from t3hdl.interface.layouts import ConfigWrite
 from ..prover.harness import Harness
 from ..prover.proof import Proof
 from .idle import LEAST
+from .slice.tokens import claim_room
 
 _DROPPED = ("token", "command")
 """How the names of streams begin of which a disarm drops what waits."""
@@ -39,15 +40,8 @@ def _keeps(name: str, config: T3Config) -> Harness:
             disarmed = harness.past(valid & ~ready & _disarm(name, harness))
             harness.cover(f"{stream.name} waits over a disarm, and is taken", disarmed & valid & ready)
     if name == "slice":
-        _token_places(harness, config)
+        claim_room(harness, config)  # so a token is never written over
     return harness
-
-
-def _token_places(harness: Harness, config: T3Config) -> None:
-    """The slice keeps a place in its token queue for every update under way, so a token is never written over."""
-    inside, dram = harness.inside, harness.dut.dram
-    under_way = (dram.valid & dram.payload.tagged) + (inside["outstanding"] if config.count_on == "performed" else 0)
-    harness.claim("tokens have their places", inside["tokens.level"] + under_way <= config.token_queue)
 
 
 def _disarm(name: str, harness: Harness) -> Value:

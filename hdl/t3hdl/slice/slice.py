@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Fragment, Module, Mux, ResetInserter, Signa
 from amaranth.lib import data, wiring
 
 from ..common.broadcast import ControlPulses, control_pulses, written
-from ..common.choose import chosen, sum_equals
+from ..common.choose import chosen
 from ..common.queues import PingPongQueue
 from ..common.range_table import RangeTable, find_range
 from ..common.state_parity import under_state_parity
@@ -258,36 +258,52 @@ class MemorySlice(wiring.Component):
         tracked = self.dram.valid & self.dram.payload.tagged
         accepted = tracked & self.dram.ready
         if self._parameters.count_on == "accepted":
-            request, outstanding = self.dram.payload, Const(0)
-            push = accepted
+            request, push, reserved = self.dram.payload, accepted, Const(0)
         else:
             # A place in the token queue stays reserved for every update that the memory has not reported yet.
             request = self.update_done
             outstanding = Signal(range(depth + 1))
             push = self.update_done_valid & request.tagged & ((outstanding != 0) | accepted)
-            with m.If(accepted != push):
-                m.d.sync += outstanding.eq(Mux(accepted, outstanding + 1, outstanding - 1))
+            reserved = Mux(accepted == push, outstanding, Mux(accepted, outstanding + 1, outstanding - 1))
+            m.d.sync += outstanding.eq(reserved)
 
-        aborted = self._aborted(m, control)
+        of_aborted = (self._aborted(m, control) >> request.context)[0]
         m.d.comb += [
             pending.leaves.valid.eq(push),
             pending.leaves.context.eq(request.context),
-            queue.push.eq(push & ~(aborted >> request.context)[0]),
+            queue.push.eq(push & ~of_aborted),
             *(queue.tile[field].eq(request[field]) for field in TileKey.members),
             queue.length.eq(request.length),
             self.token.valid.eq(queue.o.valid),
             self.token.payload.eq(queue.o.payload),
             queue.o.ready.eq(self.token.ready),
         ]
-        # A place after what `dram` holds, too. Never more than all places are taken, so that equality is enough, which
-        # takes no carry chain.
-        token_space, none_left, one_left = (Signal(name=name) for name in ("token_space", "none_left", "one_left"))
-        m.d.comb += [
-            none_left.eq(sum_equals(queue.level, outstanding, Const(depth))),
-            one_left.eq(sum_equals(queue.level, outstanding, Const(depth - 1))),
-            token_space.eq(~none_left & ~(tracked & one_left)),
-        ]
-        return token_space, push | (self.token.valid & self.token.ready) | queue.uncorrectable
+        needs_none = push & (of_aborted | queue.merges)
+        none_left, one_left = self._places_left(m, queue, accepted, needs_none, (control.disarm, reserved))
+        token_space = ~none_left & ~(tracked & one_left)  # a place after what `dram` holds, too
+        return token_space, push | queue.leaves
+
+    def _places_left(
+        self, m: Module, queue: TokenQueue, reserved: Value, needs_none: Value, at_disarm: tuple[Value, Value]
+    ) -> tuple[Signal, Signal]:
+        """Whether no place of the token queue is left, and whether one is, beside those taken or reserved.
+
+        Every head waits for this, so that it is there at once: the places are counted, and looked at a cycle before.
+
+        Parameters
+        ----------
+        reserved : pulse; one more place is reserved, or taken.
+        needs_none : pulse; what a place was reserved for becomes part of an entry, or is not counted.
+        at_disarm : pulse; a disarm, which empties the queue; and how many places stay reserved after it.
+        """
+        depth, (disarm, kept) = self._parameters.token_queue, at_disarm
+        places, base = Signal(range(depth + 1), name="places"), Signal(range(depth + 2), name="with_what_comes")
+        none_left, one_left = (Signal(name=name) for name in ("none_left", "one_left"))
+        m.d.comb += base.eq(places + reserved - queue.leaves)
+        m.d.sync += places.eq(Mux(disarm, kept, Mux(needs_none, base - 1, base)))
+        for flag, number in ((none_left, depth), (one_left, depth - 1)):
+            m.d.sync += flag.eq(Mux(disarm, kept == number, Mux(needs_none, base == number + 1, base == number)))
+        return none_left, one_left
 
     def _aborted(self, m: Module, control: ControlPulses) -> Signal:
         """One bit per aborted context: its updates are performed and produce no tokens."""
@@ -306,22 +322,27 @@ class MemorySlice(wiring.Component):
     ) -> None:
         """Lines granted while ``measure`` is 1, and whether communication was granted since arm.
 
-        The choice between the streams comes late: the sums with the head of either are there before it.
+        The choice between the streams comes late, and heads are not there early: a sum of few bits with the head of
+        either waits for them, and the bits above are counted on beforehand.
         """
         armed = Signal()
-        with_compute, with_comm = (
-            self._served_with(m, head, name) for name, head in (("compute", compute), ("comm", comm))
+        low, high = self.served[: LENGTH_BITS + 1], self.served[LENGTH_BITS + 1 :]
+        with_compute, with_comm, after = (
+            Signal(len(low) + 1, name=f"low_{name}") for name in ("compute", "comm", "after")
         )
+        following = Signal(len(high) + 1, name="high_following")
+        m.d.comb += [
+            with_compute.eq(low + compute.length + 1),
+            with_comm.eq(low + comm.length + 1),
+            after.eq(Mux(arbiter.comm, with_comm, with_compute)),
+            following.eq(high + 1),
+        ]
+        carries, full = after[-1], following[-1]
         with m.If(self.measure & arbiter.granted):
-            m.d.sync += self.served.eq(Mux(arbiter.comm, with_comm, with_compute))
+            m.d.sync += self.served.eq(
+                Mux(carries & full, _SERVED_MAX, Cat(after[:-1], Mux(carries, following[:-1], high)))
+            )
         with m.If((arbiter.grant.comm_read | arbiter.grant.comm_write) & armed):
             m.d.sync += self.comm_seen.eq(1)
         with m.If(control.arm | control.disarm):
             m.d.sync += [armed.eq(control.arm & ~control.disarm), self.served.eq(0), self.comm_seen.eq(0)]
-
-    def _served_with(self, m: Module, head: data.View, name: str) -> Value:
-        """``served`` after a grant of ``head``, saturating."""
-        sum_ = Signal(len(self.served) + 1, name=f"served_with_{name}")
-        # The line beyond `length` is the carry into the lowest bit.
-        m.d.comb += sum_.eq((Cat(Const(1, 1), self.served) + Cat(Const(1, 1), head.length))[1:])
-        return Mux(sum_[-1], _SERVED_MAX, sum_)[: len(self.served)]

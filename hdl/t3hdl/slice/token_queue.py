@@ -38,6 +38,7 @@ class TokenQueue(wiring.Component):
     tile, length : In : of what, and its lines beyond the first.
     o : Out(stream(Token)) : the oldest entry. The payload means nothing while ``o.valid`` is 0.
     level : Out : entries held.
+    merges, leaves : Out(1) : pulse; the burst goes to an entry that waits, the oldest entry leaves.
     corrected, uncorrectable : Out(1) : the oldest entry had to be corrected, is being dropped.
 
     Latency: 1. Throughput: one burst and one token per cycle. Reset: empty.
@@ -53,7 +54,7 @@ class TokenQueue(wiring.Component):
             raise ValueError(f"depth of a queue must be at least 2, not {depth}")
         super().__init__({
             "push": In(1), "tile": In(TileKey), "length": In(LENGTH_BITS),
-            "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)),
+            "o": Out(stream.Signature(Token)), "level": Out(range(depth + 1)), "merges": Out(1), "leaves": Out(1),
             "corrected": Out(1), "uncorrectable": Out(1),
         })  # fmt: skip
         self._depth, self._protect = depth, protect
@@ -70,27 +71,26 @@ class TokenQueue(wiring.Component):
         attrs = CHECKED if self._protect else {}
         entries = [Signal(width, name=f"entry_{i}", attrs=dict(attrs)) for i in range(self._depth)]
         self._show(m, entries[0])
-        leaves, merge = Signal(), Signal()
         same, counted = [Const(0)], [entries[0]]
         for i, entry in enumerate(entries[1:], 1):
             fits, grown = self._compare(m, i, entry)
             same.append(fits)
             counted.append(Mux(self.push & fits, grown, entry))
         m.d.comb += [
-            leaves.eq((self.o.valid & self.o.ready) | self.uncorrectable),
-            merge.eq(Cat(same).any()),
+            self.leaves.eq((self.o.valid & self.o.ready) | self.uncorrectable),
+            self.merges.eq(self.push & Cat(same).any()),
         ]
         arriving = self._stored(Cat(self.tile.as_value(), (self.length + 1)[: LENGTH_BITS + 1], Const(0, _UNUSED_BITS)))
         for i, entry in enumerate(entries):
             # The first free entry gets the tile even if another one takes the lines: it stays free then.
-            with m.If(self.push & Mux(leaves, self.level == i + 1, self.level == i)):
+            with m.If(self.push & Mux(self.leaves, self.level == i + 1, self.level == i)):
                 m.d.sync += entry.eq(arriving)
-            with m.Elif(leaves):
+            with m.Elif(self.leaves):
                 m.d.sync += entry.eq(counted[min(i + 1, self._depth - 1)])
             with m.Else():
                 m.d.sync += entry.eq(counted[i])
-        append = self.push & ~merge
-        with m.If(append != leaves):
+        append = self.push & ~self.merges
+        with m.If(append != self.leaves):
             m.d.sync += self.level.eq(Mux(append, self.level + 1, self.level - 1))
         return m
 

@@ -41,7 +41,8 @@ class CommandIssuer(wiring.Component):
     poisoned : In(chunk_window) : slots whose blocks are dropped.
     abort, abort_context : In : pulse; a block of this context is dropped.
     command : Out(stream(DmaCommand))
-    issue, issue_slot, issue_context : Out : pulse; a block becomes the command, unless its context is aborted.
+    issue, issue_context : Out : pulse; a block becomes the command, unless its context is aborted.
+    issued : Out(chunk_window) : pulse; likewise, a block of this slot.
     waits : Out(1) : no block is in flight.
     waiting : Out(1) : nothing will change without a pulse or a transfer.
     faults : Out(chunk_window) : pulse; the template of the slot has an uncorrectable error, its block is dropped.
@@ -57,7 +58,7 @@ class CommandIssuer(wiring.Component):
             "poisoned": In(config.chunk_window),
             "abort": In(1), "abort_context": In(4),
             "command": Out(stream.Signature(DmaCommand)),
-            "issue": Out(1), "issue_slot": Out(6), "issue_context": Out(4),
+            "issue": Out(1), "issue_context": Out(4), "issued": Out(config.chunk_window),
             "waits": Out(1), "waiting": Out(1),
             "faults": Out(config.chunk_window), "corrected": Out(1),
         })  # fmt: skip
@@ -82,7 +83,6 @@ class CommandIssuer(wiring.Component):
             free.eq(~self.command.valid | self.command.ready),
             aborted.eq(self.abort & (self.abort_context == context)),
             lost.eq(templates.uncorrectable | self.poisoned.bit_select(block.slot, 1)),
-            self.issue_slot.eq(block.slot),
             self.issue_context.eq(context),
         ]
         with m.If(self.command.ready):
@@ -103,6 +103,8 @@ class CommandIssuer(wiring.Component):
                 m.d.comb += [
                     self.waiting.eq(self.command.valid & ~lost),
                     self.issue.eq(free & ~lost),
+                    # Every slot's own bit of `poisoned` is there early: what comes late is the transfer alone.
+                    self.issued.eq(Mux(free & ~templates.uncorrectable, (1 << block.slot) & ~self.poisoned, 0)),
                     self.faults.eq(Mux(templates.uncorrectable, 1 << block.slot, 0)),
                     self.corrected.eq(templates.corrected),
                 ]

@@ -38,7 +38,7 @@ class SlotState(wiring.Component):
     cancelled : In(chunk_window) : the same, but for ``newly_poisoned``.
     usable : In(chunk_window) : slots that may be free.
     abort, abort_context : In : pulse; all slots in use of the context are free.
-    issue, issue_slot : In : pulse; one more block of the slot has become a command.
+    issued : In(chunk_window) : pulse; one more block of the slot has become a command.
     flush_take : In(1) : pulse; the walker takes ``flush_slot``.
     used, poisoned : Out(chunk_window) : slots in use; poisoned slots.
     contexts : Out(4).array(chunk_window) : whose chunk is, or was last, in the slot.
@@ -64,7 +64,7 @@ class SlotState(wiring.Component):
             "chunk_done_valid": In(1), "chunk_done": In(ChunkDone),
             "poison_valid": In(1), "poison_slot": In(6), "faults": In(window), "cancelled": In(window),
             "abort": In(1), "abort_context": In(4),
-            "issue": In(1), "issue_slot": In(6),
+            "issued": In(window),
             "flush_take": In(1),
             "used": Out(window), "poisoned": Out(window), "contexts": Out(4).array(window),
             "usable": In(window), "free_any": Out(1), "free_slot": Out(6),
@@ -88,9 +88,7 @@ class SlotState(wiring.Component):
         state = {field: Cat(slot.value[field] for slot in slots) for field in (
             "used", "dma", "done", "all_issued", "pending", "poisoned",
         )}  # fmt: skip
-        loaded, flushed, issued, retired = (
-            Signal(self._window, name=name) for name in ("loaded", "flushed", "issued", "retired")
-        )
+        loaded, flushed, retired = (Signal(self._window, name=name) for name in ("loaded", "flushed", "retired"))
         intact = ~self.uncorrectable_error
         free, flush = ~self.used & self.usable & intact, state["pending"] & intact
         watch = self.used & ~state["done"] & ~self.poisoned
@@ -105,7 +103,6 @@ class SlotState(wiring.Component):
             loaded.eq(self._when(self.load, self.loading.slot)),
             self.newly_done.eq(self._when(self.chunk_done_valid, self.chunk_done.slot) & self.used & ~state["done"]),
             self.newly_poisoned.eq((self._when(self.poison_valid, self.poison_slot) | self.faults) & self.used),
-            issued.eq(self._when(self.issue, self.issue_slot)),
             flushed.eq(Mux(self.flush_take, lowest_bit(flush), 0)),
             retired.eq(lowest_bit(retirable)),
             self.retire.eq(
@@ -123,7 +120,7 @@ class SlotState(wiring.Component):
         for s, slot in enumerate(slots):
             m.d.comb += [self.contexts[s].eq(slot.value.context), self.descriptors[s].eq(slot.value.descriptor)]
             poisoned = self.newly_poisoned[s] | (self.cancelled[s] & self.used[s])
-            self._update(m, slot, retired[s], flushed[s], issued[s], self.newly_done[s], poisoned)
+            self._update(m, slot, retired[s], flushed[s], self.issued[s], self.newly_done[s], poisoned)
             with m.If(loaded[s]):
                 self._load(m, slot)
                 m.d.comb += slot.following.used.eq(~(self.abort & (self.abort_context == self.loading.context)))

@@ -205,7 +205,7 @@ class Trigger(wiring.Component):
             slots.chunk_done_valid.eq(self.chunk_done_valid), slots.chunk_done.eq(self.chunk_done),
             slots.poison_valid.eq(self.poison_valid), slots.poison_slot.eq(self.poison_slot),
             slots.abort.eq(control.abort), slots.abort_context.eq(control.context),
-            slots.issue.eq(self._issuer.issue), slots.issue_slot.eq(self._issuer.issue_slot),
+            slots.issued.eq(self._issuer.issued),
             slots.flush_take.eq(walker.flush_take),
             walker.flush_any.eq(slots.flush_any), walker.flush_slot.eq(slots.flush_slot),
             walker.clear_any.eq(self._loader.start), walker.clear_slot.eq(self._loader.slot),

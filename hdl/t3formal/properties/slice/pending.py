@@ -13,7 +13,7 @@ from ...models.naive_ranges import NaiveRanges
 from ...models.queue_places import places
 from ...prover.harness import Harness
 from ...prover.proof import Proof
-from .tokens import of_name, room_for_tokens
+from .tokens import claim_room, of_name
 
 _WRITES = ("compute_write", "comm_write")
 
@@ -83,7 +83,7 @@ def _pending(config: T3Config) -> Harness:
     beyond = part.pending >> config.contexts
     harness.claim("nothing is pending of contexts that there are not", (beyond == 0) & (owed["none"] == 0))
     _claim_queues(harness, config)
-    harness.claim("no more is under way than there is room for", room_for_tokens(harness, config) >= 0)
+    claim_room(harness, config)
     harness.cover("two enter at once and one is counted", Cat(t for t, _ in entering).all() & counted[0])
     if config.count_on == "performed":
         early = tracked_transfer(harness) & counted[0] & (inside["outstanding"] == 0)

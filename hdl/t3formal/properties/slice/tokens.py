@@ -17,23 +17,29 @@ from ...prover.proof import Proof
 from .token_queue import COUNTED_BITS, claim_counts
 
 
-def room_for_tokens(harness: Harness, config: T3Config) -> Value:
-    """Places of the token queue that are neither taken nor reserved."""
+def claim_room(harness: Harness, config: T3Config) -> Value:
+    """Claims that there is a place of the token queue for all that is under way, and that the slice's count of them is
+    right, which makes it inductive; returns how many are neither taken nor reserved."""
     part, inside = harness.dut, harness.inside
     reserved = inside["outstanding"] if config.count_on == "performed" else Const(0)
-    return config.token_queue - inside[r"tokens\.level"] - reserved - (part.dram.valid & part.dram.payload.tagged)
+    counted = inside[r"tokens\.level"] + reserved
+    room = config.token_queue - counted - (part.dram.valid & part.dram.payload.tagged)
+    harness.claim("no more is under way than there is room for", room >= 0)
+    harness.claim("the places are the slice's", inside["places"] == counted)
+    none, one = (counted == number for number in (config.token_queue, config.token_queue - 1))
+    harness.claim("the last places are the slice's", (inside["none_left"] == none) & (inside["one_left"] == one))
+    return room
 
 
 def _reserves(config: T3Config) -> Harness:
     """No model: places that are taken, reserved for what is under way, and for what is at the exit."""
     part = MemorySlice(config=config)
     harness = Harness(part)
-    inside, room = harness.inside, room_for_tokens(harness, config)
+    inside, room = harness.inside, claim_room(harness, config)
     offers = data.View(Sources, inside["eligible"])
     harness.claim(
         "the token queue is pushed only with room", ~inside["push"] | (inside[r"tokens\.level"] != config.token_queue)
     )
-    harness.claim("no more is under way than there is room for", room >= 0)
     for name in Sources.members:
         queued = places(inside, name)
         there = queued[0][0]
@@ -96,7 +102,7 @@ def _counts(config: T3Config) -> Harness:
     claim_counts(harness, r"tokens\.", config.token_queue, name, held)
     # What makes it inductive.
     harness.claim("the slice knows of the abort", aborted == (harness.inside["aborted"] >> name.context)[0])
-    harness.claim("no more is under way than there is room for", room_for_tokens(harness, config) >= 0)
+    claim_room(harness, config)
     harness.cover("two bursts of the tile are one token", leaves & (token.n == 11))
     harness.cover("an update of an aborted context is not counted", counted & of_name(word, name) & aborted)
     return harness

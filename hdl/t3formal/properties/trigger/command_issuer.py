@@ -42,7 +42,9 @@ def _once(config: T3Config) -> Harness:
     issues = due & free & ~poisoned & ~aborted
     given = issuer.issue & ~aborted
     harness.claim("a block is a command after 2 cycles, as soon as the one before has left", given == issues)
-    harness.claim("it is the block that was taken", ~issuer.issue | (issuer.issue_slot == slot))
+    harness.claim(
+        "it is the block that was taken", issuer.issued == Mux(issuer.issue, 1 << slot, 0)[: config.chunk_window]
+    )
     harness.claim("for the context that it was taken for", ~issuer.issue | (issuer.issue_context == context))
     harness.claim("the command is there in the next cycle", command.valid == harness.past(issues | ~free))
     stays = harness.past(command.valid & ~command.ready)
