@@ -152,8 +152,8 @@ _MISTAKES = {
         proof=("blocks.secded-120", "up to one wrong bit is corrected", "one wrong bit is reported"),
     ),
     "a transfer beside a report is not outstanding": Mistake(
-        MemorySlice._count, "m.If(accepted != push):\n            m.d.sync += outstanding.eq(Mux(accepted,",
-        "m.If(accepted | push):\n            m.d.sync += outstanding.eq(Mux(accepted & ~push,",
+        MemorySlice._count, "Mux(accepted == push, outstanding, Mux(accepted,",
+        "Mux(~accepted & ~push, outstanding, Mux(accepted & ~push,",
         "contract.slice.test_slice_counts:test_performed_counts_a_report_and_a_transfer_of_one_cycle",
         proof=("slice.pending", "the slice waits for as many reports as come"),
     ),

@@ -25,7 +25,7 @@ def _queue(*, depth: int = 8, protect: bool = False, seed: int = 1) -> Bench:
     """A queue after reset."""
     backend = _backend(depth, protect)
     backend.restart()
-    return Bench(backend, seed=seed)
+    return Bench(backend, moore=False, seed=seed)  # `merges` and `leaves` follow what comes
 
 
 def _push(bench: Bench, *, accept: float = 0, times: int = 1, **fields: int) -> None:

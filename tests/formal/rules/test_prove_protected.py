@@ -66,7 +66,8 @@ def test_a_register_that_gives_its_wrong_bit_is_found(monkeypatch, part):
     monkeypatch.setattr("t3hdl.common.protected_register.decode", uncorrected)
     words = {"settings": ("watchdog", "tile_marks", "quota_0", "quota_1"), "contexts": ("context_0", "context_1"),
              "slots": ("slot_0", "slot_1")}[part]  # fmt: skip
-    outputs = {"settings": ("cycles", "halvings", "quota__0", "quota__1"), "slots": ("used", "free_any", "free_slot"),
+    outputs = {"settings": ("cycles", "halvings", "quota__0", "quota__1"),
+               "slots": ("used", "free_any", "free_slot", "descriptors__0", "descriptors__1"),
                "contexts": ("working", "credit", *(f"status__{c}" for c in range(2)))}[part]  # fmt: skip
     broken = [f"{name} is the unprotected one's" for name in outputs]
     broken += [f"{word} is stored, but for a bit" for word in words]
