@@ -187,8 +187,7 @@ def workers(jobs: int, scheduler: str | None = None, program: str = SIMULATOR) -
     """``jobs`` processes of this computer, which end with the block, or all workers of the ``scheduler``.
 
     ``scheduler``: an address, as ``tcp://host:8786``. ``program``: the module whose sources must be the same on both
-    sides. Raises ValueError if no scheduler answers, or if the
-    processes cannot start.
+    sides. Raises ValueError if no scheduler answers, or if the processes cannot start.
     """
     from distributed import Client  # here and below, because it takes half a second to import
     from distributed.utils import silence_logging_cmgr
