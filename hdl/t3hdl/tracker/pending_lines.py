@@ -63,7 +63,8 @@ class PendingLines(wiring.Component):
             bit.eq(1 << self.slot),
             taken_bit.eq(1 << self.collected),
             added.eq(Mux(self.add, bit & self.live, 0)),
-            grows.eq((self.pending & bit & ~Mux(self.collect, taken_bit, 0)).any()),
+            # Slots are compared by number, so that what is collected, which comes late, passes one gate.
+            grows.eq((self.pending & bit).any() & ~(self.collect & (self.slot == self.collected))),
             taken_is_pending.eq((self.pending & taken_bit).any()),
             # Whether it grows depends on what is collected, which comes late: the sum is there before it.
             written.lines.eq(Mux(grows, added_to.data.lines + self.lines, self.lines)),

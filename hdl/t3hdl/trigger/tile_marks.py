@@ -9,6 +9,9 @@ from amaranth.lib.wiring import In, Out
 from ..common.ram import Ram
 from ..config import T3Config
 
+_FOUND_OF = 16
+"""Bits of a word whose mark is looked for before a register; the registers of a word are ORed behind it."""
+
 
 def stage_layout(config: T3Config) -> data.StructLayout:
     """An operation in stage A or B: what it is, the row of the table, and a word in which the tile's bit alone is 1."""
@@ -54,8 +57,8 @@ class TileMarks(wiring.Component):
         """A: row of the table, bit of the word, read; B: the word is written back; C: what was found.
 
         What B writes is kept for the operation behind it, if that is of the same row. The word comes late, out of a
-        large memory, and has as little behind it as can be: the bit is there beside it as a mask, and the two words are
-        looked at before one of them is chosen.
+        large memory, and has as little behind it as can be: the bit is there beside it as a mask, the two words are
+        looked at before one of them is chosen, and what is found in it is put together in stage C.
         In a cycle of a disarm the operation in B still writes: marks are cleared before they are used again.
         """
         m = Module()
@@ -72,12 +75,15 @@ class TileMarks(wiring.Component):
             words.write.eq(b.tile | b.clear), words.write_row.eq(b.row),
             words.write_data.eq(Mux(b.clear, 0, Mux(again, written, words.data) | b.mark)),
         ]  # fmt: skip
-        marked_before, marked_in_row = ((word & b.mark).any() for word in (written, words.data))
+        in_row, in_written = words.data & b.mark, written & b.mark
+        found = Signal((len(in_row) + _FOUND_OF - 1) // _FOUND_OF, name="found")
+        found_written = Signal(name="found_written")
+        m.d.comb += self.marked.eq((found.any() | found_written) & ~self.uncorrectable)
         m.d.sync += [
             b.tile.eq(a.tile),
             b.clear.eq(a.clear),
-            # Found in the stage in which the word is there, so that stage C does not wait for a bit out of many.
-            self.marked.eq(b.tile & Mux(again, marked_before, marked_in_row & ~words.uncorrectable)),
+            found.eq(Cat(b.tile & ~again & in_row[k * _FOUND_OF :][:_FOUND_OF].any() for k in range(len(found)))),
+            found_written.eq(b.tile & again & in_written.any()),
             self.corrected.eq(b.tile & ~again & words.corrected),
             self.uncorrectable.eq(b.tile & ~again & words.uncorrectable),
         ]

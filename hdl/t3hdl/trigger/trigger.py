@@ -163,9 +163,11 @@ class Trigger(wiring.Component):
         )
         rectangle, amounts, buffer, target, counts, last = (loader.descriptor[f"word{w}"] for w in range(6))
         rows, cols = (rectangle.row1 - rectangle.row0)[:12], (rectangle.col1 - rectangle.col0)[:12]
-        # There is a cycle for the product: the words are complete before START, and LOAD comes after it.
-        blocks_given, product = Signal(7), (last.last_block_row + 1) * (last.last_block_col + 1)
+        # The words are complete before START: a cycle for the product there, one for its limit in CLEAR, before LOAD.
+        blocks_given, product = Signal(7), Signal(13)
         with m.If(loader.start):
+            m.d.sync += product.eq((last.last_block_row + 1) * (last.last_block_col + 1))
+        with m.If(self._walker.cleared):
             m.d.sync += blocks_given.eq(Mux(product > MAX_BLOCKS, MAX_BLOCKS, product))
         places, plan, dma = blocks.load_places, issuer.load_template, rectangle.kind == ChunkKind.DMA
         m.d.comb += [

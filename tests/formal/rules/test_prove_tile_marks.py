@@ -47,7 +47,7 @@ class _Blind(TileMarks):
 
     def elaborate(self, platform):
         m = super().elaborate(platform)
-        m.d.sync += self.marked.eq(0)
+        m.d.comb += self.marked.eq(0)
         return m
 
 
