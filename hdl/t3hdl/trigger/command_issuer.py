@@ -70,7 +70,7 @@ class CommandIssuer(wiring.Component):
         m.submodules.turn = turn = RoundRobin(requesters=self._contexts)
         m.submodules.templates = templates = Ram(CommandTemplate, depth=self._window, protect=self._protect)
         block, context, winner = Signal(ReadyBlock), Signal(4), Signal(4)
-        free, lost, aborted = Signal(), Signal(), Signal()
+        bit, free, lost, aborted = Signal(self._window, name="bit"), Signal(), Signal(), Signal()
         m.d.comb += [
             templates.write_row.eq(self.load_slot),
             templates.write_data.eq(self.load_template),
@@ -82,7 +82,7 @@ class CommandIssuer(wiring.Component):
             self.pop.eq(Mux(self.waits, turn.grant, 0)),
             free.eq(~self.command.valid | self.command.ready),
             aborted.eq(self.abort & (self.abort_context == context)),
-            lost.eq(templates.uncorrectable | self.poisoned.bit_select(block.slot, 1)),
+            lost.eq(templates.uncorrectable | (self.poisoned & bit).any()),
             self.issue_context.eq(context),
         ]
         with m.If(self.command.ready):
@@ -96,6 +96,7 @@ class CommandIssuer(wiring.Component):
                         m.next = "LOOKUP"
             with m.State("LOOKUP"):
                 m.d.comb += templates.read.eq(1)
+                m.d.sync += bit.eq(1 << block.slot)  # now, so that the command does not wait for it
                 m.next = "BUILD"
                 with m.If(aborted):
                     m.next = "FETCH"
@@ -104,8 +105,8 @@ class CommandIssuer(wiring.Component):
                     self.waiting.eq(self.command.valid & ~lost),
                     self.issue.eq(free & ~lost),
                     # Every slot's own bit of `poisoned` is there early: what comes late is the transfer alone.
-                    self.issued.eq(Mux(free & ~templates.uncorrectable, (1 << block.slot) & ~self.poisoned, 0)),
-                    self.faults.eq(Mux(templates.uncorrectable, 1 << block.slot, 0)),
+                    self.issued.eq(Mux(free & ~templates.uncorrectable, bit & ~self.poisoned, 0)),
+                    self.faults.eq(Mux(templates.uncorrectable, bit, 0)),
                     self.corrected.eq(templates.corrected),
                 ]
                 with m.If(self.issue):
