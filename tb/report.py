@@ -7,15 +7,16 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from t3hdl.export.identity import hardware_identity
 
 from tb.bench_run import BenchRun
 
 
 class Report:
-    """Sums the coverage of runs by part; lists failures."""
+    """Sums the coverage of runs by part; lists failures. ``path``: of the JSON file; ``preset``: what was built."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, preset: str) -> None:
+        self._path, self._preset = path, preset
         self._bins: dict[str, Counter[str]] = {}
         self._moved: dict[str, Counter[str]] = {}
         self._cycles: dict[str, Counter[str]] = {}
@@ -96,7 +97,14 @@ class Report:
             for part, moved in self._moved.items()
         }
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.write_text(json.dumps({"parts": parts, "failures": self._failures}, indent=1) + "\n")
+        record = {
+            "schema": 1,
+            "hardware": hardware_identity(),
+            "preset": self._preset,
+            "parts": parts,
+            "failures": self._failures,
+        }
+        self._path.write_text(json.dumps(record, indent=1) + "\n")
         rows = [
             f"| {part} | {name} | {hits:,} | {self._expected[part][name]:,} |"
             for part, bins in self._bins.items()

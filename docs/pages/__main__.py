@@ -15,6 +15,7 @@ PAGES = (
     "constants",
     "proofs",
     "mutation",
+    "testbenches",
     "faults",
     "boards",
     "map",

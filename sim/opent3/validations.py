@@ -99,19 +99,20 @@ def validate_alu(
     threads = usable_cores() if threads is None else _at_least_1("threads", threads)
     alone_every = None if alone_every is None else _at_least_1("alone_every", alone_every)
     if exhaustive:
-        checks = alu.exhaustive_checks(config, op, dtype, alone_every)
+        made, checks = "every pair", alu.exhaustive_checks(config, op, dtype, alone_every)
     elif random is not None:
         count = arguments.integer("random", random)
+        made = f"special values and {count} random pairs, seed {seed}"
         checks = alu.random_checks(config, op, dtype, count=count, seed=seed, every=alone_every)
     else:
-        checks = alu.text_check(config, op, dtype, _lines(() if cases is None else cases), alone_every)
+        made, checks = "text", alu.text_check(config, op, dtype, _lines(() if cases is None else cases), alone_every)
     rows: list[Row] = []
     with output_folder(arguments.path_of("out", out)) as folder:
         for check in checks:
             with watch(check) if watch else nullcontext(_ignore) as show, alu.open_alu(config) as part:
                 rows.append(alu.run(part, check, threads=threads, watch=show))
         if folder is not None:
-            write_atomically(folder / "validate.json", json_text(alu.record(config, preset, rows)))
+            write_atomically(folder / "validate.json", json_text(alu.record(config, preset, made, rows)))
     return rows
 
 

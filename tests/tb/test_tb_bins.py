@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from t3hdl.config import preset
+from t3hdl.export.identity import hardware_identity
 from t3hdl.export.verilog import PARTS
 from t3sim.hardware.golden.backend import golden_hardware
 
@@ -53,7 +54,7 @@ def test_aborts_find_something_to_drop():
 
 def report(folder: Path, *runs: tuple[str, int, dict[str, int]]) -> Report:
     """What runs (simulator, cycles, hits) of a part give, whose bin ``rare`` is expected from 20000 cycles."""
-    whole = Report(folder / "coverage.json")
+    whole = Report(folder / "coverage.json", "small")
     for number, (simulator, cycles, found) in enumerate(runs):
         job = BenchRun(part="part", simulator=simulator, cycles=cycles, report=str(folder / f"{number}.json"))
         coverage = Coverage({"often": len, "rare": len}, {"rare": MEDIUM})
@@ -70,7 +71,9 @@ def test_a_rare_bin_may_be_empty_in_a_short_run(tmp_path, capsys):
     whole.print()
     assert "not yet hit: part: rare: expected from 20,000 cycles" in capsys.readouterr().out
     whole.write()
-    part = json.loads((tmp_path / "coverage.json").read_text())["parts"]["part"]
+    record = json.loads((tmp_path / "coverage.json").read_text())
+    part = record["parts"]["part"]
+    assert (record["hardware"], record["preset"], record["failures"]) == (hardware_identity(), "small", [])
     assert (part["cycles"], part["expected_from"]) == (4000, {"often": SHORT, "rare": MEDIUM})
     assert "| part | rare | 0 | 20,000 |" in (tmp_path / "coverage.md").read_text()
 

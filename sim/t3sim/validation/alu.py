@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from t3hdl.config import T3Config
+from t3hdl.export.identity import hardware_identity
 from t3hdl.interface.layouts import Dtype, Op
 
 from t3sim.hardware.abi import PartType
@@ -257,10 +258,18 @@ class _Workers:
         return bench
 
 
-def record(config: T3Config, preset: str, rows: list[Row]) -> dict[str, Any]:
-    """The checks for programs. Flags as in IEEE 754's order: invalid 16, overflow 4, underflow 2, inexact 1."""
-    checks = [asdict(row) for row in rows]
-    return {"schema": 1, "part": "alu", "preset": preset, "parameters": asdict(config), "checks": checks}
+def record(config: T3Config, preset: str, made: str, rows: list[Row]) -> dict[str, Any]:
+    """The checks for programs; ``made``: how the cases were made. Flags as in IEEE 754's order: invalid 16, overflow 4,
+    underflow 2, inexact 1."""
+    return {
+        "schema": 1,
+        "part": "alu",
+        "hardware": hardware_identity(),
+        "preset": preset,
+        "parameters": asdict(config),
+        "made": made,
+        "checks": [asdict(row) for row in rows],
+    }
 
 
 def _text(dtype: Dtype, op: str, case: Difference) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from t3hdl.config import preset
+from t3hdl.export.identity import hardware_identity
 from t3hdl.interface.layouts import Dtype, Op
 from t3sim.cli import main as cli
 from t3sim.run.request import SimulationError
@@ -249,6 +250,7 @@ def test_the_command_prints_a_table_and_writes_a_file(monkeypatch, tmp_path):
     assert "fp16 add" in result.stdout
     record = json.loads((out / "validate.json").read_text())
     assert record["parameters"]["nmc_latency"] == preset("paper").nmc_latency
+    assert (record["hardware"], record["preset"], record["made"]) == (hardware_identity(), "paper", "text")
     (check,) = record["checks"]
     assert (check["op"], check["cases"], check["differences"], check["first"]) == ("add", 5, 0, [])
 
