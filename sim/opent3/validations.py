@@ -102,7 +102,7 @@ def validate_alu(
         made, checks = "every pair", alu.exhaustive_checks(config, op, dtype, alone_every)
     elif random is not None:
         count = arguments.integer("random", random)
-        made = f"special values and {count} random pairs, seed {seed}"
+        made = f"special values and {count:,} random pairs, seed {seed}"
         checks = alu.random_checks(config, op, dtype, count=count, seed=seed, every=alone_every)
     else:
         made, checks = "text", alu.text_check(config, op, dtype, _lines(() if cases is None else cases), alone_every)
