@@ -51,10 +51,10 @@ _BEHIND = (
     "communication is behind when as many blocks waited a cycle ago, or some for as long as they may, or by choice",
 )
 _EPOCHS = (
-    "the epoch that context 0 may not have", "the epoch that context 1 may not have",
+    "the epochs that context 0 may not have", "the epochs that context 1 may not have",
     "an error: a range in use with the epoch of a job of its context that did not end",
 )  # fmt: skip
-_MISTAKES = {
+MISTAKES = {
     # When communication is behind, and what then holds.
     "behind by more than the limit": Mistake(
         monitor.OccupancyMonitor._watch, ">= thresholds.backlog", "> thresholds.backlog",
@@ -165,6 +165,10 @@ _MISTAKES = {
         T3Config.stale_cycles, "self.event_queue + 2", "self.event_queue + 1",
         "hdl.test_slot_reuse:test_blocks_give_the_tracker_time_to_count_old_events", {"event_queue": 5, "banks": 2},
     ),
+    "slots are free when the banks' queues alone are empty": Mistake(
+        T3Config.stale_cycles, "(self.event_queue + 2) * self.drain_turns + 1", "self.event_queue * self.tracker_banks",
+        "hdl.test_slot_reuse:test_blocks_give_the_tracker_time_to_count_old_events", {"event_queue": 5, "banks": 2},
+    ),
     # A line too many, and an epoch that comes again.
     "a tile that was finished stays open": Mistake(
         OpenTiles.elaborate, " - popcount(closes)", "",
@@ -186,13 +190,26 @@ _MISTAKES = {
         "contract.registers.test_registers_epochs:test_the_epoch_of_a_dropped_job_is_refused_in_every_range",
         {**_PLAIN, "how": "disarm", "epoch": 7}, proof=("registers.rules", *_EPOCHS),
     ),
+    "only the epoch of the last dropped job is barred": Mistake(
+        BarredEpochs.elaborate, "m.If(~epochs.valid)", "m.If(1)",
+        "contract.registers.test_registers_epochs:"
+        "test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused",
+        {**_PLAIN, "how": "abort", "dropped": (3, 4), "refused": (3,), "free": ()}, proof=("registers.rules", *_EPOCHS),
+    ),
+    "no epoch past 255 is barred": Mistake(
+        BarredEpochs.elaborate, "(after <= epochs.more)", "(after <= epochs.more) & (new.epoch >= epochs.first)",
+        "contract.registers.test_registers_epochs:"
+        "test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused",
+        {**_PLAIN, "how": "disarm", "dropped": (254, 1), "refused": (0, 1), "free": ()},
+        proof=("registers.rules", *_EPOCHS),
+    ),
     "an epoch is barred for ever": Mistake(
         BarredEpochs.elaborate, "epochs.valid.eq(0)", "epochs.valid.eq(1)",
         "contract.registers.test_registers_epochs:test_the_next_job_that_is_complete_frees_the_epoch",
         proof=("registers.rules", *_EPOCHS, "nothing else is an error"),
     ),
 }  # fmt: skip
-_PROVEN = [name for name, mistake in _MISTAKES.items() if mistake.proof]
+_PROVEN = [name for name, mistake in MISTAKES.items() if mistake.proof]
 
 
 @pytest.fixture(autouse=True)
@@ -203,15 +220,15 @@ def fresh_simulators() -> Iterator[None]:
     backends._simulated.cache_clear()
 
 
-_OF_THE_UNIT = [name for name, mistake in _MISTAKES.items() if "contract.core" in mistake.check]
+_OF_THE_UNIT = [name for name, mistake in MISTAKES.items() if "contract.core" in mistake.check]
 """Simulating it takes ten seconds and more."""
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] if name in _OF_THE_UNIT else []) for name in _MISTAKES]
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name in _OF_THE_UNIT else []) for name in MISTAKES]
 )
 def test_a_mistake_is_found_by_its_quick_check(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    mistake = _MISTAKES[name]
+    mistake = MISTAKES[name]
     mistake.run()
     backends._simulated.cache_clear()
     seed(monkeypatch, mistake.function, mistake.old, mistake.new)
@@ -222,7 +239,7 @@ def test_a_mistake_is_found_by_its_quick_check(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.long
 @pytest.mark.parametrize("name", _PROVEN)
 def test_and_by_a_proof(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    mistake = _MISTAKES[name]
+    mistake = MISTAKES[name]
     seed(monkeypatch, mistake.function, mistake.old, mistake.new)
     proof, *claims = mistake.proof
     expect_failure(proof, None, *claims)

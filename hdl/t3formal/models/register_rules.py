@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Mux, Signal, Value
+from amaranth.lib import data
 from t3hdl.config import T3Config
 from t3hdl.interface import register_map as regs
 from t3hdl.interface.layouts import EPOCH_BITS, Op
@@ -15,6 +16,16 @@ _ACTIONS = ("arm", "disarm", "abort", "quiesce", "resume")
 _FIRST_RULES = ("an address that takes no writes", "an unprivileged write under LOCK.privileged")
 """Who breaks these does not set ``locked_write``."""
 _SETTINGS = (regs.TILE_MARKS, regs.ARBITER, regs.THRESHOLDS, regs.WATCHDOG)
+
+
+Barred = data.StructLayout({"some": 1, "first": EPOCH_BITS, "last": EPOCH_BITS})
+"""The epochs from ``first`` up to ``last``, past 255 at 0, if there are some."""
+
+
+def is_barred(epoch: Value, barred: data.View) -> Value:
+    """Whether the epoch is one of these."""
+    from_first, to_last = epoch >= barred.first, epoch <= barred.last
+    return barred.some & Mux(barred.first <= barred.last, from_first & to_last, from_first | to_last)
 
 
 @dataclass(frozen=True)
@@ -53,9 +64,9 @@ class RegisterRules:
     broadcast : whether it is a write for the parts.
     windows : per context the descriptors of its last arm, as a mask.
     owners : per range a mask with the bit of the context that it was given to, 0 if to none.
-    epochs, job_epochs, barred : per context the epoch of its last range in use; that of its last job; the one that no
-        range may have, and above it a bit that says whether there is one: that of a job that was aborted, or dropped by
-        a disarm, until another one is complete.
+    epochs, job_epochs : per context the epoch of its last range in use; that of its last job.
+    barred : per context the epochs that no range may have: from that of the first job that was aborted, or dropped by a
+        disarm, up to that of the last one, until another one is complete.
     aborting : the contexts that are being aborted. An abort begins when it is taken, and is over after a cycle in which
         nothing of the context is in flight, and no abort was taken in the one before, which nobody would know of yet.
     nothing_in_flight : per context, whether an abort of it may be over.
@@ -68,7 +79,7 @@ class RegisterRules:
         self.owners = [Signal(16, name=f"owner_model_{i}") for i in range(config.ranges)]
         self.epochs = [Signal(EPOCH_BITS, name=f"epoch_model_{c}") for c in range(config.contexts)]
         self.job_epochs = [Signal(EPOCH_BITS, name=f"job_epoch_model_{c}") for c in range(config.contexts)]
-        self.barred = [Signal(EPOCH_BITS + 1, name=f"barred_model_{c}") for c in range(config.contexts)]
+        self.barred = [Signal(Barred, name=f"barred_model_{c}") for c in range(config.contexts)]
         self.lock = Signal(regs.Lock, name="lock_model")
         self.aborting, self.begun = Signal(config.contexts, name="aborting_model"), Signal(name="abort_begun")
         self._attributes = Signal(regs.RangeAttributes, name="new_attributes")
@@ -138,9 +149,7 @@ class RegisterRules:
     def _barred_epoch(self) -> Value:
         """Attributes of a range in use that its context may not have now."""
         new = self._attributes
-        of_context = (
-            (new.context == c) & barred[-1] & (new.epoch == barred[:-1]) for c, barred in enumerate(self.barred)
-        )
+        of_context = ((new.context == c) & is_barred(new.epoch, barred) for c, barred in enumerate(self.barred))
         return self._range_in_use() & Cat(of_context).any()
 
     def _wanted(self) -> Value:
@@ -222,9 +231,10 @@ class RegisterRules:
             with m.If(acts & control.arm & (control.context == c)):
                 m.d.sync += self.job_epochs[c].eq(self.epochs[c])
             with m.If(context.armed & context.complete):
-                m.d.sync += self.barred[c][-1].eq(0)
-            with m.Elif(acts & drops & context.armed):
-                m.d.sync += self.barred[c].eq(Cat(self.job_epochs[c], 1))
+                m.d.sync += self.barred[c].some.eq(0)
+            with m.Elif(acts & drops & context.armed & ~is_barred(self.job_epochs[c], self.barred[c])):
+                first = Mux(self.barred[c].some, self.barred[c].first, self.job_epochs[c])
+                m.d.sync += self.barred[c].as_value().eq(Cat(1, first, self.job_epochs[c]))
         with m.If(good & self._at([regs.LOCK])):
             m.d.sync += self.lock.eq(self.lock.as_value() | data)
         m.d.sync += self.begun.eq(acts & control.abort)

@@ -1,4 +1,4 @@
-"""The epoch that a context's ranges may not have: that of a job that did not end, whose late updates would count."""
+"""The epochs that a context's ranges may not have: those of jobs that did not end, whose late updates would count."""
 
 from typing import Any
 
@@ -9,13 +9,18 @@ from amaranth.lib.wiring import In, Out
 from ..interface import register_map as regs
 from ..interface.layouts import EPOCH_BITS
 
-ContextEpochs = data.StructLayout({"last": EPOCH_BITS, "job": EPOCH_BITS, "barred": EPOCH_BITS, "valid": 1})
-"""Of a context: the epoch that its ranges got last, that of the job that was armed last, the one that ranges may not
-have, and whether there is one."""
+ContextEpochs = data.StructLayout({
+    "last": EPOCH_BITS, "job": EPOCH_BITS, "first": EPOCH_BITS, "more": EPOCH_BITS, "valid": 1,
+})  # fmt: skip
+"""Of a context: the epoch that its ranges got last, that of the job that was armed last; the first one that ranges may
+not have, how many after it neither, counted upwards from 255 to 0, and whether there are any."""
 
 
 class BarredEpochs(wiring.Component):
-    """Remembers the epoch of each context's last dropped job until another job of the context is complete.
+    """Remembers the epochs of each context's dropped jobs until another job of the context is complete.
+
+    All from that of the first job that was dropped up to that of the last one are barred, so that jobs that are dropped
+    one after the other bar one epoch each if software counts upwards.
 
     Parameters
     ----------
@@ -24,7 +29,7 @@ class BarredEpochs(wiring.Component):
     Members
     -------
     attributes : In(RangeAttributes) : what is written to a range.
-    barred : Out(1) : the range would be in use with the epoch that its context may not have.
+    barred : Out(1) : the range would be in use with an epoch that its context may not have.
     set_range : In(1) : pulse; the attributes are taken.
     armed : In(contexts) : pulses; a job of the context begins, whose epoch is that of its last range. The next job's
         range may be written while it runs.
@@ -47,13 +52,19 @@ class BarredEpochs(wiring.Component):
         new, hits = self.attributes, []
         for context in range(len(self.dropped)):
             epochs, mine = Signal(ContextEpochs, name=f"epochs_{context}"), new.valid & (new.context == context)
-            hits.append(mine & epochs.valid & (new.epoch == epochs.barred))
+            after, reach = Signal(EPOCH_BITS, name=f"after_{context}"), Signal(EPOCH_BITS, name=f"reach_{context}")
+            m.d.comb += [after.eq(new.epoch - epochs.first), reach.eq(epochs.job - epochs.first)]
+            hits.append(mine & epochs.valid & (after <= epochs.more))
             with m.If(self.set_range & mine):
                 m.d.sync += epochs.last.eq(new.epoch)
             with m.If(self.armed[context]):
                 m.d.sync += epochs.job.eq(epochs.last)
             with m.If(self.dropped[context]):
-                m.d.sync += [epochs.barred.eq(epochs.job), epochs.valid.eq(1)]
+                m.d.sync += epochs.valid.eq(1)
+                with m.If(~epochs.valid):
+                    m.d.sync += [epochs.first.eq(epochs.job), epochs.more.eq(0)]
+                with m.Elif(reach > epochs.more):
+                    m.d.sync += epochs.more.eq(reach)
             with m.Elif(self.complete[context]):
                 m.d.sync += epochs.valid.eq(0)
         m.d.comb += self.barred.eq(Cat(hits).any())

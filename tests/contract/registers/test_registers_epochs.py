@@ -1,4 +1,4 @@
-"""ControlRegisters: the epoch of a job that did not end may not come again before another one of its context does."""
+"""ControlRegisters: epochs of jobs that did not end may not come again before another one of the context does."""
 
 import pytest
 from t3hdl.interface import register_map as regs
@@ -65,13 +65,60 @@ def test_the_next_job_that_is_complete_frees_the_epoch(backend):
     assert gives(part, 3)
 
 
-def test_the_last_dropped_job_counts(backend):
+@pytest.mark.parametrize("how", ["abort", "disarm"])
+@pytest.mark.parametrize(
+    ("dropped", "refused", "free"),
+    [
+        ((3, 4), (3, 4), (2, 5)),
+        ((3, 9, 200), (3, 4, 9, 100, 200), (2, 201)),
+        ((254, 255, 1), (254, 255, 0, 1), (253, 2)),
+        ((255, 0), (255, 0), (254, 1)),
+        ((0, 255), (0, 128, 255), ()),
+        ((7, 6), (7, 255, 0, 6), ()),
+        ((7, 5), (7, 255, 0, 5), (6,)),
+    ],
+)
+def test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused(backend, how, dropped, refused, free):
     part = Registers(backend)
-    for epoch in (3, 4):
+    for epoch in dropped:
+        assert gives(part, epoch)
+        begin(part)
+        drop(part, how)
+    assert not [epoch for epoch in refused if gives(part, epoch)]
+    assert [epoch for epoch in free if not gives(part, epoch)] == []
+    assert gives(part, dropped[0], context=1, number=1)
+
+
+def test_a_job_without_a_range_of_its_own_frees_nothing_that_was_refused(backend):
+    """Its epoch is that of the range before, which the abort took away."""
+    part = Registers(backend)
+    for epoch in (3, 9):
         assert gives(part, epoch)
         begin(part)
         drop(part, "abort")
-    assert not gives(part, 4) and gives(part, 3)
+    assert gives(part, 20) and gives(part, 20, valid=0)
+    begin(part)
+    drop(part, "abort")
+    part.bench.step(4)
+    begin(part)
+    drop(part, "abort")
+    assert not [epoch for epoch in (3, 9, 15, 20) if gives(part, epoch)] and gives(part, 21)
+
+
+def test_the_next_job_that_is_complete_frees_all_of_them(backend):
+    part = Registers(backend)
+    for epoch in (3, 9):
+        assert gives(part, epoch)
+        begin(part)
+        drop(part, "abort")
+    assert gives(part, 10)
+    begin(part)
+    part.show(context_0=COMPLETE)
+    part.bench.step()
+    assert gives(part, 3) and gives(part, 9)
+    begin(part)
+    drop(part, "abort")
+    assert not gives(part, 9) and gives(part, 3) and gives(part, 10), "what was refused before does not count"
 
 
 def test_a_disarm_without_force_keeps_what_is_refused(backend):

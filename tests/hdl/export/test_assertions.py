@@ -107,20 +107,24 @@ def leaving(chunk: int, op: Op) -> list[dict[str, int]]:
     return [item | {"line": item["line"] | 5, "length": 3} for item in bursts(chunk, op)[::4]]
 
 
-def run_chunks(traffic: Traffic, together: bool) -> None:
+def run_chunks(traffic: Traffic, together: bool, epoch: int = EPOCH) -> None:
     """Every tile's local store and incoming update; incoming ones first overflow the tracker."""
     shuffle = random.Random(f"{together}")
+
+    def offer(port: str, items: list[dict[str, int]]) -> None:
+        send(traffic, port, [item | {"epoch": epoch} for item in items])
+
     reads = [access(line, (0, 0, 0), Op.READ, tagged=0, length=7 - line % 8) for line in range(0x900, 0x940)]
     for chunk in (1, 2, 3):
         incoming = bursts(chunk, Op.ADD) + leaving(chunk, Op.ADD)
         shuffle.shuffle(incoming)
-        send(traffic, "comm_write", incoming)
+        offer("comm_write", incoming)
         if not together:
             traffic.drain()
-        send(traffic, "comm_read", reads[::3])
-        send(traffic, "compute_read", reads)
-        send(traffic, "compute_write", bursts(chunk, Op.STORE, lines=chunk) + leaving(chunk, Op.STORE))
-    send(traffic, "store", [access(lines_of(0, col, 0)[0], (0, col, 0), Op.STORE) for col in range(7)])
+        offer("comm_read", reads[::3])
+        offer("compute_read", reads)
+        offer("compute_write", bursts(chunk, Op.STORE, lines=chunk) + leaving(chunk, Op.STORE))
+    offer("store", [access(lines_of(0, col, 0)[0], (0, col, 0), Op.STORE) for col in range(7)])
     traffic.drain(400)
 
 
@@ -275,11 +279,11 @@ def test_the_epoch_of_a_dropped_job_does_not_come_again(traffic, capfd, forced):
     assert traffic.write(*range_of(EPOCH)) == 2
     configure_epoch(traffic, EPOCH + 1)
     arm(traffic)
-    drop(traffic, forced)  # EPOCH + 1 is barred now, EPOCH is free
-    assert traffic.write(*range_of(EPOCH + 1)) == 2
-    configure(traffic)
+    drop(traffic, forced)
+    assert traffic.write(*range_of(EPOCH + 1)) == traffic.write(*range_of(EPOCH)) == 2
+    configure_epoch(traffic, EPOCH + 2)
     arm(traffic)
-    run_chunks(traffic, together=True)
+    run_chunks(traffic, together=True, epoch=EPOCH + 2)
     assert len(traffic.got["command"]) == 6
     configure_epoch(traffic, EPOCH + 1)
     arm(traffic)

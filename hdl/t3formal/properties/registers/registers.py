@@ -5,6 +5,7 @@ from amaranth.lib import data
 from t3hdl.common.broadcast import control_written
 from t3hdl.config import T3Config, preset
 from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import EPOCH_BITS
 from t3hdl.registers.barred_epochs import ContextEpochs
 from t3hdl.registers.registers import ControlRegisters
 
@@ -122,8 +123,8 @@ def _links(harness: Harness, rules: RegisterRules, config: T3Config) -> None:
         kept = data.View(ContextEpochs, harness.inside[f"epochs_{c}"])
         harness.claim(f"the epoch of the last range of context {c}", kept.last == rules.epochs[c])
         harness.claim(f"the epoch of the last job of context {c}", kept.job == rules.job_epochs[c])
-        same = (kept.valid == barred[-1]) & (~kept.valid | (kept.barred == barred[:-1]))
-        harness.claim(f"the epoch that context {c} may not have", same)
+        reach = (kept.first == barred.first) & ((kept.first + kept.more)[:EPOCH_BITS] == barred.last)
+        harness.claim(f"the epochs that context {c} may not have", (kept.valid == barred.some) & (~kept.valid | reach))
     harness.claim("a lock stays", harness.inside["lock"] == rules.lock.as_value())
     aborting = harness.inside[r"aborts\.aborting"]
     harness.claim("the contexts that are being aborted are those of the rules", aborting == rules.aborting)

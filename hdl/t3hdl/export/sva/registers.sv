@@ -112,11 +112,10 @@ module t3_register_rules
       lock <= lock | lock_t'(requested_data[$bits(lock_t)-1:0]);
   end
 
-  // Of each context, the attributes that its ranges got last, those of its last job, and those of the last job that was
-  // dropped, until another one is complete.
-  range_attributes_t last[CONTEXTS], job[CONTEXTS], dropped[CONTEXTS];
-  logic [CONTEXTS-1:0] barred;
-  range_attributes_t attributes;
+  // Of each context, the attributes that its ranges got last, those of its last job, and a bit for each epoch of a job
+  // that was dropped, until another one is complete.
+  range_attributes_t attributes, last[CONTEXTS], job[CONTEXTS];
+  logic [(1 << $bits(attributes.epoch))-1:0] dropped[CONTEXTS];
   assign attributes = range_attributes(value);
   wire to_attributes = config_valid && to_range && address % RANGE_STRIDE == 16 && attributes.valid;
   always_ff @(posedge clk) begin
@@ -124,15 +123,12 @@ module t3_register_rules
       automatic bit named = 32'(control.context_) == c;
       if (to_attributes && 32'(attributes.context_) == c) last[c] <= attributes;
       if (arm && named) job[c] <= last[c];
-      if (active[c] && (abort && named || disarm && control.forced)) begin
-        dropped[c] <= job[c];
-        barred[c] <= 1;
-      end
-      if (contexts[c].armed && contexts[c].complete) barred[c] <= 0;
+      if (active[c] && (abort && named || disarm && control.forced)) dropped[c][job[c].epoch] <= 1;
+      if (contexts[c].armed && contexts[c].complete) dropped[c] <= '0;
       if (rst) begin
         last[c] <= '0;
         job[c] <= '0;
-        barred[c] <= 0;
+        dropped[c] <= '0;
       end
     end
   end
@@ -173,8 +169,7 @@ module t3_register_rules
     configuration_arm_of_active :
     assert property (arm && control.context_ == c |-> !active[c] && !$past(pending[c]));
     configuration_range_of_dropped_job :
-    assert property (
-        to_attributes && 32'(attributes.context_) == c && barred[c] |-> attributes.epoch != dropped[c].epoch);
+    assert property (to_attributes && 32'(attributes.context_) == c |-> !dropped[c][attributes.epoch]);
     slices_are_pending :
     assert property (pending[c] == slices_pending[c]);
   end

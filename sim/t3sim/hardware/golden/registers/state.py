@@ -37,7 +37,8 @@ S = state_map(
     arbiter=1, thresholds=1, watchdog=1, tile_marks=1, quota=_CONTEXTS, lock=1,
     range_valid=_RANGES, range_context=_RANGES,
     window_first=_CONTEXTS, window_end=_CONTEXTS,  # of the last arm
-    last_epoch=_CONTEXTS, job_epoch=_CONTEXTS, barred_epoch=_CONTEXTS, has_barred=1,  # contexts with a barred one
+    last_epoch=_CONTEXTS, job_epoch=_CONTEXTS,
+    first_barred=_CONTEXTS, last_barred=_CONTEXTS, has_barred=1,  # epochs, past 255 at 0; contexts that have some
     irq_status=1, irq_enable=1, nmc_flags=1, locked_write=1,
     violation=1, violations=1, stale_update=1, stale_updates=1, damage=1,
     aborting=1, abort_begins=1,  # contexts; that of the last cycle's request, which the inputs do not show yet

@@ -1,6 +1,7 @@
 """What a write to the golden ControlRegisters does, and why it may be refused."""
 
 from t3hdl.interface import register_map as regs
+from t3hdl.interface.layouts import EPOCH_BITS
 
 from t3sim.common.compiled import njit
 from t3sim.hardware.words import ADD, CONTROL, LOCK, MAX, MIN, RANGE, STORE, put_config, take
@@ -19,6 +20,7 @@ from .state import (
 
 _CONTROL, _DEBUG_SELECT = regs.CONTROL, regs.DEBUG_SELECT
 _RANGE_REGISTERS, _ATTRIBUTES = 4 * regs.RANGE_STRIDE, 16
+_EPOCHS = 1 << EPOCH_BITS
 _CONTEXTS = 16
 _ARBITER_MASK = (1 << regs.Arbiter.size) - 1
 _THRESHOLDS_MASK = (1 << regs.Thresholds.size) - 1
@@ -93,6 +95,17 @@ def _is_busy(state, words):
 
 
 @njit(cache=True)
+def _is_barred(state, context, epoch):
+    """Whether late updates of dropped jobs of the context may carry the epoch, or one around it."""
+    if not state[S.has_barred] >> context & 1:
+        return False
+    first, last = state[S.first_barred + context], state[S.last_barred + context]
+    if last < first:
+        last += _EPOCHS
+    return first <= epoch <= last or epoch + _EPOCHS <= last
+
+
+@njit(cache=True)
 def _is_bad_range(state, address, value):
     """Whether these are attributes of a range in use that no job can have."""
     number, offset = (address - regs.RANGE) // regs.RANGE_STRIDE, (address - regs.RANGE) % regs.RANGE_STRIDE
@@ -103,7 +116,7 @@ def _is_bad_range(state, address, value):
     context = take(value, RANGE.context)
     if not update or context >= state[S.contexts]:
         return True
-    return state[S.has_barred] >> context & 1 and take(value, RANGE.epoch) == state[S.barred_epoch + context]
+    return _is_barred(state, context, take(value, RANGE.epoch))
 
 
 @njit(cache=True)
@@ -124,10 +137,14 @@ def _control_is_good(state, words, value):
 
 @njit(cache=True)
 def _bar_epochs(state, contexts):
-    """Contexts whose job is dropped: their ranges may not have its epoch again."""
+    """Contexts whose job is dropped: their ranges may not have its epoch again, nor those since the first such job."""
     for context in range(state[S.contexts]):
-        if contexts >> context & 1:
-            state[S.barred_epoch + context] = state[S.job_epoch + context]
+        epoch = state[S.job_epoch + context]
+        if not contexts >> context & 1 or _is_barred(state, context, epoch):
+            continue
+        if not state[S.has_barred] >> context & 1:
+            state[S.first_barred + context] = epoch
+        state[S.last_barred + context] = epoch
     state[S.has_barred] |= contexts
 
 
