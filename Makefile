@@ -42,7 +42,7 @@ test test-long test-slow test-all: export PYTHONDONTWRITEBYTECODE =
 demo: $(RUNNABLE)  ## what T3 does, on four toy GPUs: the policies side by side, why they differ, and a report
 	$(BIN)/t3 demo
 
-run: $(RUNNABLE)  ## co-simulate four policies on T-NLG FC-2, TP = 8, print the comparison, and write a report of it
+run: $(RUNNABLE)  ## co-simulate four policies on T-NLG FC-2, TP 8, print the comparison, and write a report of it
 	$(BIN)/t3 compare --model t-nlg --sublayer fc2 --tp 8 --preview out/preview --out out/t-nlg-fc2-tp8
 	$(BIN)/t3 report out/t-nlg-fc2-tp8
 
@@ -90,7 +90,7 @@ map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hou
 	$(BIN)/t3 map --axes rule --out docs/results/rules/paper
 	$(BIN)/t3 map --axes cost --models t-nlg --sublayers fc2 --tp 8 --random 40 --out docs/results/costs/random
 	$(BIN)/t3 map --axes cost --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --out docs/results/costs/tp-32
-	$(BIN)/python -m docs.pages map
+	$(BIN)/python -m docs.pages map played.reader
 
 pages: $(READY)  ## every generated page of docs/, after a change of hardware, machine or model; some measure for minutes
 	$(BIN)/python -m docs.pages

@@ -66,7 +66,7 @@ def main(
     config = preset(size)
     sources = {part: Source(part, config) for part in parts}  # not in threads: Amaranth numbers its objects
     golden_hardware(config).close()  # compiled once, here, and not by every simulator process
-    report = Report(out / "coverage.json", size)
+    report = Report(out / "coverage.json", size, seeds, cycles)
     with ThreadPoolExecutor(jobs) as pool:
         pairs = [(part, simulator) for part in parts for simulator in simulators]
         built = dict(zip(pairs, pool.map(lambda pair: _try(build, sources[pair[0]], pair[1], out), pairs), strict=True))

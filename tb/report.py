@@ -8,15 +8,20 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 from t3hdl.export.identity import hardware_identity
+from t3sim.common.output import write_atomically
 
 from tb.bench_run import BenchRun
 
 
 class Report:
-    """Sums the coverage of runs by part; lists failures. ``path``: of the JSON file; ``preset``: what was built."""
+    """Sums the coverage of runs by part; lists failures.
 
-    def __init__(self, path: Path, preset: str) -> None:
-        self._path, self._preset = path, preset
+    ``path``: of the JSON file; ``preset``: what was built; ``seeds``: how many, from 1 on; ``cycles``: of each run.
+    """
+
+    def __init__(self, path: Path, preset: str, seeds: int, cycles: int) -> None:
+        self._path = path
+        self._runs = {"preset": preset, "seeds": seeds, "cycles": cycles}
         self._bins: dict[str, Counter[str]] = {}
         self._moved: dict[str, Counter[str]] = {}
         self._cycles: dict[str, Counter[str]] = {}
@@ -100,15 +105,15 @@ class Report:
         record = {
             "schema": 1,
             "hardware": hardware_identity(),
-            "preset": self._preset,
+            **self._runs,
             "parts": parts,
             "failures": self._failures,
         }
-        self._path.write_text(json.dumps(record, indent=1) + "\n")
+        write_atomically(self._path, json.dumps(record, indent=1) + "\n")
         rows = [
             f"| {part} | {name} | {hits:,} | {self._expected[part][name]:,} |"
             for part, bins in self._bins.items()
             for name, hits in bins.items()
         ]
         text = "\n".join(["| part | bin | hits | expected from cycle |", "|---|---|---:|---:|", *rows])
-        self._path.with_suffix(".md").write_text(text + "\n")
+        write_atomically(self._path.with_suffix(".md"), text + "\n")

@@ -19,6 +19,7 @@ PAGES = (
     "faults",
     "boards",
     "map",
+    "played.reader",
     "today",
     "readme",
     "tracker_waits",

@@ -38,9 +38,16 @@ the reduce-scatter its reads, so a sublayer whose reduce-scatter is the longer p
 percent of the sequential GEMM's time, under sequential → t3 → t3-mca. Waits of streams are memory clocks at the memory
 slices for each line, under t3 → t3-mca.
 
-`make map` measures all of it again and writes this page: hours of one core, in runs of seconds. Finished runs are
-kept, so that the same command goes on where it was interrupted; `--jobs` or `--scheduler` of each command shares it
-among cores or computers.
+`make map` measures all of it again, and what keeps GEMMs from their bound (*What else costs*: a section that appears
+when its records are made), and writes this page: hours of one core, in runs of seconds. Finished runs are kept, so that
+the same command goes on where it was interrupted; `--jobs` or `--scheduler` of each command shares it among cores or
+computers.
+"""
+
+TAKE_HOME = """\
+When arbitration is needed and when it is not, by this project's rule; how near the map comes to the published
+speedups; and, for comparison, what the paper's rule does. A pair is a GEMM on a machine; each sentence names the
+machines that its pairs are of. `paper-accelsim` has the paper's rule, so the first two sentences are not about it.
 """
 
 GAINS = """\
@@ -89,14 +96,23 @@ def _kept(folder: Path) -> dict[str, ArbitrationMap]:
     return {path.parent.name: read_record(path, ArbitrationMap) for path in sorted(folder.glob("*/map.json"))}
 
 
+def take_home() -> tuple[list[str], list[str]]:
+    """What a reader takes home of the maps and pairs that are kept: a sentence if one is of an earlier version of the
+    simulator, else none; and those of the records."""
+    maps, pairs = _kept(KEPT).values(), _kept(KEPT_PAIRS).values()
+    made = dict.fromkeys(text for record in (*maps, *pairs) for text in made_by(record))
+    of_pairs = (_with_machines(record, filter(is_pair, record.machines)) for record in pairs)
+    return list(made), sentences([*maps, *of_pairs])
+
+
 def page() -> str:
     """The text of :data:`PAGE`, from the maps that are kept."""
     maps = _kept(KEPT)
-    pairs = (_with_machines(record, filter(is_pair, record.machines)) for record in _kept(KEPT_PAIRS).values())
-    said = "\n".join(f"- {sentence}" for sentence in sentences([*maps.values(), *pairs]))
+    made, said = take_home()
+    items = "\n".join(f"- {sentence}" for sentence in said)
     parts = [
         HEAD,
-        f"## What to take home\n\n{said}\n",
+        "\n\n".join(["## What to take home", *made, f"{TAKE_HOME}\n{items}\n"]),
         *_section("Does arbitration ever cost time?", GAINS, KEPT_GAINS, gains_of),
         *_section("Which rule", CANDIDATES, KEPT_RULES, _candidates),
         *_section("What else costs", COSTS, KEPT_COSTS, _costs),

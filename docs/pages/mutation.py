@@ -10,7 +10,7 @@ from typing import Any
 from docs.pages import RESULTS
 from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.shared.seeded import mistakes
+from docs.pages.shared.seeded import mistakes, named_mistakes
 
 PAGE = RESULTS / "mutation.md"
 KEPT = RESULTS / "mutation" / "mutation.json"
@@ -116,13 +116,26 @@ def explained_section(results: Mapping[str, Any]) -> str:
 
 def seeded_section() -> str:
     """The mistakes that tests seed by hand."""
-    found = list(mistakes())
+    found, named = list(mistakes()), list(named_mistakes())
     text = (
-        f"{len(found)} mistakes that somebody could make, each with a test of its own: the hardware is changed as "
-        "the row says, and the test passes only if the named proof, or the scenario of the contract, fails. A test "
-        "with several variants of a mistake is one row. The rows are the tests' own descriptions."
+        f"{len(found) + len(named)} mistakes that somebody could make. For each a test changes the hardware as the row "
+        "says, and passes only if a proof, or a scenario of the contract, fails. A test with several variants of a "
+        "mistake is one row. The rows are the tests' own descriptions."
     )
-    return paragraph(text) + table(("mistake", "test"), [(mistake, f"`{file}`") for file, mistake in found])
+    others = (
+        f"{len(named)} more have names. `tests/hdl/test_seeded_mistakes.py` makes each of them: the test in its row "
+        "must fail, and so must the proof, if one is named."
+    )
+    return (
+        paragraph(text)
+        + table(("mistake", "test"), [(mistake, f"`{file}`") for file, mistake in found])
+        + "\n"
+        + paragraph(others)
+        + table(
+            ("mistake", "found by", "and by the proof"),
+            [(row.name, f"`{row.file}`: `{row.test}`", f"`{row.proof}`" if row.proof else "") for row in named],
+        )
+    )
 
 
 def page() -> str:

@@ -18,6 +18,7 @@ from t3sim.run.records import Comparison, read_record
 from t3sim.study.reproduction import FigureRecord, Reproduction
 
 from docs.pages import DOCS, RESULTS
+from docs.pages.shared.blocks import with_blocks
 from docs.pages.shared.markdown import paragraph, table
 from docs.pages.validated.reproduced import made_by
 
@@ -32,23 +33,15 @@ CLAIMS = (
     "training-t3-mca-geomean",
 )  # fmt: skip
 """Published figures that the README names."""
-_BEGIN, _END = "<!-- {name}: written by python -m docs.pages readme -->\n", "<!-- end of {name} -->\n"
 
 
 def page() -> str:
     """The README with today's figures. Raises ValueError if a mark is missing, or what is kept cannot be read."""
-    text = PAGE.read_text(encoding="utf-8")
     blocks = {
         "first run": run_table(read_record(KEPT / "compare.json", Comparison)),
         "claims": claims(read_record(REPRODUCTION, Reproduction)),
     }
-    for name, block in blocks.items():
-        begin, end = _BEGIN.format(name=name), _END.format(name=name)
-        if text.count(begin) != 1 or text.count(end) != 1:
-            raise ValueError(f"{PAGE.name} must have {begin.strip()} and {end.strip()} once")
-        head, rest = text.split(begin)
-        text = f"{head}{begin}{block}{end}{rest.split(end)[1]}"
-    return text
+    return with_blocks(PAGE, "readme", blocks)
 
 
 def run_table(record: Comparison) -> str:

@@ -12,7 +12,7 @@ from t3sim.validation.scaling import AXES, Scaling
 from docs.pages import RESULTS
 from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.texts.speed import BEFORE, CHARTED, EVENTS, HEAD, LEFT_OUT, PARTS
+from docs.pages.texts.speed import BEFORE, CHARTED, CONTENTION, EVENTS, HEAD, LEFT_OUT, PARTS
 
 PAGE = RESULTS / "speed.md"
 KEPT = RESULTS / "speed" / "ring" / "bench.json"
@@ -48,7 +48,8 @@ def text(bench: Bench, scaling: Scaling) -> str:
     tables = "\n".join(f"Over {title}:\n\n{_scaled(scaling, axis)}" for axis, title in AXES.items())
     left_out = "".join(f"\n- {size}" for size in scaling.left_out)
     return (
-        f"{HEAD}\n{measured_on(bench.hardware, scaling.hardware)}## Targets\n\n{paragraph(verdict)}{_targets(bench)}"
+        f"{HEAD}\n{measured_on(bench.hardware, scaling.hardware)}"
+        f"## Targets\n\n{paragraph(verdict)}{_contention(bench)}{_targets(bench)}"
         f"\n## Before bursts\n\n{BEFORE}"
         f"\n## Evaluations of the RTL\n\n{EVENTS}\n{_events(bench)}\n{PARTS}\n{_parts(bench)}"
         f"\n## Over GPUs and tokens\n\n{CHARTED}\n{tables}" + (f"\n{LEFT_OUT}{left_out}\n" if left_out else "")
@@ -62,6 +63,13 @@ def _targets(bench: Bench) -> str:
         for row in bench.targets
     )  # fmt: skip
     return table(("figure", "measured:", "target:", ""), rows)
+
+
+def _contention(bench: Bench) -> str:
+    """Of how many pairs of runs the cost of observing contention is, and what a ratio says."""
+    pairs = [f"{ratio:.3f}" for ratio in bench.contention_ratios]
+    of = f"the median of {len(pairs)} pairs of runs in turns, {', '.join(pairs)}" if pairs else "of one pair of runs"
+    return paragraph(CONTENTION.format(of=of))
 
 
 def _events(bench: Bench) -> str:

@@ -15,7 +15,6 @@ from docs.pages.texts.testbenches import ARITHMETIC, HEAD, RUNS
 
 PAGE = RESULTS / "testbenches.md"
 KEPT = RESULTS / "testbenches"
-COMMAND = "make tb SEEDS=4 CYCLES=20000"
 _TESTFLOAT = "testfloat-"
 
 
@@ -30,7 +29,7 @@ def text(coverage: Mapping[str, Any], checks: Mapping[str, Mapping[str, Any]]) -
     """The page of the coverage of the testbenches, and of checks of the ALU by the name of their folder."""
     hardware = measured_on(*(record["hardware"] for record in (coverage, *checks.values())))
     return (
-        f"{HEAD}\n{hardware}## The parts\n\n{RUNS.format(preset=coverage['preset'], command=COMMAND)}\n"
+        f"{HEAD}\n{hardware}## The parts\n\n{RUNS.format(**coverage)}\n"
         f"{_parts(coverage)}\n## The ALU's arithmetic\n\n{ARITHMETIC}\n{_arithmetic(checks)}"
     )
 

@@ -10,7 +10,7 @@ from t3sim.validation.memory_rate.record import TrackerWaits, Waits
 from docs.pages import RESULTS
 from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.texts.tracker_waits import BEFORE, HEAD, SIMULATED, STREAMS, WHY
+from docs.pages.texts.tracker_waits import AIM, BEFORE, HEAD, OTHERS, SIMULATED, STREAMS, WHY
 
 PAGE = RESULTS / "tracker-waits.md"
 KEPT = RESULTS / "tracker" / "tracker.json"
@@ -29,16 +29,36 @@ def text(record: TrackerWaits) -> str:
     streams = [row for row in record.rows if not row.command]
     simulated = [row for row in record.rows if row.command]
     blocked = [row for row in record.rows if row.blocked]
-    verdict = f"{len(record.rows)} regimes, {len(blocked)} with cycles in which an access waited for the tracker."
     causes = [(row.where, row.regime, f"{row.blocked:,}", row.cause) for row in blocked]
     why = (
         f"\n## Why some waited\n\n{WHY}\n" + table(("where", "regime", "blocked:", "cause"), causes) if blocked else ""
     )
     return (
-        f"{HEAD}\n{measured_on(record.hardware)}{paragraph(verdict)}## Two contexts\n\n{STREAMS}\n{_table(streams)}"
+        f"{HEAD}\n{measured_on(record.hardware)}{_verdict(record)}\n## Two contexts\n\n{STREAMS}\n{_table(streams)}"
         f"\n## Co-simulated GEMMs\n\n{SIMULATED}\n{_table(simulated)}"
         f"\n## Before bursts\n\n{_before(simulated, json.loads(_BEFORE.read_text(encoding='utf-8')))}{why}"
     )
+
+
+def _verdict(record: TrackerWaits) -> str:
+    """How many regimes have no wait, as was the aim, and the others with their waits on each hardware."""
+    simulated = [row for row in record.rows if row.command]
+    blocked = {
+        (row.regime, row.what): [
+            other for other in record.rows if (other.regime, other.what) == (row.regime, row.what) and other.blocked
+        ]
+        for row in record.rows
+        if row.blocked
+    }
+    aim = AIM.format(
+        regimes=len(record.rows), free=sum(not row.blocked for row in record.rows), simulated=len(simulated),
+        simulated_free=sum(not row.blocked for row in simulated),
+    )  # fmt: skip
+    items = (
+        f"- {regime} ({what}): {', '.join(f'{row.blocked:,} on {row.where}' for row in rows)}\n"
+        for (regime, what), rows in blocked.items()
+    )
+    return paragraph(f"{aim}{OTHERS if blocked else ''}") + "".join(items)
 
 
 def _before(today: Sequence[Waits], before: dict[str, Any]) -> str:

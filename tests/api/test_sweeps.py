@@ -120,6 +120,16 @@ def test_an_empty_or_doubled_sweep_is_refused(machines, points, policies, messag
         opent3.sweep(machines, points, policies, machine="toy")
 
 
+@pytest.mark.parametrize("sublayer", ["1x2", "512x256x1024x2", "512x256x", "axbxc", "-512x256x1024", "fc2", ""])
+def test_a_gemm_that_is_not_named_by_its_three_sizes_is_refused(sublayer):
+    with pytest.raises(
+        ValueError,
+        match=f"the sublayer of model custom must be M, N and K in elements, as 512x256x1024, not '{sublayer}': "
+        r"make the point with custom_point\(m, n, k, tp\)$",
+    ):
+        opent3.sweep(MACHINES, [opent3.Point(model="custom", sublayer=sublayer, tp=4)], ["t3"], machine="toy")
+
+
 def test_no_jobs_are_refused():
     with pytest.raises(ValueError, match="jobs must be at least 1, not 0"):
         opent3.sweep(opent3.vary({"link.gb_s": [10]}), POINTS, machine="toy", jobs=0)

@@ -78,7 +78,7 @@ def test_run_prints_a_table_and_writes_a_folder(engine, tmp_path: Path):
     result = t3("run", "--policy", "t3", "--out", str(out), "--threads", "1")
     assert result.exit_code == 0, result.output
     for text in (
-        "t-nlg fc2 TP=8 (8192 x 4256 x 17024)",
+        "t-nlg fc2 TP 8 (8192 x 4256 x 17024)",
         "time (us)",
         "1800",
         "RS reads",

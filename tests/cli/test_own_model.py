@@ -30,7 +30,7 @@ def tiny(tmp_path: Path) -> Path:
 def test_a_sublayer_runs_and_is_checked(tiny: Path, tmp_path: Path):
     result = t3("run", "--hf", tiny, *TOKENS, "--tp", 2, *TOY, "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    assert "llama-3-8b fc2 TP=2 (128 x 64 x 128) on machine toy" in result.stdout
+    assert "llama-3-8b fc2 TP 2 (128 x 64 x 128) on machine toy" in result.stdout
     assert re.search(r"^ +mismatches +0$", result.stdout, re.MULTILINE)
     record = json.loads((tmp_path / "out" / "result.json").read_text())
     assert record["workload"]["model"] == "llama-3-8b"

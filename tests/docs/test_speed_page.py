@@ -17,6 +17,16 @@ def test_a_missed_target_is_named_and_counted():
         assert ("**missed**" in text) is missed and f"1 figures with a target, {int(missed)} missed." in text
 
 
+def test_a_ratio_of_contention_says_of_how_many_pairs_it_is():
+    bench, scaling = speed.read()
+    for ratios, of in (
+        ((), "of one pair of runs"),
+        ((0.98, 1.0, 1.1), "the median of 3 pairs of runs in turns, 0.980, "),
+    ):
+        text = " ".join(speed.text(dataclasses.replace(bench, contention_ratios=ratios), scaling).split())
+        assert of in text and "is noise" in text
+
+
 def test_all_sizes_are_there():
     _, scaling = speed.read()
     assert [point.value for point in scaling.of("gpus")] == [2, 4, 8, 16, 32, 64]

@@ -8,6 +8,8 @@ from tb.bench import BENCHES
 COVERAGE = {
     "hardware": {"version": "1.0.0", "netlist": "0123456789abcdef"},
     "preset": "small",
+    "seeds": 2,
+    "cycles": 10_000,
     "parts": {
         "slice": {
             "cycles": 20_000,
@@ -27,6 +29,7 @@ def checked(made: str) -> dict[str, object]:
 def test_parts_failures_and_cases_are_shown():
     page = testbenches.text(COVERAGE, {"testfloat-f16_add-1": checked("text"), "pairs": checked("every pair")})
     assert "| slice | 20,000 | 5,001 | 5,000 | 1 of 2 | both at once |" in page
+    assert "`python -m tb.bench --preset small --seeds 2 --cycles 10000`" in page
     assert "\n- slice under icarus: seed 2\n" in page and "No run failed" not in page
     assert "| TestFloat, `f16_add`, level 1 | fp16 | add | 46,464 | 46,464 | 1 |" in page
     assert "| every pair | fp16 | add |" in page and "**Of another hardware than this tree's**" in page

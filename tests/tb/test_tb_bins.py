@@ -54,7 +54,7 @@ def test_aborts_find_something_to_drop():
 
 def report(folder: Path, *runs: tuple[str, int, dict[str, int]]) -> Report:
     """What runs (simulator, cycles, hits) of a part give, whose bin ``rare`` is expected from 20000 cycles."""
-    whole = Report(folder / "coverage.json", "small")
+    whole = Report(folder / "coverage.json", "small", seeds=2, cycles=20_000)
     for number, (simulator, cycles, found) in enumerate(runs):
         job = BenchRun(part="part", simulator=simulator, cycles=cycles, report=str(folder / f"{number}.json"))
         coverage = Coverage({"often": len, "rare": len}, {"rare": MEDIUM})
@@ -73,7 +73,8 @@ def test_a_rare_bin_may_be_empty_in_a_short_run(tmp_path, capsys):
     whole.write()
     record = json.loads((tmp_path / "coverage.json").read_text())
     part = record["parts"]["part"]
-    assert (record["hardware"], record["preset"], record["failures"]) == (hardware_identity(), "small", [])
+    assert (record["hardware"], record["failures"]) == (hardware_identity(), [])
+    assert (record["preset"], record["seeds"], record["cycles"]) == ("small", 2, 20_000)
     assert (part["cycles"], part["expected_from"]) == (4000, {"often": SHORT, "rare": MEDIUM})
     assert "| part | rare | 0 | 20,000 |" in (tmp_path / "coverage.md").read_text()
 

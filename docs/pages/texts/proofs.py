@@ -25,7 +25,8 @@ HEAD = (
         "Properties are written in Amaranth (`hdl/t3formal/properties`), beside an abstract model of the "
         "component: a sum of counts, a queue, a byte of memory. Yosys makes the netlist, ABC proves; both are in the "
         "Python package `pyosys`. Of the methods, property-directed reachability (*unbounded*) and *induction* hold in "
-        "every cycle of every run, a *bounded* search in the first cycles after reset only. A proof of *structure* "
+        "every cycle of every run, as far as what they assume does; a *bounded* search holds in the first cycles after "
+        "reset only. A proof of *structure* "
         "follows the wires from outputs back to inputs: what is not connected cannot depend, whatever the values. With "
         "the reset at 1 it works out what every register takes, whatever else is there."
     )
@@ -86,6 +87,9 @@ CHAINS = (
     "is in the last column, for the proof and for all that it rests on. `t3formal.prover.reach` works it out from "
     "what the proofs assumed and from the list of who owes what."
 )
+
+UNBOUNDED = ", {tasks} of them for every cycle of every run together with all that they assume"
+"""Of the sentence that counts the tasks: how many are not bounded, and rest on nothing that is."""
 
 READING = """\
 A claim that does not hold gives the shortest run to it, as what goes through the part's ports:

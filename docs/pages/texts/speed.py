@@ -14,6 +14,11 @@ made. The workload is FC-2 of T-NLG on 8 GPUs under t3-mca, on compiled RTL and 
 is all eight GPUs.
 """
 
+CONTENTION = """\
+The wall time with contention observed over that without is {of}. A ratio within a few percent of 1, above or below it,
+is noise: another pair of runs gives another one.
+"""
+
 BEFORE = """\
 The last commit before bursts (c3d0ee9, program 0.1.0, hardware 2.0.0: a request is one line) beside one of program
 1.0.0rc1 and hardware 4.2.0 (1ef4bf0), the whole command in turns on the same idle machine, all parts built and kernels

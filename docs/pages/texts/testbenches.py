@@ -10,8 +10,9 @@ ALU](#the-alus-arithmetic) against known results. This page is written by `pytho
 
 RUNS = """\
 Preset `{preset}`: random traffic, compared with the golden model in every cycle, under Verilator and under Icarus with
-the same seeds (`{command}`). *Cycles*: of all seeds together, under each simulator. *Bins*: cases that random traffic
-is to meet; a bin that stays empty in runs of this length is a failure.
+the same seeds (`python -m tb.bench --preset {preset} --seeds {seeds} --cycles {cycles}`). *Cycles*: of all seeds
+together, under each simulator. *Bins*: cases that random traffic is to meet; a bin that stays empty in runs of this
+length is a failure.
 """
 
 ARITHMETIC = """\

@@ -14,6 +14,14 @@ made. What each part does in which cycle is in its contract: [slice](../hardware
 network](../hardware/token_network.md), [tracker](../hardware/tracker.md).
 """
 
+AIM = """\
+The aim was that no access waits in any regime. {free} of {regimes} regimes have no cycle in which one did, among them
+{simulated_free} of {simulated} co-simulated GEMMs.
+"""
+OTHERS = """\
+The others have such cycles, here of all channels together:
+"""
+
 STREAMS = """\
 Slices, token network and tracker alone, with nothing in front or behind. Both contexts store at the same time, one as
 a stage of workgroups does, a row of each in turn, the other as a DMA engine sends, tile by tile; each channel takes a
@@ -30,11 +38,14 @@ stage, and keep their places until their stores are in memory. The command repea
 
 BEFORE = """\
 The same commands in the last commit before bursts ({commit}, program {version}), in which every line was an access with
-a token of its own, and the tracker had 4 banks. The record is `docs/results/tracker/before.json`; that commit had no
-key for the number of sets, and the other regimes were not measured there.
+a token of its own, and the tracker had 4 banks. The record is `docs/results/tracker/before.json`. Not every regime has
+a row. *Overflowed chunks* on `paper` has none because that commit does not take `hardware.tracker_sets`, the key of its
+command. Two contexts have none because `t3 validate tracker` is younger, and makes them of bursts, which the slices of
+that commit do not take. The others were not measured there.
 """
 
 WHY = """\
-By rates, averaged over all bursts. Near what is counted at most, or above it, token queues fill, sooner if many of the
-bursts are for one bank; which of both it is was not told apart by a further measurement.
+By rates, averaged over all bursts; *as made* by those of the sources, and of memory while it takes what has gathered in
+its queues. Near what is counted at most, or above it, token queues fill, sooner if many of the bursts are for one bank;
+which of both it is was not told apart by a further measurement.
 """

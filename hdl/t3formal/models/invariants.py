@@ -6,7 +6,8 @@ INVARIANTS: dict[int, str] = {
     3: "At most one command per block and epoch; no count is lost or doubled under any back-pressure.",
     4: "An address outside every live range, or of another context, changes no range, tracker, chunk or trigger state.",
     5: "A part that says idle, with no input active and now < wake_at, changes no state and no output.",
-    6: "Communication passes above the threshold only by the starvation limit, and waits no longer than that says.",
+    6: "Communication passes above the threshold only by the starvation limit, or while compute is absent, and by at "
+    "most 7 lines of the burst that is granted below it; it waits no longer than the starvation limit says.",
     7: "Memory after an update equals op(old, new), whatever the spacing of updates.",
     8: "AXI4-Lite and stream protocols are kept; a locked configuration changes only by reset or abort.",
     9: "A DMA read of a fired block returns all its counted updates.",

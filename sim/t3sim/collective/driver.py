@@ -70,7 +70,7 @@ class Driver:
         if self.mapped == self.config.descriptors:
             raise ValueError(
                 f"the T3 hardware has {self.config.descriptors} descriptors, one per chunk, but the output has more "
-                f"chunks: use at most TP = {self.config.descriptors} or set hardware.descriptors"
+                f"chunks: use at most TP {self.config.descriptors} or set hardware.descriptors"
             )
         last = (blocks.row_blocks - 1, blocks.col_blocks - 1)
         expected = self.grid.chunk_lines(chunk) * addends

@@ -39,10 +39,11 @@ TRANSFER = record(
     tile_rows="i4", tile_lines="i4", wavefront_rows="i4", last_rows="i4", last_lines="i4", bottom="i1", right="i1",
 )  # fmt: skip
 
-# It is at row ``height`` of tile (``row``, ``col``), at ``line`` of that row. Each memory clock pays ``rate`` into its
-# budget; a line that is read costs ``line_cost`` of it. Of the ``buffer_lines`` some are taken by lines in flight.
+# It is at row ``height`` of tile (``row``, ``col``), at ``line`` of that row. It reads ``lines_per_cycle_num`` /
+# ``lines_per_cycle_den`` lines in a memory clock: each clock pays the numerator into its ``budget``, and a line that is
+# read costs the denominator. Of the ``buffer_lines`` some are taken by lines in flight.
 MOVER = integers(
-    "buffer_lines", "rate", "line_cost",
+    "buffer_lines", "lines_per_cycle_num", "lines_per_cycle_den",
     "active", "row", "col", "height", "line", "inflight_lines", "budget", "paid_cycle", "rows_out", "wake_cycle",
 )  # fmt: skip
 
@@ -224,10 +225,11 @@ def _issue_burst(g, which, now):
 def run_mover(g, which, now):
     """One cycle of a mover: issue bursts as far as its rate and its buffer allow."""
     comm, dma, mover = g.comm, g.dma, g.movers[which]
-    # A burst may cost more than one cycle's rate; what it overdraws, the following cycles pay.
-    budget = mover.rate
-    if now - mover.paid_cycle < -((mover.budget - mover.rate) // mover.rate):  # else it is full: nothing to multiply
-        budget = mover.budget + (now - mover.paid_cycle) * mover.rate
+    paid = mover.lines_per_cycle_num
+    # A burst may cost more than a cycle pays; what it overdraws, the following cycles pay.
+    budget = paid
+    if now - mover.paid_cycle < -((mover.budget - paid) // paid):  # else it is full: nothing to multiply
+        budget = mover.budget + (now - mover.paid_cycle) * paid
     mover.paid_cycle = now
     while budget > 0:
         if not mover.active:
@@ -239,9 +241,9 @@ def run_mover(g, which, now):
             comm.outgoing = comm.outgoing - 1
         if mover.inflight_lines + g.output.tile_lines > mover.buffer_lines:
             break
-        budget -= mover.line_cost * _issue_burst(g, which, now)
+        budget -= mover.lines_per_cycle_den * _issue_burst(g, which, now)
     mover.budget = budget
-    mover.wake_cycle = now + -((budget - 1) // mover.rate) if budget <= 0 else NEVER_CYCLE
+    mover.wake_cycle = now + -((budget - 1) // paid) if budget <= 0 else NEVER_CYCLE
 
 
 @compiled_inner

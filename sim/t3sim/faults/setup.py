@@ -119,7 +119,7 @@ class FaultSetup:
     @property
     def config(self) -> T3Config:
         """The hardware's configuration."""
-        return self.plan.request.machine.hardware.config()
+        return self.plan.config
 
     def run(self, injection: Injection) -> FaultSystem:
         """A run with a fault, to its end or limit; the caller frees the hardware's instances (``hardware.close()``).

@@ -121,9 +121,9 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """Name for people, for example ``t-nlg fc2 TP=8 (8192 x 4256 x 17024)``."""
+        """Name for people, for example ``t-nlg fc2 TP 8 (8192 x 4256 x 17024)``."""
         name = CUSTOM if self.model == CUSTOM else f"{self.model} {self.sublayer}"
-        return f"{name} TP={self.tp} ({self.m} x {self.n} x {self.k})"
+        return f"{name} TP {self.tp} ({self.m} x {self.n} x {self.k})"
 
 
 def named_model(model: str) -> Model:

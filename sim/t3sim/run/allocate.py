@@ -89,7 +89,7 @@ def _request_arrays(sizes: Sizes) -> Arrays:
     channels = sizes.config.slices
     return {
         **_one(sizes, "fabric"),
-        "channel": new_hbm_state(sizes.plan.request.machine.hbm, channels).channel,
+        "channel": new_hbm_state(sizes.plan.hbm, channels).channel,
         "bursts": _chain(_zeros(sizes.bursts, dtype=BURST)),
         "rows": _chain(_zeros(sizes.rows, dtype=ROW)),
         "row_data": _zeros(sizes.rows if len(sizes.plan.carried.lines) else 1, BURST_LINES, 4),

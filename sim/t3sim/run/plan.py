@@ -5,6 +5,7 @@ from fractions import Fraction
 from functools import cached_property
 from math import ceil
 
+from t3hdl.config import T3Config
 from t3hdl.interface.layouts import LINE_BYTES
 
 from t3sim.collective.arbitration import Arbitration, arbitration_of
@@ -14,6 +15,7 @@ from t3sim.common.ratio import CLOCK_LARGEST, LINK_LARGEST, decimal, ratio
 from t3sim.engine import state
 from t3sim.inputs.geometry import ELEMENT_BYTES, Blocks, Chunk, Grid, Partition, ceil_div
 from t3sim.inputs.limits import ADDENDS, LONGEST_CYCLES
+from t3sim.inputs.machine.hbm import HbmSection
 from t3sim.inputs.tiling import slab_clocks
 
 from .request import TRACKED, RunRequest
@@ -31,6 +33,36 @@ class RunPlan:
     """What is the same for all GPUs of a run."""
 
     request: RunRequest
+
+    @cached_property
+    def config(self) -> T3Config:
+        """Parameters of the T3 hardware."""
+        return self.request.machine.hardware.config()
+
+    @property
+    def hbm(self) -> HbmSection:
+        """Parameters of the DRAM, whose times are memory clocks already."""
+        return self.request.machine.hbm
+
+    @property
+    def queue_lines(self) -> int:
+        """Most lines that can wait in the DRAM queue of a channel."""
+        return self.hbm.queue_slots
+
+    @property
+    def line_cycles(self) -> int:
+        """Memory clocks that a line takes on the data bus of a channel."""
+        return self.hbm.nBL
+
+    @property
+    def entry_lines(self) -> int:
+        """Lines of an LLC line."""
+        return self.request.machine.llc.line_bytes // LINE_BYTES
+
+    @property
+    def receive_lines(self) -> int:
+        """Room of the buffer of a link's receiver, in lines."""
+        return self.request.machine.link.receive_lines
 
     @property
     def sequential(self) -> bool:
@@ -109,21 +141,19 @@ class RunPlan:
 
     def input_pitch(self, elements: int) -> int:
         """Lines from one row of an input to the next: padded to whole LLC lines."""
-        per_line = self.request.machine.llc.line_bytes // LINE_BYTES
-        return ceil_div(ceil_div(elements * ELEMENT_BYTES, LINE_BYTES), per_line) * per_line
+        return ceil_div(ceil_div(elements * ELEMENT_BYTES, LINE_BYTES), self.entry_lines) * self.entry_lines
 
     def cycles(self, nanoseconds: float) -> int:
         """Memory cycles of a time, rounded up."""
-        return ceil(decimal(nanoseconds) * self.request.machine.hbm.clock_mhz / 1000)
+        return ceil(decimal(nanoseconds) * self.hbm.clock_mhz / 1000)
 
     def ns(self, cycles: float) -> float:
         """Time of memory cycles."""
-        return float(cycles) * 1000 / self.request.machine.hbm.clock_mhz
+        return float(cycles) * 1000 / self.hbm.clock_mhz
 
     def blocks(self, chunk: Chunk) -> Blocks:
         """The blocks that the DMA engine sends of a chunk."""
-        machine = self.request.machine
-        return self.partition.blocks(chunk, machine.dma.block, machine.hardware.config())
+        return self.partition.blocks(chunk, self.request.machine.dma.block, self.config)
 
     @cached_property
     def estimated_cycles(self) -> int:
@@ -162,7 +192,7 @@ class RunPlan:
         machine, (backlog, patience) = self.request.machine, self.backlog_limits
         return arbitration_of(
             machine.arbiter, compute_first=self.compute_first, backlog=backlog, patience=patience,
-            queue_lines=machine.hbm.queue_slots,
+            queue_lines=self.queue_lines,
         )  # fmt: skip
 
     @property
@@ -195,7 +225,7 @@ def constants(plan: RunPlan, gpu: int) -> dict[str, dict[str, int]]:
 
     Here, and in :func:`movers`, the machine's units become the engine's: memory clocks, CU clocks, lines.
     """
-    machine, config = plan.request.machine, plan.request.machine.hardware.config()
+    machine, config = plan.request.machine, plan.config
     own = plan.grid.chunk_lines(plan.partition.chunks[gpu])
     return {
         "output": _output(plan),
@@ -226,15 +256,19 @@ def constants(plan: RunPlan, gpu: int) -> dict[str, dict[str, int]]:
 def movers(plan: RunPlan, gpu: int) -> tuple[dict[str, int], dict[str, int]]:
     """The constants of the DMA engine and of the kernels of one GPU as movers of lines."""
     dma, kernel = plan.request.machine.dma, plan.request.machine.kernel
-    rate = kernel.cus * kernel.bytes_per_clock_per_cu * _cu_clocks(plan, gpu) / LINE_BYTES
+    lines_per_cycle = kernel.cus * kernel.bytes_per_clock_per_cu * _cu_clocks(plan, gpu) / LINE_BYTES
     return (
-        {"buffer_lines": _lines(dma.buffer_kib), "rate": dma.lines_per_cycle, "line_cost": 1},
-        {
-            "buffer_lines": kernel.cus * kernel.outstanding_lines_per_cu,
-            "rate": rate.numerator,
-            "line_cost": rate.denominator,
-        },
+        _mover(_lines(dma.buffer_kib), Fraction(dma.lines_per_cycle)),
+        _mover(kernel.cus * kernel.outstanding_lines_per_cu, lines_per_cycle),
     )
+
+
+def _mover(buffer_lines: int, lines_per_cycle: Fraction) -> dict[str, int]:
+    return {
+        "buffer_lines": buffer_lines,
+        "lines_per_cycle_num": lines_per_cycle.numerator,
+        "lines_per_cycle_den": lines_per_cycle.denominator,
+    }
 
 
 def _lines(kib: int) -> int:
@@ -245,7 +279,7 @@ def _cu_clocks(plan: RunPlan, gpu: int) -> Fraction:
     """CU clocks of a GPU in a memory clock."""
     machine = plan.request.machine
     scale = machine.variation.clock_scale[gpu] if machine.variation.clock_scale else 1.0
-    return ratio(decimal(scale) * machine.gpu.clock_mhz / machine.hbm.clock_mhz, CLOCK_LARGEST)
+    return ratio(decimal(scale) * machine.gpu.clock_mhz / plan.hbm.clock_mhz, CLOCK_LARGEST)
 
 
 def _output(plan: RunPlan) -> dict[str, int]:
@@ -279,13 +313,13 @@ def _gemm(plan: RunPlan, gpu: int) -> dict[str, int]:
 
 
 def _llc(plan: RunPlan) -> dict[str, int]:
-    llc, channels = plan.request.machine.llc, plan.request.machine.hardware.config().slices
+    llc = plan.request.machine.llc
     sets = llc.capacity_kib * 1024 // (llc.ways * llc.line_bytes)
     return {
         "sets": sets, "set_mask": sets - 1 if sets & (sets - 1) == 0 else -1, "ways": llc.ways,
-        "entry_lines": llc.line_bytes // LINE_BYTES, "latency_cycles": plan.cycles(llc.latency_ns),
+        "entry_lines": plan.entry_lines, "latency_cycles": plan.cycles(llc.latency_ns),
         "random": llc.replacement == "random", "bytes_per_clock": llc.bytes_per_clock_per_cu,
-        "most_write_backs": channels * llc.write_backs_per_channel,
+        "most_write_backs": plan.config.slices * llc.write_backs_per_channel,
     }  # fmt: skip
 
 
@@ -294,10 +328,10 @@ def _link(plan: RunPlan, gpu: int) -> dict[str, int]:
     gb_s = machine.variation.link_gb_s[gpu] if machine.variation.link_gb_s else link.gb_s
     byte_ps = ratio(1000 / decimal(gb_s), LINK_LARGEST)
     return {
-        "gpu": gpu, "gpus": plan.gpus, "memory_mhz": machine.hbm.clock_mhz,
+        "gpu": gpu, "gpus": plan.gpus, "memory_mhz": plan.hbm.clock_mhz,
         "byte_ps_num": byte_ps.numerator, "byte_ps_den": byte_ps.denominator,
         "latency_cycles": plan.cycles(link.latency_ns), "header_bytes": link.header_bytes,
-        "receive_lines": link.receive_lines, "posted_lines": link.receive_lines if plan.near_memory else 0,
+        "receive_lines": plan.receive_lines, "posted_lines": plan.receive_lines if plan.near_memory else 0,
         "mirror": plan.request.mirror, "retry": link.retry,
         "retry_timeout_cycles": plan.cycles(link.retry_timeout_ns),
     }  # fmt: skip

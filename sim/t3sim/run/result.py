@@ -7,22 +7,19 @@ meaning for a policy are null. Real time is not part of the record; it goes to `
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from t3sim import __version__
 from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
+from t3sim.common.strict_record import StrictRecord
 from t3sim.inputs.tiling import Tiling
 from t3sim.inputs.workload import Workload
 
 from .provenance import Provenance
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class WorkloadRecord(_Record):
+class WorkloadRecord(StrictRecord):
     """The GEMM. ``k`` is the largest inner dimension on one GPU, ``k_smallest`` the smallest, ``k_total`` their sum."""
 
     model: str
@@ -45,7 +42,7 @@ class WorkloadRecord(_Record):
         )  # fmt: skip
 
 
-class GemmRecord(_Record):
+class GemmRecord(StrictRecord):
     """The GEMM kernel: its workgroup tile, workgroups, stages (``waves``) of them on the GPU, and the predicted time,
     by which the tile was chosen (t3sim.inputs.tiling)."""
 
@@ -67,7 +64,7 @@ class GemmRecord(_Record):
         )
 
 
-class TimeNs(_Record):
+class TimeNs(StrictRecord):
     """Times in ns of the GPU that finishes last. ``total``: from GEMM launch; exposed: no workgroup resident,
     communication moving; ``init_write``: what the driver's clearing of the tracked output takes at the DRAM's peak
     rate, before the launch and outside ``total`` (null when nothing is cleared)."""
@@ -80,7 +77,7 @@ class TimeNs(_Record):
     init_write: float | None = None
 
 
-class TrafficBytes(_Record):
+class TrafficBytes(StrictRecord):
     """Mean DRAM bytes of one GPU by cause; ``total`` is the sum of all but ``init_write``."""
 
     gemm_read: float
@@ -93,7 +90,7 @@ class TrafficBytes(_Record):
     total: float
 
 
-class TrackerRecord(_Record):
+class TrackerRecord(StrictRecord):
     """What the tracker counted and fired, summed over the simulated GPUs (``peak_entries``: the largest)."""
 
     updates: int
@@ -103,14 +100,14 @@ class TrackerRecord(_Record):
     overflowed_chunks: int
 
 
-class BlocksRecord(_Record):
+class BlocksRecord(StrictRecord):
     """DMA blocks fired because all their tiles were counted, and because their chunk was complete after an overflow."""
 
     by_tile: int
     by_chunk: int
 
 
-class RtlRecord(_Record):
+class RtlRecord(StrictRecord):
     """Clock cycles of the compiled Verilog, summed over its parts: all, evaluated, and skipped because idle.
 
     ``evaluated_by_part``: those evaluated, by the parts' names in :class:`t3sim.hardware.abi.Hardware`.
@@ -122,7 +119,7 @@ class RtlRecord(_Record):
     evaluated_by_part: dict[str, int]
 
 
-class DataCheck(_Record):
+class DataCheck(StrictRecord):
     """Output elements compared bit by bit with the reference reduction, without the padding behind rows that end within
     a line; and how many differed, padding included, which must stay as it was."""
 
@@ -130,7 +127,7 @@ class DataCheck(_Record):
     mismatches: int
 
 
-class StreamContention(_Record):
+class StreamContention(StrictRecord):
     """One of the two streams into memory: accepted lines, and bursts of them, some of them updates (0 in records from
     before they were counted); the lines' wait before issue, and memory clocks that its lines waited at a slice: the
     other stream's line had its turn, the threshold, a full DRAM queue, or the tracker, which had not taken the tokens
@@ -147,7 +144,7 @@ class StreamContention(_Record):
     blocked_by_tracker_cycles: int
 
 
-class Waits(_Record):
+class Waits(StrictRecord):
     """Memory clocks that a stream's lines waited at the memory slices, over all channels, by what they waited for; as
     the sums of :class:`StreamContention`."""
 
@@ -157,7 +154,7 @@ class Waits(_Record):
     tracker: int
 
 
-class StageWaits(_Record):
+class StageWaits(StrictRecord):
     """Waits of both streams from the first dispatch of stage ``first_stage`` (at ``start_ns``, on the first GPU) until
     the next row begins. The last row begins with the end of the GEMM (on the last GPU)."""
 
@@ -167,7 +164,7 @@ class StageWaits(_Record):
     communication: Waits
 
 
-class DramUse(_Record):
+class DramUse(StrictRecord):
     """Data bus use (fraction of the total time), row outcomes, and read/write turnarounds. ``atomic_reads``: lines read
     besides the traffic because updates are atomics; ``mode_switches``: changes between memory and compute mode.
     ``conflicts``: row conflicts by the cause of the line that needed another row, and the cause of the line that moved
@@ -183,7 +180,7 @@ class DramUse(_Record):
     conflicts: dict[str, dict[str, int]] | None = None
 
 
-class Contention(_Record):
+class Contention(StrictRecord):
     """Where time was lost. ``cu_stall_ns``: mean CU time lost by cause; link times are of the busiest GPU;
     ``window_stall_ns``: longest time of any GPU with stores held because their chunk was not live yet;
     ``compute_first``: whether the arbiter let compute go first; ``stages``: waits over time. Both are None in records
@@ -200,7 +197,7 @@ class Contention(_Record):
     stages: list[StageWaits] | None = None
 
 
-class Result(_Record):
+class Result(StrictRecord):
     """One simulation's result.
 
     ``identities``: accounting identity -> it held; None if nothing was observed. ``machine`` is a name, which two
@@ -237,7 +234,7 @@ class Result(_Record):
         return json_text(self.model_dump(by_alias=True))
 
 
-class WallSeconds(_Record):
+class WallSeconds(StrictRecord):
     """Real time of a run in seconds: building the hardware, and simulating."""
 
     build: float

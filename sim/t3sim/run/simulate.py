@@ -54,7 +54,7 @@ def simulate(request: RunRequest, on_progress: OnProgress | None = None) -> RunR
     begin = time.perf_counter()
     plan = RunPlan(request)
     check_fits(plan)  # before anything is built or takes memory
-    hardware = open_prepared(request.machine.hardware.config(), request.hardware, preparing(on_progress))
+    hardware = open_prepared(plan.config, request.hardware, preparing(on_progress))
     try:
         built = time.perf_counter()
         system, partials = set_up(plan, hardware, System)
@@ -159,7 +159,7 @@ def _times(system: System) -> TimeNs:
         reduce_scatter=plan.ns(int(comm["rs_last_cycle"] - comm["rs_first_cycle"])),
         all_gather=plan.ns(int(comm["ag_last_cycle"] - comm["ag_first_cycle"])),
         exposed_communication=plan.ns(int(gpu.time["exposed_cycles"])),
-        init_write=None if plan.sequential else plan.ns(cleared * plan.request.machine.hbm.nBL / system.config.slices),
+        init_write=None if plan.sequential else plan.ns(cleared * plan.line_cycles / system.config.slices),
     )
 
 

@@ -50,12 +50,12 @@ class Sizes:
     @classmethod
     def of(cls, plan: RunPlan, gpu: int) -> Self:
         """The limits of GPU ``gpu``."""
-        return cls(plan, plan.request.machine.hardware.config(), constants(plan, gpu), movers(plan, gpu))
+        return cls(plan, plan.config, constants(plan, gpu), movers(plan, gpu))
 
     @property
     def in_memory(self) -> int:
         """Bursts that outlive their buffer's credit, in a slice, in the DRAM queue or at a bank."""
-        return self.config.slices * (self.plan.request.machine.hbm.queue_slots + IN_SLICE)
+        return self.config.slices * (self.plan.queue_lines + IN_SLICE)
 
     @property
     def slab_lines(self) -> int:

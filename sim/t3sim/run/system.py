@@ -70,7 +70,7 @@ class System:
     def driver(self, number: int) -> Driver:
         """The program of GPU ``number``."""
         plan = self.plan
-        driver = Driver(self.config, plan.request.machine.link.receive_lines, plan.grid, plan.bases["out"])
+        driver = Driver(self.config, plan.receive_lines, plan.grid, plan.bases["out"])
         driver.map_output()
         peer = ring_next(number, plan.gpus)
         for entry in ring_maps(number, plan.gpus):

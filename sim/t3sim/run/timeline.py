@@ -183,7 +183,7 @@ def _stack(axes: Axes, names: list[str], parts: dict[str, tuple[str, list[float]
 def _title(record: Result) -> str:
     work = record.workload
     name = work.model if work.model == work.sublayer else f"{work.model} {work.sublayer}"
-    return f"{name} TP={work.tp} ({work.m} x {work.n} x {work.k_total})"
+    return f"{name} TP {work.tp} ({work.m} x {work.n} x {work.k_total})"
 
 
 def _spans(timeline: Timeline, gpu: int, kind: IntervalKind, unit: Unit) -> list[tuple[float, float]]:

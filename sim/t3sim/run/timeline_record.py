@@ -6,9 +6,10 @@ from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, model_validator
+from pydantic import Field, NonNegativeInt, model_validator
 
 from t3sim import __version__
+from t3sim.common.strict_record import StrictRecord
 
 from .events import QUEUES
 from .request import CAUSES, Cause, IntervalKind, Timeline
@@ -19,11 +20,7 @@ LONGEST_NS = 1e15
 """More than any run simulates."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class SpanRecord(_Record):
+class SpanRecord(StrictRecord):
     """The GPU was in ``kind`` from ``start_ns`` to ``end_ns``."""
 
     kind: IntervalKind
@@ -31,14 +28,14 @@ class SpanRecord(_Record):
     end_ns: float
 
 
-class TriggerRecord(_Record):
+class TriggerRecord(StrictRecord):
     """At ``time_ns`` a DMA block of ``chunk`` fired."""
 
     chunk: NonNegativeInt
     time_ns: float
 
 
-class QueuesRecord(_Record):
+class QueuesRecord(StrictRecord):
     """What waits when a bin begins, a value per bin: lines in the DRAM queues of all channels, mean and largest; bursts
     of both streams at the memory slices, and held until their chunk is live; tokens on their way to the tracker; DMA
     blocks that are ready or under way; bytes of packets for the link."""
@@ -53,7 +50,7 @@ class QueuesRecord(_Record):
     link_bytes: list[int]
 
 
-class GpuTimeline(_Record):
+class GpuTimeline(StrictRecord):
     """One GPU. Lists have one value per bin: ``cu_busy`` the mean fraction of CUs that compute, ``dram_bytes`` by cause
     and ``link_bytes`` what moved, ``incoming_updates`` and ``local_updates`` lines. Format 1 has no ``queues``."""
 
@@ -67,7 +64,7 @@ class GpuTimeline(_Record):
     triggers: list[TriggerRecord]
 
 
-class TimelineRecord(_Record):
+class TimelineRecord(StrictRecord):
     """All of ``timeline.json``: bins of ``bin_ns`` from the launch of the GEMM on, as many on every GPU."""
 
     schema_version: Literal[1, 2] = Field(default=2, alias="schema")

@@ -4,6 +4,8 @@ Work is what the simulator spends its time on: requests of the GEMM to the LLC, 
 are, and lines of all other causes, of which closed forms do. Lines of the GEMM's reads come with its requests.
 """
 
+from t3hdl.interface.layouts import LINE_BYTES
+
 from t3sim.collective.ring import closed_forms
 from t3sim.engine.gpu_state import GpuState
 from t3sim.engine.state import IDLE
@@ -37,7 +39,7 @@ def _requests(plan: RunPlan, number: int) -> float:
     """LLC requests of one GPU's GEMM."""
     grid = plan.grid
     per_workgroup = plan.request.workload.k_of(number) * (grid.tile_rows + grid.tile_cols) * ELEMENT_BYTES
-    return grid.tiles * per_workgroup / plan.request.machine.llc.line_bytes
+    return grid.tiles * per_workgroup / (plan.entry_lines * LINE_BYTES)
 
 
 def _gemm_done(gpu: GpuState) -> float:

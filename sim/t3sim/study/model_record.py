@@ -5,12 +5,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from t3sim import __version__
+from t3sim.common.strict_record import StrictRecord
 from t3sim.inputs.transformer.notes import notes, size_text
 from t3sim.run.policies import failures
 from t3sim.run.result import Result
 
 from .end_to_end import ModelTime
-from .records.strict_record import StrictRecord
 from .suite import Suite
 from .sweep import OwnModel, own_amounts
 

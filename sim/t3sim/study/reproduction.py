@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from t3sim import __version__
+from t3sim.common.strict_record import StrictRecord
 from t3sim.inputs.transformer.transformer import Phase
 from t3sim.run.ideal import COMPUTED
 from t3sim.run.policies import failures
@@ -17,7 +18,7 @@ from .evaluation import Evaluation, measure, measure_by_own_rule
 from .layer.operators import PHASES
 from .layer.work import ATTENTIONS, AttentionKernels
 from .published import Verdict, published
-from .records.strict_record import StrictRecord
+from .records.titles import sublayer_title
 from .sources import digest_for
 from .suite import BASELINE, NEEDS, OVERLAP, PUBLISHED_RULE, Point, Variant
 
@@ -132,11 +133,7 @@ def reproduction(evaluation: Evaluation, tables: Sequence[str]) -> Reproduction:
         ),
         runs=runs,
         models=list(_models(evaluation)) if "end-to-end" in tables else [],
-        failures=[
-            f"{run.result.workload.model} {run.result.workload.sublayer} TP={run.result.workload.tp} {text}"
-            for run in runs
-            for text in failures(run.result)
-        ],
+        failures=[f"{sublayer_title(run.result.workload)} {text}" for run in runs for text in failures(run.result)],
     )
 
 

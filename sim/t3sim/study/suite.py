@@ -1,12 +1,14 @@
 """Which simulations the paper's evaluation needs, by table."""
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal
 
+from t3sim.common.user_input import shortened
 from t3sim.inputs import arguments
 from t3sim.inputs.machine.files import Machine, load_machine
 from t3sim.inputs.transformer.sublayers import sublayer_runs, sublayer_workload
@@ -128,6 +130,18 @@ def _degree(text: str | int) -> int:
     return int(text)
 
 
+def _sizes(sublayer: str) -> tuple[int, int, int]:
+    """M, N and K of a GEMM that is named by them, as :func:`custom_point` does."""
+    found = re.fullmatch(r"([0-9]{1,9})x([0-9]{1,9})x([0-9]{1,9})", sublayer)
+    if found is None:
+        raise ValueError(
+            f"the sublayer of model {CUSTOM} must be M, N and K in elements, as 512x256x1024, not "
+            f"{shortened(sublayer)}: make the point with custom_point(m, n, k, tp)"
+        )
+    m, n, k = map(int, found.groups())
+    return m, n, k
+
+
 @dataclass(frozen=True, kw_only=True)
 class Need:
     """Simulations of ``policies`` at every point; ``mirror``: of one GPU also where all of the ring is the rule."""
@@ -207,8 +221,7 @@ class Suite:
     def workload(self, point: Point) -> Workload:
         """The GEMM at ``point``. Raises ValueError if there is no such one."""
         if point.model == CUSTOM:
-            m, n, k = map(int, point.sublayer.split("x"))
-            return custom_workload(m, n, k, point.tp)
+            return custom_workload(*_sizes(point.sublayer), point.tp)
         if self.own is None:
             return model_workload(point.model, point.sublayer, point.tp)
         return sublayer_workload(self.own, point.sublayer, point.tp)

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from t3sim import __version__
+from t3sim.common.strict_record import StrictRecord
 from t3sim.common.user_input import shortened
 from t3sim.inputs import arguments
 from t3sim.inputs.machine.settings import parse_setting
@@ -25,7 +26,6 @@ from t3sim.run.result import Result
 
 from .evaluation import Evaluation, geomean
 from .experiment import Experiment
-from .records.strict_record import StrictRecord
 from .records.titles import sublayer_title
 from .sources import digest_for
 from .store import Store

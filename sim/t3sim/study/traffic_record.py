@@ -13,12 +13,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from t3sim import __version__
+from t3sim.common.strict_record import StrictRecord
 from t3sim.inputs.geometry import ceil_div
 from t3sim.run.request import CAUSES, Cause, Policy
 from t3sim.run.result import Result, WorkloadRecord
 
 from .evaluation import Evaluation
-from .records.strict_record import StrictRecord
 from .sources import digest_for
 from .store import Outcome, Store, TrafficOverTime
 from .suite import NEEDS

@@ -119,5 +119,5 @@ def _row(shape: Shape, machine_with: MachineWith, watch: Watch) -> GpuRow:
 def _times(shape: Shape, machine: Machine, policy: Policy, watch: Watch) -> TimeNs:
     """Times on one GPU, its traffic mirrored."""
     request = RunRequest(workload=shape.workload(), machine=machine, policy=policy, hardware="golden", mirror=True)
-    title = f"{shape.names[0]} TP={shape.tp}"
+    title = f"{shape.names[0]} TP {shape.tp}"
     return run_policies(request, (policy,), lambda name: watch(f"{title}, {name}"))[policy].record.time_ns

@@ -3,17 +3,14 @@
 from statistics import median
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, model_validator
+from pydantic import ConfigDict, Field, PositiveFloat, model_validator
 
 from t3sim import __version__
+from t3sim.common.strict_record import StrictRecord
 from t3sim.inputs.workload import Workload, custom_workload
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class DeviceFacts(_Part):
+class DeviceFacts(StrictRecord):
     """The GPU as its driver names it; sizes in bytes."""
 
     name: str
@@ -26,7 +23,7 @@ class DeviceFacts(_Part):
     """Of what measured it: Python, PyTorch, CUDA."""
 
 
-class Timing(_Part):
+class Timing(StrictRecord):
     """Samples of ``gemms`` GEMMs, one after the other, beside copies to and from the host.
 
     ``asked_gb_s``: the rate of the copies each way that was asked for; ``read_gb_s``, ``written_gb_s``: the rates that
@@ -57,7 +54,7 @@ class Timing(_Part):
         return median(self.samples_mhz)
 
 
-class Shape(_Part):
+class Shape(StrictRecord):
     """One GEMM: ``k`` is the whole inner dimension, of which the GPU has the largest share of ``tp``."""
 
     names: tuple[str, ...] = Field(min_length=1)
@@ -87,7 +84,7 @@ class Shape(_Part):
         return custom_workload(self.m, self.n, self.k, self.tp)
 
 
-class GpuRecord(_Part):
+class GpuRecord(StrictRecord):
     """All of ``gpu.json``."""
 
     model_config = ConfigDict(populate_by_name=True)

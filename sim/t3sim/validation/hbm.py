@@ -15,7 +15,7 @@ from t3hdl.interface.layouts import BANK_GROUPS, BANKS_PER_GROUP, ROW_LINES
 
 from t3sim.common.compiled import njit
 from t3sim.common.user_input import read_file, shortened
-from t3sim.dram.hbm import FOREVER, HbmState, accepts, enqueue_address, new_hbm_state, statistics, tick
+from t3sim.dram.hbm import FOREVER, UPDATE, HbmState, accepts, enqueue_address, new_hbm_state, statistics, tick
 from t3sim.inputs.machine.files import load_machine, one_line
 from t3sim.inputs.machine.hbm import TIMINGS, HbmSection
 
@@ -87,14 +87,15 @@ def memory_with_timings(timings: dict[str, Any], *, refresh: bool) -> HbmSection
         raise ValueError(one_line("timing table", error)) from error
 
 
-def replay(parameters: HbmSection, trace: np.ndarray) -> int:
+def replay(parameters: HbmSection, trace: np.ndarray, *, updates: bool = False) -> int:
     """Cycles that one channel needs to accept ``trace`` (rows of :data:`COLUMNS`), one request offered per cycle.
 
     As the reference was measured: a queue split into 32 reads and 32 writes, drain from 0.8 to 0.2, reads first, no
-    age limit, whatever ``parameters`` say about the queue. ValueError if the trace has illegal values.
+    age limit, whatever ``parameters`` say about the queue. ``updates``: the trace's writes are near-memory updates.
+    ValueError if the trace has illegal values.
     """
     _check_trace("trace", trace)
-    return _measure(parameters, trace)[0]
+    return _measure(parameters, trace * [UPDATE, 1, 1, 1, 1] if updates else trace)[0]
 
 
 def validate(traces_npz: Path, reference_json: Path, tolerance: float, refresh: bool) -> list[Row]:

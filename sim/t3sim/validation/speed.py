@@ -41,6 +41,21 @@ class PartSpeed:
     in_c: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class HbmLoad:
+    """What the HBM model is measured on: one of the traces that it is validated with; ``updates``: with near-memory
+    updates for its writes; ``refresh``: while banks are refreshed."""
+
+    trace: str
+    updates: bool = False
+    refresh: bool = False
+
+    @property
+    def title(self) -> str:
+        """For people, for example ``rw_random_75, updates for writes, refresh``."""
+        return self.trace + ", updates for writes" * self.updates + ", refresh" * self.refresh
+
+
 def part_speed(config: T3Config, name: str, *, seed: int) -> PartSpeed:
     """Speed of one part of ``config``; frees its instance. Raises BuildError if it cannot be compiled."""
     part = compiled_part(config, name)
@@ -79,16 +94,16 @@ def simulator_cycles_per_second(config: T3Config, *, seed: int, cycles: int = SI
     return cycles / seconds
 
 
-def hbm_requests_per_second(name: str) -> float:
-    """Speed of the HBM model on one of the traces that it is validated with."""
+def hbm_requests_per_second(load: HbmLoad) -> float:
+    """Speed of the HBM model on ``load``."""
     timings = json.loads((_REFERENCE / "hbm2_reference.json").read_text())["timings_in_clock_cycles"]
-    parameters = memory_with_timings(timings, refresh=False)
+    parameters = memory_with_timings(timings, refresh=load.refresh)
     with np.load(_REFERENCE / "hbm2_traces.npz", allow_pickle=False) as traces:
-        trace = traces[name]
+        trace = traces[load.trace]
 
     def run(requests: int) -> None:
         for _ in range(-(-requests // len(trace))):
-            replay(parameters, trace)
+            replay(parameters, trace, updates=load.updates)
 
     return _rate(run, first=len(trace))
 

@@ -180,8 +180,7 @@ def check_trigger(request: RunRequest, gpu: int, number: int) -> None:
     blocks = 0
     if not plan.sequential:
         sent = [entry.chunk for entry in ring_maps(gpu, plan.gpus) if entry.kind == ChunkKind.DMA]
-        shape, config = request.machine.dma.block, request.machine.hardware.config()
-        blocks = sum(plan.partition.blocks(plan.partition.chunks[chunk], shape, config).count for chunk in sent)
+        blocks = sum(plan.blocks(plan.partition.chunks[chunk]).count for chunk in sent)
     if number > blocks:
         why = "two GPUs send no chunk by DMA" if plan.gpus == 2 else f"policy {request.policy} sends none"
         raise ValueError(
@@ -201,7 +200,7 @@ def _programmed(
     """
     plan = RunPlan(request)
     check_fits(plan)
-    config, variants = request.machine.hardware.config(), dict.fromkeys(traced, traced_source)
+    config, variants = plan.config, dict.fromkeys(traced, traced_source)
     hardware = open_prepared(config, request.hardware, preparing(on_progress), variants)
     try:
         system, _ = set_up(plan, hardware, kind)
@@ -217,7 +216,7 @@ def _shown(system: System, threads: int, on_progress: OnProgress) -> Iterator[in
     for cycle in system.run(threads):
         on_progress(
             Progress(
-                simulated_ns=cycle * 1000 / system.plan.request.machine.hbm.clock_mhz,
+                simulated_ns=system.plan.ns(cycle),
                 work_done=work_done(system),
                 phase="up to what is shown",
                 wall_seconds=time.perf_counter() - begin,

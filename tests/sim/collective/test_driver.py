@@ -178,7 +178,7 @@ def test_too_many_chunks():
         program.remote_map(Chunk(0, 1, 0, 1), 1)
     with pytest.raises(
         ValueError,
-        match=r"^the T3 hardware has 8 descriptors, one per chunk, but the output has more chunks: use at most TP = 8 "
+        match=r"^the T3 hardware has 8 descriptors, one per chunk, but the output has more chunks: use at most TP 8 "
         r"or set hardware.descriptors$",
     ):
         program.remote_map(Chunk(0, 1, 0, 1), 1)

@@ -1,6 +1,7 @@
 """The engine looks at a channel, and evaluates a part, only when something can change there: that changes nothing.
 
-And the LLC's table of lines, in which it finds a line instead of looking through a set, agrees with the sets.
+Nor does it change anything but the record's contention if nobody observes what the streams wait for. And the LLC's
+table of lines, in which it finds a line instead of looking through a set, agrees with the sets.
 """
 
 from itertools import islice
@@ -11,8 +12,9 @@ from t3sim.hardware.backends import open_hardware
 from t3sim.run.plan import RunPlan
 from t3sim.run.simulate import set_up
 from t3sim.run.system import System
+from t3sim.run.timeline_record import TimelineRecord
 
-from tests.support.system_cases import BASE, EVEN, request
+from tests.support.system_cases import BASE, EVEN, check, request, run
 
 THRESHOLDS = {"arbiter.mca": "paper"} | {
     f"arbiter.threshold_{use}": 6 for use in ("under_25", "under_50", "under_75", "above")
@@ -64,6 +66,19 @@ def test_what_is_left_out_changes_nothing(hardware, policy, overrides):
     if overrides:
         held = sum(gpu.blocked_cycles[:, 1, 1].sum() for gpu in asleep.gpus)
         assert held > 0, "the threshold held communication back"
+
+
+@pytest.mark.parametrize(
+    ("policy", "overrides"),
+    [("sequential", {}), ("sequential-nmc", {}), ("t3", {}), ("t3-mca", {}), ("t3-mca", THRESHOLDS)],
+)
+def test_a_run_whose_contention_nobody_observes_is_the_same(policy, overrides):
+    """Times, traffic, data, identities and all GPUs over time, which the engine's accounts of waits may not touch."""
+    seen, unseen = (run(BASE, policy, overrides, contention=contention) for contention in (True, False))
+    check(unseen)
+    assert seen.record.contention is not None and unseen.record.contention is None
+    assert unseen.record.model_dump() == seen.record.model_dump() | {"contention": None}
+    assert TimelineRecord.of(unseen.timeline) == TimelineRecord.of(seen.timeline)
 
 
 @pytest.mark.parametrize("replacement", ["lru", "random"])

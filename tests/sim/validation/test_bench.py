@@ -11,6 +11,7 @@ from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import model_workload
 from t3sim.run.provenance import Provenance
 from t3sim.run.request import RunRequest
+from t3sim.run.result import WallSeconds
 from t3sim.validation import bench
 from t3sim.validation.bench import Target, attribute
 from t3sim.validation.speed import PartSpeed
@@ -34,7 +35,7 @@ def requests(monkeypatch) -> list[RunRequest]:
         bench, "part_speed", lambda config, name, seed: PartSpeed(in_numba=SPEEDS[name], in_c=2 * SPEEDS[name])
     )
     monkeypatch.setattr(bench, "simulator_cycles_per_second", lambda config, seed: 10.0)
-    monkeypatch.setattr(bench, "hbm_requests_per_second", lambda name: 2.5e6)
+    monkeypatch.setattr(bench, "hbm_requests_per_second", lambda load: 2.5e6)
     return asked
 
 
@@ -50,8 +51,7 @@ def test_record(requests, tmp_path: Path):
     assert {(request.threads, request.mirror) for request in requests} == {(1, True)}
     assert [(request.policy, request.hardware, request.contention) for request in asked] == [
         ("sequential", "rtl", True),
-        ("t3-mca", "rtl", True),
-        ("t3-mca", "rtl", False),
+        *(("t3-mca", "rtl", observed) for observed in (True, False, False, True, True, False)),
         ("t3-mca", "golden", True),
     ]
     content = json.loads((tmp_path / "out" / "bench.json").read_text())
@@ -60,12 +60,34 @@ def test_record(requests, tmp_path: Path):
     assert content["provenance"] == Provenance.of(load_machine("paper")).model_dump(mode="json")
     clocks = 1650e3 * 8  # us, 1 GHz, GPUs
     measured = [target["measured"] for target in content["targets"]]
-    assert measured == pytest.approx([clocks / 40 / 10, 2.0, 1.0, 1.0, 40.0, 2.5e6, 2.5e6])
-    assert list(content["ok"].values()) == [True, True, True, True, False, False, True]
+    assert measured == pytest.approx([clocks / 40 / 10, 2.0, 1.0, 1.0, 40.0, *[2.5e6] * 5])
+    assert list(content["ok"].values()) == [True, True, True, True, False, False, *[True] * 4]
     assert result.stdout.count("MISS") == 2
+    assert content["contention_ratios"] == [1.0] * 3
     assert (content["lines"], content["evaluations"]) == (4_000_000, 30_000_000)
     (line,) = (line for line in result.stdout.splitlines() if "for each line" in line)
     assert line.split()[-3:] == ["7.50", "4000000", "30000000"]
+
+
+def test_the_cost_of_observing_contention_is_the_median_of_pairs(requests, monkeypatch):
+    """The computer does something else during one run of the six."""
+    seconds = iter([40.0, 40.0, 40.0, 80.0, 44.0, 40.0])
+
+    def run_policies(request, policies, watch):
+        found = {policy: sample_run(policy, request.workload) for policy in policies}
+        if (policies, request.hardware) == (("t3-mca",), "rtl"):
+            wall = WallSeconds(build=0.0, simulate=next(seconds))
+            return {"t3-mca": replace(found["t3-mca"], wall=wall)}
+        return found
+
+    monkeypatch.setattr(bench, "run_policies", run_policies)
+    workload = model_workload("t-nlg", "fc2", 8)
+    found = bench.bench(
+        RunRequest(workload=workload, machine=load_machine("paper"), policy="t3-mca"), lambda label: None
+    )
+    assert found.contention_ratios == (1.0, 2.0, 1.1)
+    (target,) = (target for target in found.targets if "contention" in target.name)
+    assert target.measured == 1.1 and target.ok
 
 
 def test_the_ring_on_one_thread_and_on_two(requests, monkeypatch):

@@ -9,7 +9,7 @@ from t3hdl.config import preset
 from t3sim.cli import main as cli
 from t3sim.validation.memory_rate import measure
 from t3sim.validation.memory_rate.contexts import CONTEXTS
-from t3sim.validation.memory_rate.measure import SMALL, simulated, streamed
+from t3sim.validation.memory_rate.measure import SMALL, cause_of, simulated, streamed
 from t3sim.validation.memory_rate.record import TrackerWaits
 from t3sim.validation.memory_rate.regimes import REGIMES
 from t3sim.validation.memory_rate.streams import Streamed, stream
@@ -52,7 +52,17 @@ def test_the_papers_banks_count_what_the_papers_machine_makes(contexts):
     row = streamed(contexts, "paper", config, stream(config, contexts.jobs(config), "golden"))
     too_short = contexts.name in ("unaligned", "short rows", "64 columns", "64 columns, as made")
     assert (row.blocked > 0) == too_short
-    assert row.cause.startswith("memory can take") == too_short
+    cause = "the sources make" if contexts.paced else "memory can take"
+    assert row.cause.startswith(cause) == too_short
+
+
+def test_what_paced_sources_make_is_less_than_what_memory_takes_of_its_queues():
+    """Of the paper's machine: four bursts of stores, and bursts of three lines that a link of 4.7 lines brings."""
+    contexts, config = BY_NAME["64 columns, as made"], preset("paper")
+    assert cause_of(contexts, config, bursts=1, lines=3) == (
+        "the sources make 5.6 bursts per cycle at most, but memory takes what has gathered in its queues, up to 10.7 "
+        "in a cycle, a token each; 8 banks count 8 at most"
+    )
 
 
 def test_a_bank_that_is_too_slow_shows():

@@ -105,45 +105,54 @@ class KernelSection(Section):
 class ArbiterSection(Section):
     """Communication-aware arbiter (policy `t3-mca`).
 
-    A threshold is the occupancy of the DRAM queue from which communication waits; 127 is no limit. With `paper`, the
-    data-bus use of the GEMM's first stage chooses one of four. With `backlog` there is one, and from
-    `backlog_turns_percent` on none: the arbiter is round-robin. So it is wherever the streams *take turns*.
+    A threshold is the occupancy of the DRAM queue, in lines, from which communication waits; 127 is no limit. With
+    `paper`, the data-bus use of the GEMM's first stage chooses one of four. With `backlog` there is one, and the
+    arbiter is round-robin, with no threshold, while communication is *behind*: it has many DMA blocks to send, or some
+    for long. How late a chunk may be is predicted: (time of the GEMM - time of the link for a collective) / GPUs.
     """
 
     mca: Literal["backlog", "paper"] = choice(
-        "`paper`: compute first, and communication below the threshold or after its starvation limit; `backlog`: the "
-        "same with a fixed threshold, but round-robin while DMA blocks pile up, and always with two GPUs or if the "
-        "link is not predicted to be done with the reduce-scatter before the GEMM, by the rule's patience or more"
+        "`paper`: compute first, and communication below the threshold or after its longest wait; `backlog`: the same "
+        "with one threshold, but round-robin while communication is behind, and for the whole run with two GPUs, or "
+        "unless the link is predicted to finish the reduce-scatter before the GEMM ends, by the time that "
+        "`backlog_patience_ns` = 0 stands for, or more"
     )
     backlog_blocks: int = quantity(
         "DMA blocks",
-        "with `backlog`: ready or under way, from which the two take turns; 0: as many as a stage of workgroups makes, "
-        "or more if the GEMM leaves the link time to send more before the next chunk's",
+        "with `backlog`: DMA blocks, ready to be sent or being sent, from which communication is behind; 0: as many as "
+        "a stage of workgroups makes, or as the link sends in the time by which a chunk may be late, if that is more",
         ge=0,
         le=65535,
     )
     backlog_patience_ns: int = quantity(
         "ns",
-        "with `backlog`: for how long some may be ready or under way before the two take turns, until none is; 0: half "
-        "of the time that the GEMM leaves the link, or twice what a stage of workgroups takes the link",
+        "with `backlog`: time in which there are DMA blocks to send without a break, after which communication is "
+        "behind until there are none; 0: half of the time by which a chunk may be late, or twice the time of the link "
+        "for what a stage of workgroups stores, if that is more",
         ge=0,
         le=MAX_NS,
     )
-    backlog_threshold: int = quantity("lines", "with `backlog`: threshold while fewer do", ge=0, le=NO_LIMIT)
+    backlog_threshold: int = quantity(
+        "lines", "with `backlog`: threshold while communication is not behind", ge=0, le=NO_LIMIT
+    )
     backlog_turns_percent: int = quantity(
         "%",
-        "with `backlog`: data-bus use of the first stage from which the two take turns in any case, as the GEMM leaves "
-        "communication too little to wait for; the hardware's classes begin at 25, 50 and 75, so 100 is never",
+        "with `backlog`: data-bus use of the GEMM's first stage from which the arbiter is round-robin after that "
+        "stage, as the GEMM leaves communication too little of the memory; rounded up to where the hardware's classes "
+        "begin, which is 25, 50 and 75; above 75: never",
         ge=25,
         le=100,
     )
     backlog_wait_cycles: int = quantity(
-        "clocks", "with `backlog`: longest wait of communication while fewer do", ge=1, le=65535
+        "clocks",
+        "with `backlog`: longest wait of communication, in memory clocks, while it is not behind",
+        ge=1,
+        le=65535,
     )
     backlog_quiet_lines: int = quantity(
         "lines",
-        "with `backlog`: communication at a channel with no compute between, from which on the threshold does not "
-        "hold; 0: it always holds",
+        "with `backlog`: lines of communication that a channel takes with none of compute between them, after which "
+        "the threshold does not hold there until the next of compute; 0: it always holds",
         ge=0,
         le=255,
     )

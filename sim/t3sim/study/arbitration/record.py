@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from t3sim import __version__
+from t3sim.common.strict_record import StrictRecord
 from t3sim.common.user_input import shortened
 from t3sim.explain.causes import FIELDS
 from t3sim.inputs.geometry import ceil_div
@@ -16,7 +17,6 @@ from t3sim.run.policies import failures
 from t3sim.run.request import Backend, Policy
 from t3sim.run.result import Result, StreamContention, TimeNs, Waits, WorkloadRecord
 from t3sim.study.evaluation import Evaluation, geomean
-from t3sim.study.records.strict_record import StrictRecord
 from t3sim.study.records.titles import sublayer_title
 from t3sim.study.sources import digest_for
 from t3sim.study.store import Store

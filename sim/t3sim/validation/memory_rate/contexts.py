@@ -91,3 +91,9 @@ CONTEXTS = (
 def memory_bursts(config: T3Config, bursts: int, lines: int) -> float:
     """Bursts per cycle that memory takes of these if all channels are at work: a token each."""
     return config.slices / LINE_CYCLES * bursts / lines
+
+
+def made_bursts(contexts: Contexts, config: T3Config, bursts: int, lines: int) -> float:
+    """Bursts per cycle that the sources of paced contexts make of these at most."""
+    rates = [(job.rate or 0.0) * (1 if job.order == "stage" else bursts / lines) for job in contexts.jobs(config)]
+    return sum(rates)

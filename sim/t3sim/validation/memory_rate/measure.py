@@ -9,7 +9,7 @@ from t3hdl.export.identity import hardware_identity
 from t3sim.run.policies import run_policies
 from t3sim.run.request import Backend
 
-from .contexts import CONTEXTS, Contexts, memory_bursts
+from .contexts import CONTEXTS, Contexts, made_bursts, memory_bursts
 from .record import TrackerWaits, Waits
 from .regimes import Regime
 from .streams import Streamed, stream
@@ -50,20 +50,28 @@ def streamed(contexts: Contexts, preset: str, config: T3Config, found: Streamed)
         lines=found.lines,
         overflowed_chunks=found.tracked["overflowed"],
         blocked=found.held,
-        cause=_rate(config, found) if found.held else "",
+        cause=cause_of(contexts, config, found.bursts, found.lines) if found.held else "",
     )
 
 
-def _rate(config: T3Config, found: Streamed) -> str:
-    """How many bursts come, and how many are counted at most."""
+def cause_of(contexts: Contexts, config: T3Config, bursts: int, lines: int) -> str:
+    """Why some of so many bursts wait: how many come, and how many are counted at most."""
+    taken = memory_bursts(config, bursts, lines)
+    if contexts.paced:
+        return (
+            f"the sources make {made_bursts(contexts, config, bursts, lines):.1f} bursts per cycle at most, but memory "
+            f"takes what has gathered in its queues, up to {taken:.1f} in a cycle, a token each; {_most(config)}"
+        )
+    return f"memory can take {taken:.1f} bursts per cycle on average, a token each; {_most(config)}"
+
+
+def _most(config: T3Config) -> str:
+    """How many tokens are counted in a cycle at most, and by what."""
     leaves, banks = config.nodes * config.roots, config.tracker_banks
     by_leaves, number = leaves < banks, min(leaves, banks)
     part = "output of the leaves pass" if by_leaves else "bank count"
     most = f"1 {part}{'es' if by_leaves else 's'}" if number == 1 else f"{number} {part.replace(' ', 's ', 1)}"
-    return (
-        f"memory can take {memory_bursts(config, found.bursts, found.lines):.1f} bursts per cycle on average, a token "
-        f"each; {most} {number} at most"
-    )
+    return f"{most} {number} at most"
 
 
 def simulated(regime: Regime, hardware: Backend) -> Waits:

@@ -1,4 +1,4 @@
-"""What the records of studies have in common."""
+"""What the records of runs, studies and measurements have in common."""
 
 from pydantic import BaseModel, ConfigDict
 
