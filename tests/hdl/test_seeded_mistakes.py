@@ -201,7 +201,6 @@ MISTAKES = {
         "contract.registers.test_registers_epochs:"
         "test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused",
         {**_PLAIN, "how": "disarm", "dropped": (254, 1), "refused": (0, 1), "free": ()},
-        proof=("registers.rules", *_EPOCHS),
     ),
     "an epoch is barred for ever": Mistake(
         BarredEpochs.elaborate, "epochs.valid.eq(0)", "epochs.valid.eq(1)",
