@@ -96,7 +96,7 @@ def _is_busy(state, words):
 
 @njit(cache=True)
 def _is_barred(state, context, epoch):
-    """Whether late updates of dropped jobs of the context may carry the epoch, or one around it."""
+    """Whether the epoch is one from that of the context's first dropped job up to that of the last one."""
     if not state[S.has_barred] >> context & 1:
         return False
     first, last = state[S.first_barred + context], state[S.last_barred + context]
