@@ -25,6 +25,14 @@ def drop(part: Registers, how: str, context: int = 0) -> None:
     part.show(**{f"context_{context}": {}})
 
 
+def drop_jobs(part: Registers, *epochs: int, how: str = "abort") -> None:
+    """Begins and ends a job of context 0 with each epoch."""
+    for epoch in epochs:
+        assert gives(part, epoch)
+        begin(part)
+        drop(part, how)
+
+
 @pytest.mark.parametrize("how", ["abort", "disarm"])
 @pytest.mark.parametrize("epoch", [0, 7, 255])
 def test_the_epoch_of_a_dropped_job_is_refused_in_every_range(backend, how, epoch):
@@ -80,10 +88,7 @@ def test_the_next_job_that_is_complete_frees_the_epoch(backend):
 )
 def test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused(backend, how, dropped, refused, free):
     part = Registers(backend)
-    for epoch in dropped:
-        assert gives(part, epoch)
-        begin(part)
-        drop(part, how)
+    drop_jobs(part, *dropped, how=how)
     assert not [epoch for epoch in refused if gives(part, epoch)]
     assert [epoch for epoch in free if not gives(part, epoch)] == []
     assert gives(part, dropped[0], context=1, number=1)
@@ -92,10 +97,7 @@ def test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused(backend, 
 def test_a_job_without_a_range_of_its_own_frees_nothing_that_was_refused(backend):
     """Its epoch is that of the range before, which the abort took away."""
     part = Registers(backend)
-    for epoch in (3, 9):
-        assert gives(part, epoch)
-        begin(part)
-        drop(part, "abort")
+    drop_jobs(part, 3, 9)
     assert gives(part, 20) and gives(part, 20, valid=0)
     begin(part)
     drop(part, "abort")
@@ -107,10 +109,7 @@ def test_a_job_without_a_range_of_its_own_frees_nothing_that_was_refused(backend
 
 def test_the_next_job_that_is_complete_frees_all_of_them(backend):
     part = Registers(backend)
-    for epoch in (3, 9):
-        assert gives(part, epoch)
-        begin(part)
-        drop(part, "abort")
+    drop_jobs(part, 3, 9)
     assert gives(part, 10)
     begin(part)
     part.show(context_0=COMPLETE)
