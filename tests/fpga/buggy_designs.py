@@ -191,6 +191,10 @@ def _bus(m, design: SelfTest):
     m.d.comb += design._sequencer.response_error.eq(1)
 
 
+def _never_taken(m, design: SelfTest):
+    m.d.comb += [design._unit.command.ready.eq(0), design._commands.command.valid.eq(0)]
+
+
 def _flags(m, design: SelfTest):
     with m.If(design._channels[0].read_done):
         m.d.sync += design._unit.nmc_flags.eq(1)
@@ -205,6 +209,7 @@ UNIT = {
     "store with another operation": (_route("op"), {"route"}),
     "store to another line of another GPU": (_route_bits_lost, {"route"}),
     "bus error": (_bus, {"bus"}),
+    "command never taken": (_never_taken, {"timeout"}),
     "exception of the arithmetic": (_flags, {"status"}),
     "command for another line": (_command("peer_base", lambda base: base ^ 1), {"command"}),
     "command swallowed": (_command_dropped, {"missing"}),

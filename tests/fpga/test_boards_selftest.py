@@ -97,6 +97,20 @@ def test_a_mistake_of_the_hardware_is_found_and_forgotten(name, mistake):
         check(line, name)
 
 
+def test_rounds_that_never_end_are_told_as_such_each_time():
+    """A job that is dropped takes its epoch away: the next round has another one."""
+    board = Board(part("unit"))
+    lines = board.lines()
+    check(next(lines), "unit")
+    board.instance.set("mistake", list(BUGS[SelfTest]).index("command never taken") + 1)
+    next(lines)  # may have been under way
+    assert {line.what for line in islice(lines, 24)} == {"timeout"}
+    board.instance.set("mistake", 0)
+    next(lines)
+    for line in islice(lines, 3):
+        check(line, "unit")
+
+
 @pytest.mark.filterwarnings("ignore::amaranth.hdl.UnusedElaboratable")
 def test_a_clock_that_cannot_give_the_baud_rate_is_refused():
     with pytest.raises(ValueError, match="460800 Hz cannot be divided to within 2 % of 345600 baud"):

@@ -193,14 +193,21 @@ MISTAKES = {
     "only the epoch of the last dropped job is barred": Mistake(
         BarredEpochs.elaborate, "m.If(~epochs.valid)", "m.If(1)",
         "contract.registers.test_registers_epochs:"
-        "test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused",
+        "test_the_epochs_of_dropped_jobs_and_those_between_them_are_refused",
         {**_PLAIN, "how": "abort", "dropped": (3, 4), "refused": (3,), "free": ()}, proof=("registers.rules", *_EPOCHS),
     ),
     "no epoch past 255 is barred": Mistake(
         BarredEpochs.elaborate, "(after <= epochs.more)", "(after <= epochs.more) & (new.epoch >= epochs.first)",
         "contract.registers.test_registers_epochs:"
-        "test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused",
+        "test_the_epochs_of_dropped_jobs_and_those_between_them_are_refused",
         {**_PLAIN, "how": "disarm", "dropped": (254, 1), "refused": (0, 1), "free": ()},
+    ),
+    "the epochs barred grow upwards alone": Mistake(
+        BarredEpochs.elaborate, " & (above <= below)", "",
+        "contract.registers.test_registers_epochs:"
+        "test_the_epochs_of_dropped_jobs_and_those_between_them_are_refused",
+        {**_PLAIN, "how": "abort", "dropped": (7, 6), "refused": (7, 6), "free": (5, 8)},
+        proof=("registers.rules", *_EPOCHS),
     ),
     "an epoch is barred for ever": Mistake(
         BarredEpochs.elaborate, "epochs.valid.eq(0)", "epochs.valid.eq(1)",

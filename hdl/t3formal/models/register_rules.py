@@ -28,6 +28,15 @@ def is_barred(epoch: Value, barred: data.View) -> Value:
     return barred.some & Mux(barred.first <= barred.last, from_first & to_last, from_first | to_last)
 
 
+def wider(barred: data.View, epoch: Value) -> data.View:
+    """These epochs with another one, and those on the way to it: downwards from the first, if that is shorter than
+    upwards from the last."""
+    up, down = (epoch - barred.last)[:EPOCH_BITS], (barred.first - epoch)[:EPOCH_BITS]
+    alone, downwards = ~barred.some, down < up
+    first = Mux(alone | downwards, epoch, barred.first)
+    return data.View(Barred, Cat(1, first, Mux(~alone & downwards, barred.last, epoch)))
+
+
 @dataclass(frozen=True)
 class Tables:
     """The addresses of the tables' registers, as far as a configuration has them."""
@@ -65,8 +74,8 @@ class RegisterRules:
     windows : per context the descriptors of its last arm, as a mask.
     owners : per range a mask with the bit of the context that it was given to, 0 if to none.
     epochs, job_epochs : per context the epoch of its last range in use; that of its last job.
-    barred : per context the epochs that no range may have: from that of the first job that was aborted, or dropped by a
-        disarm, up to that of the last one, until another one is complete.
+    barred : per context the epochs that no range may have: those of jobs that were aborted, or dropped by a disarm, and
+        those between them (see :func:`wider`), until another one is complete.
     aborting : the contexts that are being aborted. An abort begins when it is taken, and is over after a cycle in which
         nothing of the context is in flight, and no abort was taken in the one before, which nobody would know of yet.
     nothing_in_flight : per context, whether an abort of it may be over.
@@ -233,8 +242,7 @@ class RegisterRules:
             with m.If(context.armed & context.complete):
                 m.d.sync += self.barred[c].some.eq(0)
             with m.Elif(acts & drops & context.armed & ~is_barred(self.job_epochs[c], self.barred[c])):
-                first = Mux(self.barred[c].some, self.barred[c].first, self.job_epochs[c])
-                m.d.sync += self.barred[c].as_value().eq(Cat(1, first, self.job_epochs[c]))
+                m.d.sync += self.barred[c].as_value().eq(wider(self.barred[c], self.job_epochs[c]).as_value())
         with m.If(good & self._at([regs.LOCK])):
             m.d.sync += self.lock.eq(self.lock.as_value() | data)
         m.d.sync += self.begun.eq(acts & control.abort)

@@ -1,4 +1,4 @@
-"""What a round is: everything follows from its 32-bit seed."""
+"""What a round is: everything follows from its 32-bit seed, but its epoch, which counts the rounds."""
 
 from amaranth.hdl import Array, Cat, Const, Mux, Value
 from amaranth.lib import data
@@ -15,9 +15,11 @@ Seed = data.StructLayout(
         "plain": 2,  # bit 0: local stores in the order of the GEMM, not shuffled; bit 1: incoming updates likewise
         "local_step": 8,
         "incoming_step": 8,  # distance from one line to the next when shuffled, made odd
+        "more": 8,  # for the values alone
         "epoch": EPOCH_BITS,
     }
 )
+"""The seed, 32 bits, and above it the epoch: one more than that of the round before, as software counts."""
 
 
 def after(seed: Value) -> Value:

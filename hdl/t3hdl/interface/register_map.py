@@ -376,7 +376,7 @@ RESET = {
     ID: {"value": 1412628485},
     ARBITER: {"mca": 0, "fixed": 0, "threshold": 127, "starvation": 64, "quantum": 8, "quiet": 0},
     THRESHOLDS: {"under_25": 127, "under_50": 30, "under_75": 10, "above": 5, "backlog": 0, "patience": 0},
-    VERSION: {"patch": 3, "minor": 2, "major": 4},
+    VERSION: {"patch": 4, "minor": 2, "major": 4},
     QUOTA: {"ways": 16, "slots": 64, "credits": 255},
 }
 """What is not 0 after reset (CAPABILITY tells of the configuration)."""

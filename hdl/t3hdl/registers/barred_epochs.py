@@ -19,8 +19,8 @@ not have, how many after it neither, counted upwards from 255 to 0, and whether 
 class BarredEpochs(wiring.Component):
     """Remembers the epochs of each context's dropped jobs until another job of the context is complete.
 
-    All from that of the first job that was dropped up to that of the last one are barred, so that jobs that are dropped
-    one after the other bar one epoch each if software counts upwards.
+    They are one interval, which grows to the epoch of each further job that is dropped: upwards, or downwards if it is
+    nearer there. So jobs that are dropped one after the other bar one epoch each if software counts them.
 
     Parameters
     ----------
@@ -53,7 +53,11 @@ class BarredEpochs(wiring.Component):
         for context in range(len(self.dropped)):
             epochs, mine = Signal(ContextEpochs, name=f"epochs_{context}"), new.valid & (new.context == context)
             after, reach = Signal(EPOCH_BITS, name=f"after_{context}"), Signal(EPOCH_BITS, name=f"reach_{context}")
-            m.d.comb += [after.eq(new.epoch - epochs.first), reach.eq(epochs.job - epochs.first)]
+            above, below = Signal(EPOCH_BITS, name=f"above_{context}"), Signal(EPOCH_BITS, name=f"below_{context}")
+            m.d.comb += [
+                after.eq(new.epoch - epochs.first), reach.eq(epochs.job - epochs.first),
+                above.eq(reach - epochs.more), below.eq(-reach),
+            ]  # fmt: skip
             hits.append(mine & epochs.valid & (after <= epochs.more))
             with m.If(self.set_range & mine):
                 m.d.sync += epochs.last.eq(new.epoch)
@@ -63,8 +67,10 @@ class BarredEpochs(wiring.Component):
                 m.d.sync += epochs.valid.eq(1)
                 with m.If(~epochs.valid):
                     m.d.sync += [epochs.first.eq(epochs.job), epochs.more.eq(0)]
-                with m.Elif(reach > epochs.more):
+                with m.Elif((reach > epochs.more) & (above <= below)):
                     m.d.sync += epochs.more.eq(reach)
+                with m.Elif(reach > epochs.more):
+                    m.d.sync += [epochs.first.eq(epochs.job), epochs.more.eq(epochs.more + below)]
             with m.Elif(self.complete[context]):
                 m.d.sync += epochs.valid.eq(0)
         m.d.comb += self.barred.eq(Cat(hits).any())

@@ -78,15 +78,23 @@ def test_the_next_job_that_is_complete_frees_the_epoch(backend):
     ("dropped", "refused", "free"),
     [
         ((3, 4), (3, 4), (2, 5)),
-        ((3, 9, 200), (3, 4, 9, 100, 200), (2, 201)),
+        ((3, 9, 100), (3, 4, 9, 50, 100), (2, 101)),
         ((254, 255, 1), (254, 255, 0, 1), (253, 2)),
         ((255, 0), (255, 0), (254, 1)),
-        ((0, 255), (0, 128, 255), ()),
-        ((7, 6), (7, 255, 0, 6), ()),
-        ((7, 5), (7, 255, 0, 5), (6,)),
+        ((7, 6), (7, 6), (5, 8)),
+        ((7, 5, 4), (7, 6, 5, 4), (3, 8)),
+        ((0, 255), (0, 255), (1, 128, 254)),
+        ((1, 2, 254), (254, 255, 0, 1, 2), (3, 253)),
+        ((9, 200), (200, 255, 0, 9), (10, 100, 199)),
+        ((10, 40, 153), (10, 40, 100, 153), (9, 154)),
+        ((10, 40, 154), (154, 255, 0, 10, 40), (41, 153)),
+        ((0, 128), (0, 64, 128), (129, 255)),
+        ((0, 100, 200, 150, 180), (180, 255, 0, 100, 150), (151, 179)),
+        ((0, 128, 192, 224, 240, 248, 252, 254, 255), (0, 64, 128, 200, 255), ()),
     ],
 )
-def test_all_epochs_from_the_first_dropped_job_to_the_last_are_refused(backend, how, dropped, refused, free):
+def test_the_epochs_of_dropped_jobs_and_those_between_them_are_refused(backend, how, dropped, refused, free):
+    """Between: upwards from the last one, or downwards from the first one if fewer are there."""
     part = Registers(backend)
     drop_jobs(part, *dropped, how=how)
     assert not [epoch for epoch in refused if gives(part, epoch)]
@@ -118,6 +126,17 @@ def test_the_next_job_that_is_complete_frees_all_of_them(backend):
     begin(part)
     drop(part, "abort")
     assert not gives(part, 9) and gives(part, 3) and gives(part, 10), "what was refused before does not count"
+
+
+def test_a_forced_disarm_takes_from_each_active_context_its_own_epoch(backend):
+    part = Registers(backend)
+    assert gives(part, 3) and gives(part, 200, context=1, number=1)
+    part.show(context_0={}, context_1={})
+    assert part.arm(0, 0, 1) and part.arm(1, 1, 1)
+    drop(part, "disarm")
+    part.show(context_1={})
+    assert not gives(part, 3) and gives(part, 200)
+    assert not gives(part, 200, context=1, number=1) and gives(part, 3, context=1, number=1)
 
 
 def test_a_disarm_without_force_keeps_what_is_refused(backend):

@@ -97,7 +97,7 @@ def test_core_file(folder, tmp_path):
         shutil.copy(path, tmp_path)
     command = [sys.executable, "-m", "fusesoc.main", "--cores-root", str(tmp_path), "core", "show", "t3_unit"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "opent3:hardware:t3_unit:4.2.3" in run.stdout
+    assert "opent3:hardware:t3_unit:4.2.4" in run.stdout
     assert re.findall(r"^(\w+) *: <No desc", run.stdout, re.MULTILINE) == ["default", "lint", "sim", "synth"]
     for name in re.findall(r"- (t3\S*?):?(?: |$)", (folder / "t3.core").read_text(), re.MULTILINE):
         assert (folder / name).is_file()

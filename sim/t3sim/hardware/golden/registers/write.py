@@ -96,7 +96,7 @@ def _is_busy(state, words):
 
 @njit(cache=True)
 def _is_barred(state, context, epoch):
-    """Whether the epoch is one from that of the context's first dropped job up to that of the last one."""
+    """Whether the epoch is one of those that the context's dropped jobs take away."""
     if not state[S.has_barred] >> context & 1:
         return False
     first, last = state[S.first_barred + context], state[S.last_barred + context]
@@ -137,14 +137,19 @@ def _control_is_good(state, words, value):
 
 @njit(cache=True)
 def _bar_epochs(state, contexts):
-    """Contexts whose job is dropped: their ranges may not have its epoch again, nor those since the first such job."""
+    """Contexts whose job is dropped: their ranges may not have its epoch again, nor those between it and the epochs
+    that they may not have already, on the side where fewer are."""
     for context in range(state[S.contexts]):
         epoch = state[S.job_epoch + context]
         if not contexts >> context & 1 or _is_barred(state, context, epoch):
             continue
-        if not state[S.has_barred] >> context & 1:
+        some = state[S.has_barred] >> context & 1
+        up = (epoch - state[S.last_barred + context]) % _EPOCHS
+        down = (state[S.first_barred + context] - epoch) % _EPOCHS
+        if not some or down < up:
             state[S.first_barred + context] = epoch
-        state[S.last_barred + context] = epoch
+        if not some or up <= down:
+            state[S.last_barred + context] = epoch
     state[S.has_barred] |= contexts
 
 
