@@ -37,7 +37,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 8 --di
 # Tests start hundreds of processes: where the user has Python keep no byte code, each would compile some 800 modules anew.
 test test-long test-slow test-all: export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo run test test-long test-slow test-all tb fuzz mutants area fpga map pages site lint types clean prerequisites
+.PHONY: demo run test test-long test-slow test-all tb fuzz mutants area fpga map confirm pages site lint types clean prerequisites
 
 demo: $(RUNNABLE)  ## what T3 does, on four toy GPUs: the policies side by side, why they differ, and a report
 	$(BIN)/t3 demo
@@ -91,6 +91,11 @@ map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hou
 	$(BIN)/t3 map --axes cost --models t-nlg --sublayers fc2 --tp 8 --random 40 --out docs/results/costs/random
 	$(BIN)/t3 map --axes cost --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --out docs/results/costs/tp-32
 	$(BIN)/python -m docs.pages map played.reader
+
+confirm: $(READY)  ## whether today's simulator gives what kept records of an earlier one say, by results drawn by chance
+	$(BIN)/python -m docs.pages.played.confirm docs/results/map/* docs/results/pairs/* docs/results/rules/* \
+		docs/results/gains/* docs/results/machines docs/results/reproduction docs/results/reproduction-accelsim
+	$(BIN)/python -m docs.pages map played.reader today readme
 
 pages: $(READY)  ## every generated page of docs/, after a change of hardware, machine or model; some measure for minutes
 	$(BIN)/python -m docs.pages

@@ -13,10 +13,11 @@ from t3sim.study.arbitration.table import CAUSE_TITLES, is_pair, most_of, stage_
 from t3sim.study.suite import OVERLAPPED
 
 from docs.pages import RESULTS
+from docs.pages.shared.kept import made_by
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.validated.reproduced import made_by
 
 PAGE = RESULTS / "map-results.md"
+FILE = "map.json"
 KEPT = RESULTS / "map"
 """A folder of ``t3 map --quick --out`` for each machine that was mapped."""
 KEPT_PAIRS = RESULTS / "pairs"
@@ -93,16 +94,23 @@ taken away at a time; measured by
 
 
 def _kept(folder: Path) -> dict[str, ArbitrationMap]:
-    return {path.parent.name: read_record(path, ArbitrationMap) for path in sorted(folder.glob("*/map.json"))}
+    return {path.parent.name: read_record(path, ArbitrationMap) for path in sorted(folder.glob(f"*/{FILE}"))}
+
+
+def _made(folder: Path, records: Mapping[str, ArbitrationMap]) -> Iterator[str]:
+    """Of each record that is not of today's simulator, a sentence that says so."""
+    for name, record in records.items():
+        yield from made_by(record, folder / name / FILE)
 
 
 def take_home() -> tuple[list[str], list[str]]:
     """What a reader takes home of the maps and pairs that are kept: a sentence if one is of an earlier version of the
     simulator, else none; and those of the records."""
-    maps, pairs = _kept(KEPT).values(), _kept(KEPT_PAIRS).values()
-    made = dict.fromkeys(text for record in (*maps, *pairs) for text in made_by(record))
+    kept, kept_pairs = _kept(KEPT), _kept(KEPT_PAIRS)
+    texts = (*_made(KEPT, kept), *_made(KEPT_PAIRS, kept_pairs))
+    maps, pairs = kept.values(), kept_pairs.values()
     of_pairs = (_with_machines(record, filter(is_pair, record.machines)) for record in pairs)
-    return list(made), sentences([*maps, *of_pairs])
+    return list(dict.fromkeys(texts)), sentences([*maps, *of_pairs])
 
 
 def page() -> str:
@@ -131,7 +139,7 @@ def _section(title: str, text: str, folder: Path, make: Callable[[str, Arbitrati
     for name, record in records.items():
         command = _command(record, f"docs/results/{folder.name}/{name}").replace("\n", "\n    ")
         yield f"    {command}\n"
-        yield from (f"{said}\n" for said in made_by(record))
+        yield from (f"{said}\n" for said in made_by(record, folder / name / FILE))
         yield make(name, record)
 
 
@@ -230,7 +238,7 @@ def _machine(name: str, record: ArbitrationMap) -> str:
     parts = [
         f"## Machine `{record.machine}`\n",
         _provenance(name, record),
-        *(f"{said}\n" for said in made_by(record)),
+        *(f"{said}\n" for said in made_by(record, KEPT / name / FILE)),
         *_pictures(name),
         paragraph(
             "Gain of the sublayer, time under t3 over that under t3-mca, in percent beyond 1; behind the slash what "

@@ -19,8 +19,8 @@ from t3sim.study.reproduction import FigureRecord, Reproduction
 
 from docs.pages import DOCS, RESULTS
 from docs.pages.shared.blocks import with_blocks
+from docs.pages.shared.kept import made_by
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.validated.reproduced import made_by
 
 PAGE = DOCS.parent / "README.md"
 KEPT = RESULTS / "first-run"
@@ -39,7 +39,7 @@ def page() -> str:
     """The README with today's figures. Raises ValueError if a mark is missing, or what is kept cannot be read."""
     blocks = {
         "first run": run_table(read_record(KEPT / "compare.json", Comparison)),
-        "claims": claims(read_record(REPRODUCTION, Reproduction)),
+        "claims": claims(REPRODUCTION),
     }
     return with_blocks(PAGE, "readme", blocks)
 
@@ -64,10 +64,12 @@ def run_table(record: Comparison) -> str:
     return table(("", *(f"`{policy}`:" for policy in results)), rows)
 
 
-def claims(record: Reproduction) -> str:
-    """Published, ours, and whether that is inside the band; and whether that is of today's simulator."""
+def claims(path: Path) -> str:
+    """Published, ours, and whether that is inside the band, of the record in ``path``; and whether that is of today's
+    simulator."""
+    record = read_record(path, Reproduction)
     figures = {figure.name: figure for figure in record.figures}
-    made = made_by(record)
+    made = made_by(record, path)
     return table(("result", "published:", "ours:", "inside its band"), (_claim(figures[name]) for name in CLAIMS)) + (
         "\n" + paragraph(" ".join(made)) if made else ""
     )

@@ -4,6 +4,7 @@
 """
 
 import os
+from pathlib import Path
 
 import click
 import opent3
@@ -15,8 +16,8 @@ from t3sim.run.result import Result
 from t3sim.study.sweep import SweepRecord, SweptVariant
 
 from docs.pages import RESULTS
+from docs.pages.shared.kept import made_by
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.validated.reproduced import made_by
 
 PAGE = RESULTS / "machines-of-today.md"
 KEPT = RESULTS / "machines" / "sweep.json"
@@ -51,15 +52,15 @@ def measured() -> SweepResult:
 
 def page() -> str:
     """The text of :data:`PAGE`, from the sweep that is kept. Raises ValueError if it cannot be read."""
-    return text(read_record(KEPT, SweepRecord))
+    return text(read_record(KEPT, SweepRecord), KEPT)
 
 
-def text(record: SweepRecord) -> str:
-    """The page of a sweep."""
+def text(record: SweepRecord, path: Path) -> str:
+    """The page of a sweep, whose record is to be in ``path``."""
     head = _HEAD.format(**SIZE, hardware=record.hardware)
     columns = [_column(variant) for variant in record.variants]
     rows = [(title, *(column[title] for column in columns)) for title in columns[0]]
-    head += "".join(map(paragraph, made_by(record)))
+    head += "".join(map(paragraph, made_by(record, path)))
     return head + table(("", *(f"`{item.name}`:" for item in record.variants)), rows) + "\n" + _remark(record)
 
 

@@ -21,7 +21,7 @@ def test_every_machine_of_today_is_there_with_its_values():
 
 
 def test_the_page_has_the_figures_of_the_sweep():
-    lines = [line.strip("|").split("|") for line in today.text(KEPT).splitlines() if line.startswith("|")]
+    lines = [line.strip("|").split("|") for line in today.text(KEPT, today.KEPT).splitlines() if line.startswith("|")]
     table = {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in lines}
     assert table[""] == [f"`{variant.name}`" for variant in KEPT.variants]
     for column, variant in enumerate(KEPT.variants):

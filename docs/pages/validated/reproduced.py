@@ -9,9 +9,9 @@ from t3sim.run.records import read_record
 from t3sim.run.result import Contention, DramUse, Result
 from t3sim.study.records.titles import sublayer_title
 from t3sim.study.reproduction import FigureRecord, Reproduction
-from t3sim.study.sources import Made, is_current
 from t3sim.study.sweep import SweepRecord, SweptVariant
 
+from docs.pages.shared.kept import made_by
 from docs.pages.shared.markdown import paragraph, table
 
 _HOW = """\
@@ -47,11 +47,12 @@ def reproduced_section(machine: str, folder: Path, page_folder: Path) -> str:
     """What ``t3 reproduce`` found on ``machine``; if there is no ``folder``, how to get it. Raises ValueError."""
     if not folder.exists():
         return _HOW.format(command=f"t3 reproduce --machine {machine} -o docs/results/{folder.name}")
-    record = read_record(folder / "reproduce.json", Reproduction)
+    path = folder / "reproduce.json"
+    record = read_record(path, Reproduction)
     figures = [figure for figure in record.figures if figure.measured is not None]
     base = [run.result for run in record.runs if run.variant == "base"]
     parts = [
-        paragraph(_provenance(record)).removesuffix("\n"),
+        paragraph(_provenance(record, path)).removesuffix("\n"),
         _figure_table(figures),
         _notes(record, figures),
         _contention(base).removesuffix("\n"),
@@ -63,7 +64,7 @@ def reproduced_section(machine: str, folder: Path, page_folder: Path) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _provenance(record: Reproduction) -> str:
+def _provenance(record: Reproduction, path: Path) -> str:
     settings = "".join(f", `{key}={value}`" for key, value in record.settings.items())
     computed = sum(run.result.policy in COMPUTED for run in record.runs)
     verdicts = [figure.verdict for figure in record.figures if figure.verdict in _VERDICTS]
@@ -73,12 +74,7 @@ def _provenance(record: Reproduction) -> str:
         f"simulated once), {computed} ideals computed from them, {len(record.failures)} accounting identities that "
         f"do not hold. Of {len(verdicts)} published numbers with a band {verdicts.count('inside')} come out."
     )
-    return " ".join([text, *made_by(record)])
-
-
-def made_by(record: Made) -> list[str]:
-    """A sentence on a record whose simulator is not this tree's; else none."""
-    return [] if is_current(record) else ["**These results are from an earlier version of the simulator.**"]
+    return " ".join([text, *made_by(record, path)])
 
 
 def _number(value: float | None, unit: str) -> str:
