@@ -170,8 +170,11 @@ def _results(folder: Path) -> tuple[Path, Any, str, list[Again]]:
 
 
 def confirm(folder: Path, draw: int, seed: int) -> list[str]:
-    """Runs ``draw`` results of the folder's record again, all if it has no more; returns where they differ. If nowhere,
-    writes ``confirmed.json``. A record of today's simulator needs none of it. Raises ValueError for a folder without a record, and what :func:`run_all` raises."""
+    """Runs ``draw`` results of the folder's record again, all if it has no more; returns where they differ.
+
+    If nowhere, writes ``confirmed.json``. A record of today's simulator needs none of it. Raises ValueError for a
+    folder without a record, and what :func:`run_all` raises.
+    """
     path, record, what, results = _results(folder)
     if is_current(record):
         return []
