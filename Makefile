@@ -82,6 +82,7 @@ map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hou
 		--out docs/results/gains/t-nlg-mega-gpt-2-random
 	$(BIN)/t3 map --axes none --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --launches 3 \
 		--out docs/results/gains/tp-32
+	$(BIN)/t3 map --axes none --models 1t,10t --sublayers op,fc2,ip --tp 64 --launches 3 --out docs/results/gains/tp-64
 	$(BIN)/t3 map --axes none --models t-nlg,mega-gpt-2 --sublayers op,fc2,ip --tp 8,16 --launches 3 \
 		--machine paper-accelsim --set arbiter.mca=backlog --out docs/results/gains/tp-8-16-paper-accelsim
 	$(BIN)/t3 map --quick --out docs/results/map/paper
@@ -92,10 +93,11 @@ map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hou
 	$(BIN)/t3 map --axes cost --models gpt-3,palm,mt-nlg --sublayers op,fc2,ip --tp 32 --out docs/results/costs/tp-32
 	$(BIN)/python -m docs.pages map played.reader
 
-confirm: $(READY)  ## whether today's simulator gives what kept records of an earlier one say, by results drawn by chance
-	$(BIN)/python -m docs.pages.played.confirm docs/results/map/* docs/results/pairs/* docs/results/rules/* \
-		docs/results/gains/* docs/results/machines docs/results/reproduction docs/results/reproduction-accelsim
-	$(BIN)/python -m docs.pages map played.reader today readme
+confirm: $(READY)  ## whether today's simulator gives what kept records of an earlier one say, by results drawn at random
+	$(BIN)/python -m docs.pages.played.confirm $(wildcard docs/results/map/* docs/results/pairs/* docs/results/rules/* \
+		docs/results/gains/* docs/results/costs/*) docs/results/machines docs/results/reproduction \
+		docs/results/reproduction-accelsim; status=$$?; \
+		$(BIN)/python -m docs.pages map played.reader today readme validation && exit $$status
 
 pages: $(READY)  ## every generated page of docs/, after a change of hardware, machine or model; some measure for minutes
 	$(BIN)/python -m docs.pages

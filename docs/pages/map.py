@@ -100,17 +100,17 @@ def _kept(folder: Path) -> dict[str, ArbitrationMap]:
 def _made(folder: Path, records: Mapping[str, ArbitrationMap]) -> Iterator[str]:
     """Of each record that is not of today's simulator, a sentence that says so."""
     for name, record in records.items():
-        yield from made_by(record, folder / name / FILE)
+        yield from (f"`docs/results/{folder.name}/{name}`: {said}" for said in made_by(record, folder / name / FILE))
 
 
 def take_home() -> tuple[list[str], list[str]]:
-    """What a reader takes home of the maps and pairs that are kept: a sentence if one is of an earlier version of the
-    simulator, else none; and those of the records."""
+    """What a reader takes home of the maps and pairs that are kept: a sentence for each that is of an earlier version
+    of the simulator; and those of the records."""
     kept, kept_pairs = _kept(KEPT), _kept(KEPT_PAIRS)
-    texts = (*_made(KEPT, kept), *_made(KEPT_PAIRS, kept_pairs))
+    made = [*_made(KEPT, kept), *_made(KEPT_PAIRS, kept_pairs)]
     maps, pairs = kept.values(), kept_pairs.values()
     of_pairs = (_with_machines(record, filter(is_pair, record.machines)) for record in pairs)
-    return list(dict.fromkeys(texts)), sentences([*maps, *of_pairs])
+    return made, sentences([*maps, *of_pairs])
 
 
 def page() -> str:

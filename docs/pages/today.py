@@ -56,7 +56,7 @@ def page() -> str:
 
 
 def text(record: SweepRecord, path: Path) -> str:
-    """The page of a sweep, whose record is to be in ``path``."""
+    """The page of a sweep, whose record is in ``path``."""
     head = _HEAD.format(**SIZE, hardware=record.hardware)
     columns = [_column(variant) for variant in record.variants]
     rows = [(title, *(column[title] for column in columns)) for title in columns[0]]

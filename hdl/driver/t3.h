@@ -122,8 +122,8 @@ void t3_set_early_room(struct t3_device *device, uint64_t lines);
 
 /* Describes the output to the unit and begins a job with descriptors from `first` on. T3_EEPOCH, and nothing is changed,
  * if the context's last job had the same epoch and t3_wait did not see it complete: late updates of it may come. T3_EBUS
- * if the range, or the profile of other tiles, is in use, or the epoch is that of a job of the context that was dropped,
- * or between two of them, and none is complete since: the range is then not valid. */
+ * if the range, or the profile of other tiles, is in use, or the epoch is barred (docs/hardware/registers.md: by jobs of
+ * the context that were dropped, with none complete since): the range is then not valid. */
 int t3_map_output(struct t3_job *job, struct t3_device *device, const struct t3_output *output, unsigned first);
 
 /* Stores to the chunk leave for GPU `peer`, whose output buffer starts at `peer_base`, as updates. */

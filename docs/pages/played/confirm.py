@@ -1,6 +1,6 @@
 """Whether today's simulator gives what kept records say: ``python -m docs.pages.played.confirm FOLDER...``.
 
-A record takes hours, and a change of the simulator seldom moves its figures. Results that are drawn by chance are run
+A record takes hours, and a change of the simulator seldom moves its figures. Results that are drawn at random are run
 again and compared number by number; if all are the same, the folder keeps how many were (``confirmed.json``), and pages
 say so. If one differs, nothing is kept: the record must be measured again.
 """
@@ -14,11 +14,13 @@ from typing import Any, Protocol
 
 import click
 from opent3.many import run_all
+from t3sim.common.cache import BuildError
 from t3sim.common.json_text import json_text
 from t3sim.common.output import write_atomically
 from t3sim.inputs.machine.files import load_machine
 from t3sim.inputs.workload import CUSTOM, custom_workload
 from t3sim.run.ideal import COMPUTED
+from t3sim.run.policies import failures
 from t3sim.run.records import read_record
 from t3sim.run.result import Result
 from t3sim.study.arbitration.axes import LATER_NS, Plan
@@ -26,19 +28,20 @@ from t3sim.study.arbitration.record import MAPPED, ArbitrationMap, Cell
 from t3sim.study.evaluation import Evaluation
 from t3sim.study.experiment import Experiment
 from t3sim.study.reproduction import Reproduction
+from t3sim.study.runner import RunsFailedError
 from t3sim.study.sources import digest_for, is_current
 from t3sim.study.store import Store
-from t3sim.study.suite import Point, Suite, custom_point
+from t3sim.study.suite import OVERLAP, Point, Suite, custom_point
 from t3sim.study.sweep import Sweep, SweepRecord, Variant
 
-from docs.pages.shared.kept import CONFIRMED, Confirmed, digest_of
+from docs.pages.shared.kept import CONFIRMED, Confirmed, confirmed, digest_of
 
-_SAYS_WHO = {"schema_version", "opent3", "provenance", "workload"}
-"""Fields of a run's record that name what made it, and for what: they decide no figure."""
+_ORIGIN = {"schema_version", "opent3", "provenance", "workload"}
+"""Fields of a run's record that say what made it, and for what. The sizes of the workload are those it is run with."""
 
 
-class Again(Protocol):
-    """A result of a record, and how it is had again."""
+class Rerun(Protocol):
+    """A result of a record, and how to run it again."""
 
     @property
     def title(self) -> str:
@@ -48,11 +51,11 @@ class Again(Protocol):
         """The runs that it needs."""
 
     def differences(self, store: Store) -> list[str]:
-        """Where the runs, which are finished, give something else than the record."""
+        """Where the runs, which are finished, give something else than the record, or break an identity."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgainCell:
+class CellRerun:
     """A cell of a map: a GEMM on a machine."""
 
     record: ArbitrationMap
@@ -92,14 +95,16 @@ class AgainCell:
         return self._sweep().experiments()
 
     def differences(self, store: Store) -> list[str]:
-        """Where the cell would be another one."""
+        """Where the cell would be another one, and what does not add up."""
         evaluations = [Evaluation(suite, store) for _, suite in self._sweep().suites()]
         again = Cell.of(evaluations, self._point)
-        return list(_differences(self._kept.model_dump(), again.model_dump(), self.title))
+        runs = (evaluation.record(self._point, policy) for evaluation in evaluations for policy in OVERLAP)
+        broken = [f"{self.title}: {text}" for run in runs for text in failures(run)]
+        return [*_differences(self._kept.model_dump(exclude_unset=True), again.model_dump(), self.title), *broken]
 
 
 @dataclass(frozen=True)
-class AgainRun:
+class RunRerun:
     """A simulated run, whose record is kept as it is."""
 
     kept: Result
@@ -110,52 +115,56 @@ class AgainRun:
         work = self.kept.workload
         return f"{self.kept.policy} on {work.m} x {work.n} x {work.k_total}, TP {work.tp}, {self.kept.machine}"
 
-    def experiments(self) -> list[Experiment]:
+    @property
+    def experiment(self) -> Experiment:
         """The run."""
         kept, work = self.kept, self.kept.workload
-        return [
-            Experiment(
-                workload=custom_workload(work.m, work.n, work.k_total, work.tp),
-                machine=load_machine(kept.machine, kept.settings),
-                policy=kept.policy, hardware=kept.hardware, mirror=kept.mirror, seed=kept.seed,
-            )
-        ]  # fmt: skip
+        return Experiment(
+            workload=custom_workload(work.m, work.n, work.k_total, work.tp),
+            machine=load_machine(kept.machine, kept.settings),
+            policy=kept.policy, hardware=kept.hardware, mirror=kept.mirror, seed=kept.seed,
+        )  # fmt: skip
+
+    def experiments(self) -> list[Experiment]:
+        """The run alone."""
+        return [self.experiment]
 
     def differences(self, store: Store) -> list[str]:
-        """Where its record would be another one."""
-        (experiment,) = self.experiments()
-        found = store.get(experiment)
+        """Where its record would be another one. What does not add up is part of it."""
+        found = store.get(self.experiment)
         assert found is not None
-        kept, again = (record.model_dump(exclude=_SAYS_WHO) for record in (self.kept, found.record))
-        return list(_differences(kept, again, self.title))
+        kept = self.kept.model_dump(exclude_unset=True, exclude=_ORIGIN)
+        return list(_differences(kept, found.record.model_dump(exclude=_ORIGIN), self.title))
 
 
 def _differences(kept: Any, again: Any, where: str) -> Iterator[str]:
-    """Where two records differ; what a record from before has not is no difference."""
-    if kept is None or kept in ([], {}, ""):
-        return
+    """Where ``again`` differs from ``kept``, which has what its file has: a field that a record from before lacks is no
+    difference."""
     if isinstance(kept, dict) and isinstance(again, dict):
         for key, value in kept.items():
-            yield from _differences(value, again.get(key), f"{where}, {key}")
-    elif isinstance(kept, list) and isinstance(again, list) and len(kept) == len(again):
+            if key in again:
+                yield from _differences(value, again[key], f"{where}, {key}")
+            else:
+                yield f"{where}, {key}: kept {value}, and now absent"
+    elif isinstance(kept, list | tuple) and isinstance(again, list | tuple) and len(kept) == len(again):
         for index, both in enumerate(zip(kept, again, strict=True)):
             yield from _differences(*both, f"{where}, {index}")
     elif kept != again:
         yield f"{where}: kept {kept}, now {again}"
 
 
-def _of_map(record: ArbitrationMap) -> list[Again]:
+def _of_map(record: ArbitrationMap) -> list[Rerun]:
     places = itertools.product(range(len(record.machines)), range(len(record.gemms)))
-    return [AgainCell(record=record, machine=machine, gemm=gemm) for machine, gemm in places]
+    return [CellRerun(record=record, machine=machine, gemm=gemm) for machine, gemm in places]
 
 
-def _of_runs(results: Sequence[Result]) -> list[Again]:
+def _of_runs(results: Sequence[Result]) -> list[Rerun]:
     """Simulated runs, each once: GEMMs of one size are one run."""
-    found = {again.experiments()[0].key: again for again in map(AgainRun, results) if again.kept.policy not in COMPUTED}
+    found = {rerun.experiment.key: rerun for rerun in map(RunRerun, results) if rerun.kept.policy not in COMPUTED}
     return list(found.values())
 
 
-def _results(folder: Path) -> tuple[Path, Any, str, list[Again]]:
+def _results(folder: Path) -> tuple[Path, Any, str, list[Rerun]]:
     """The record of a folder: its file, itself, what its results are called, and all of them. ValueError for none."""
     if (path := folder / "map.json").exists():
         mapped = read_record(path, ArbitrationMap)
@@ -169,41 +178,45 @@ def _results(folder: Path) -> tuple[Path, Any, str, list[Again]]:
     raise ValueError(f"{folder} has no map.json, sweep.json or reproduce.json: name the folder of a kept record")
 
 
-def confirm(folder: Path, draw: int, seed: int) -> list[str]:
-    """Runs ``draw`` results of the folder's record again, all if it has no more; returns where they differ.
+def confirm(folder: Path, draw: int) -> tuple[str, list[str]]:
+    """Runs ``draw`` results of the folder's record again, all if it has no more; what to tell, and where they differ.
 
-    If nowhere, writes ``confirmed.json``. A record of today's simulator needs none of it. Raises ValueError for a
-    folder without a record, and what :func:`run_all` raises.
+    The simulator's digest decides which are drawn, so that nobody chooses them. If nothing differs, ``confirmed.json``
+    says so, unless it says it of more results; if something does, it is removed. A record of today's simulator needs
+    none of it. Raises ValueError for a folder without a record, and what :func:`run_all` raises.
     """
     path, record, what, results = _results(folder)
     if is_current(record):
-        return []
-    drawn = random.Random(seed).sample(results, min(draw, len(results)))
-    needed = {item.key: item for again in drawn for item in again.experiments()}
+        return "of today's simulator", []
+    sources, count = digest_for(record.hardware), min(draw, len(results))
+    drawn = random.Random(sources).sample(results, count)
+    needed = {item.key: item for rerun in drawn for item in rerun.experiments()}
     store = run_all(list(needed.values()), {})
-    differences = [text for again in drawn for text in again.differences(store)]
-    if not differences:
-        confirmed = Confirmed(
-            record=digest_of(path), sources=digest_for(record.hardware), what=what, drawn=len(drawn), all=len(results),
-            seed=seed,
+    differences = [text for rerun in drawn for text in rerun.differences(store)]
+    if differences:
+        (folder / CONFIRMED).unlink(missing_ok=True)
+        return f"{len(differences)} numbers differ", differences
+    before = confirmed(record, path)
+    if before is None or before.drawn < count:
+        found = Confirmed(
+            record_digest=digest_of(path), sources=sources, what=what, drawn=count, total=len(results)
         )  # fmt: skip
-        write_atomically(folder / CONFIRMED, json_text(confirmed.model_dump(by_alias=True)))
-    return differences
+        write_atomically(folder / CONFIRMED, json_text(found.model_dump(by_alias=True)))
+    return f"the same in {count} of {len(results)} {what}", []
 
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--draw", default=22, show_default=True, type=click.IntRange(1), help="Results of each record.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Chooses which.")
-def main(folders: tuple[Path, ...], draw: int, seed: int) -> None:
+def main(folders: tuple[Path, ...], draw: int) -> None:
     """Run results of the records in FOLDERS again, and compare. Exit code 1 if one differs."""
     broken = False
     for folder in folders:
         try:
-            differences = confirm(folder, draw, seed)
-        except ValueError as error:
-            raise click.ClickException(str(error)) from error
-        click.echo(f"{folder}: " + ("the same" if not differences else f"{len(differences)} numbers differ"))
+            told, differences = confirm(folder, draw)
+        except (ValueError, BuildError, RunsFailedError) as error:
+            raise click.ClickException(f"{folder}: {error}") from error
+        click.echo(f"{folder}: {told}")
         for text in differences[:10]:
             click.echo(f"  {text}")
         broken |= bool(differences)

@@ -1,6 +1,7 @@
 """Whether a kept record is of today's simulator, and if not, whether that was seen to give the same."""
 
 import hashlib
+from math import comb
 from pathlib import Path
 from typing import Literal
 
@@ -12,34 +13,39 @@ from t3sim.study.sources import Made, digest_for, is_current
 CONFIRMED = "confirmed.json"
 """Beside a record that was confirmed."""
 EARLIER = "**These results are from an earlier version of the simulator.**"
-_SHARE = 0.1
-"""Of the results, the tenth that the sentence supposes to have changed."""
+_SHARE = 10
+"""One result in so many is supposed to have changed, in the sentence on how likely that would have been seen."""
 
 
 class Confirmed(StrictRecord):
     """Results of a record that another simulator was seen to give again, number by number.
 
-    ``record``: SHA-256 of the record's file; ``sources``: digest of the sources of that simulator; ``drawn`` of ``all``
-    results, by ``seed``; ``what`` they are called.
+    ``record_digest``: SHA-256 of the record's file; ``sources``: digest of the sources of that simulator; ``drawn`` at
+    random of ``total`` results, which are called ``what``.
     """
 
     schema_version: Literal[1] = Field(default=1, alias="schema")
-    record: str
+    record_digest: str
     sources: str
     what: str
-    drawn: int
-    all: int
-    seed: int
+    drawn: int = Field(ge=1)
+    total: int = Field(ge=1)
+
+    @property
+    def chance(self) -> float:
+        """How likely a draw has a result that changed, if one in ten did (hypergeometric, at least one)."""
+        changed = -(-self.total // _SHARE)
+        return 1 - comb(self.total - changed, self.drawn) / comb(self.total, self.drawn)
 
     @property
     def sentence(self) -> str:
         """What a page says of it."""
-        if self.drawn == self.all:
-            return f"Today's gives the same for all of its {self.all} {self.what}."
-        chance = 100 * (1 - (1 - _SHARE) ** self.drawn)
+        if self.drawn == self.total:
+            return f"Today's version gives the same numbers for all {self.total} {self.what}."
         return (
-            f"Today's gives the same for {self.drawn} of its {self.all} {self.what}, drawn by chance: had one in ten "
-            f"changed, {chance:.0f} % of such draws would show it."
+            f"Today's version gives the same numbers for {self.drawn} of the {self.total} {self.what}, drawn at "
+            f"random; had one in {_SHARE} changed, such a draw would show it with a probability of "
+            f"{int(100 * self.chance)} %."
         )
 
 
@@ -48,14 +54,21 @@ def digest_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def made_by(record: Made, path: Path) -> list[str]:
-    """A sentence on a record, read from ``path``, whose simulator is not this tree's; else none. Raises ValueError if
-    what was confirmed cannot be read."""
-    if is_current(record):
-        return []
+def confirmed(record: Made, path: Path) -> Confirmed | None:
+    """What was confirmed of this record, read from ``path``, with today's simulator; None if nothing. Raises ValueError
+    if that cannot be read."""
     kept = path.with_name(CONFIRMED)
     if not kept.exists():
-        return [EARLIER]
-    confirmed = read_record(kept, Confirmed)
-    holds = confirmed.record == digest_of(path) and confirmed.sources == digest_for(record.hardware)
-    return [f"{EARLIER} {confirmed.sentence}" if holds else EARLIER]
+        return None
+    found = read_record(kept, Confirmed)
+    holds = found.record_digest == digest_of(path) and found.sources == digest_for(record.hardware)
+    return found if holds else None
+
+
+def made_by(record: Made, path: Path) -> list[str]:
+    """A sentence on a record, read from ``path``, whose simulator is not this tree's; else none. Raises ValueError as
+    :func:`confirmed`."""
+    if is_current(record):
+        return []
+    found = confirmed(record, path)
+    return [EARLIER if found is None else f"{EARLIER} {found.sentence}"]

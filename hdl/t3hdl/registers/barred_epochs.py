@@ -13,14 +13,14 @@ ContextEpochs = data.StructLayout({
     "last": EPOCH_BITS, "job": EPOCH_BITS, "first": EPOCH_BITS, "more": EPOCH_BITS, "valid": 1,
 })  # fmt: skip
 """Of a context: the epoch that its ranges got last, that of the job that was armed last; the first one that ranges may
-not have, how many after it neither, counted upwards from 255 to 0, and whether there are any."""
+not have, how many after it neither, past 255 at 0, and whether there are any."""
 
 
 class BarredEpochs(wiring.Component):
     """Remembers the epochs of each context's dropped jobs until another job of the context is complete.
 
-    They are one interval, which grows to the epoch of each further job that is dropped: upwards, or downwards if it is
-    nearer there. So jobs that are dropped one after the other bar one epoch each if software counts them.
+    They are one interval, which each further job that is dropped extends to its own epoch, on the shorter side. So jobs
+    that are dropped one after the other bar one epoch each if software counts by one, up or down.
 
     Parameters
     ----------

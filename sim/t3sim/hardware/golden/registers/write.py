@@ -137,8 +137,8 @@ def _control_is_good(state, words, value):
 
 @njit(cache=True)
 def _bar_epochs(state, contexts):
-    """Contexts whose job is dropped: their ranges may not have its epoch again, nor those between it and the epochs
-    that they may not have already, on the side where fewer are."""
+    """Contexts whose job is dropped: their ranges may not have its epoch again, nor those between it and the interval
+    that is barred already, on the shorter side; upwards if both are alike."""
     for context in range(state[S.contexts]):
         epoch = state[S.job_epoch + context]
         if not contexts >> context & 1 or _is_barred(state, context, epoch):
