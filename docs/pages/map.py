@@ -120,7 +120,7 @@ def page() -> str:
     items = "\n".join(f"- {sentence}" for sentence in said)
     parts = [
         HEAD,
-        "\n\n".join(["## What to take home", *made, f"{TAKE_HOME}\n{items}\n"]),
+        "\n\n".join(["## What to take home", *(paragraph(text).strip() for text in made), f"{TAKE_HOME}\n{items}\n"]),
         *_section("Does arbitration ever cost time?", GAINS, KEPT_GAINS, gains_of),
         *_section("Which rule", CANDIDATES, KEPT_RULES, _candidates),
         *_section("What else costs", COSTS, KEPT_COSTS, _costs),
@@ -139,8 +139,13 @@ def _section(title: str, text: str, folder: Path, make: Callable[[str, Arbitrati
     for name, record in records.items():
         command = _command(record, f"docs/results/{folder.name}/{name}").replace("\n", "\n    ")
         yield f"    {command}\n"
-        yield from (f"{said}\n" for said in made_by(record, folder / name / FILE))
+        yield from _notes(record, folder / name / FILE)
         yield make(name, record)
+
+
+def _notes(record: ArbitrationMap, path: Path) -> Iterator[str]:
+    """A line of its own, if the record in ``path`` is not of today's simulator."""
+    return (paragraph(text).removesuffix("\n") for text in made_by(record, path))
 
 
 def _command(record: ArbitrationMap, out: str) -> str:
@@ -238,7 +243,7 @@ def _machine(name: str, record: ArbitrationMap) -> str:
     parts = [
         f"## Machine `{record.machine}`\n",
         _provenance(name, record),
-        *(f"{said}\n" for said in made_by(record, KEPT / name / FILE)),
+        *_notes(record, KEPT / name / FILE),
         *_pictures(name),
         paragraph(
             "Gain of the sublayer, time under t3 over that under t3-mca, in percent beyond 1; behind the slash what "

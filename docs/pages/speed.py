@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from t3sim.inputs.machine.settings import literal
 from t3sim.run.records import read_ours
 from t3sim.validation.bench import Bench
 from t3sim.validation.scaling import AXES, Scaling
@@ -19,6 +20,8 @@ KEPT = RESULTS / "speed" / "ring" / "bench.json"
 """The file of ``t3 bench --ring --out`` that is kept beside the page."""
 SCALING = RESULTS / "speed" / "scaling" / "scaling.json"
 """That of ``t3 bench --scaling --out``."""
+EARLIER_COMPUTER = "2 cores of an AMD EPYC"
+"""Of records from before they said it."""
 _Record = TypeVar("_Record")
 
 
@@ -47,13 +50,24 @@ def text(bench: Bench, scaling: Scaling) -> str:
     verdict = f"{len(bench.targets)} figures with a target, {missed} missed."
     tables = "\n".join(f"Over {title}:\n\n{_scaled(scaling, axis)}" for axis, title in AXES.items())
     left_out = "".join(f"\n- {size}" for size in scaling.left_out)
+    head = HEAD.format(computer=_computers(bench, scaling), settings=_settings(scaling))
     return (
-        f"{HEAD}\n{measured_on(bench.hardware, scaling.hardware)}"
+        f"{head}\n{measured_on(bench.hardware, scaling.hardware)}"
         f"## Targets\n\n{paragraph(verdict)}{_contention(bench)}{_targets(bench)}"
         f"\n## Before bursts\n\n{BEFORE}"
         f"\n## Evaluations of the RTL\n\n{EVENTS}\n{_events(bench)}\n{PARTS}\n{_parts(bench)}"
         f"\n## Over GPUs and tokens\n\n{CHARTED}\n{tables}" + (f"\n{LEFT_OUT}{left_out}\n" if left_out else "")
     )
+
+
+def _computers(*records: Bench | Scaling) -> str:
+    """Whose seconds the records are."""
+    return " and ".join(dict.fromkeys(record.computer or EARLIER_COMPUTER for record in records))
+
+
+def _settings(scaling: Scaling) -> str:
+    """The machine's settings, as options."""
+    return "".join(f" --set {key}={literal(value)}" for key, value in scaling.provenance.settings.items())
 
 
 def _targets(bench: Bench) -> str:

@@ -58,7 +58,7 @@ def test_results_that_come_out_again_are_said_to(records, tmp_path, name, result
     assert found.record_digest == digest_of(folder / FILES[name])
     told, differences = confirm.confirm(folder, 99)
     assert (told, differences) == (f"the same in {results} of {results} {found.what}", [])
-    assert kept(folder).sentence == f"Today's version gives the same numbers for all {results} {found.what}."
+    assert kept(folder).sentence.endswith(f"; today's gives the same numbers for all {results} {found.what}.")
     confirm.confirm(folder, 1)
     assert kept(folder).drawn == results, "fewer do not count less"
 
@@ -158,10 +158,10 @@ def test_a_page_says_what_was_confirmed_of_this_record_with_this_simulator(tmp_p
         path.with_name(CONFIRMED).write_text(json.dumps({"schema": 1, **content}), encoding="utf-8")
     (text,) = made_by(SimpleNamespace(sources="other", hardware="golden"), path)
     sentence = (
-        " Today's version gives the same numbers for 22 of the 304 cells, drawn at random; had one in 10 changed, such "
-        "a draw would show it with a probability of 91 %."
+        "These results are from an earlier version of the simulator; today's gives the same numbers for 22 of the 304 "
+        "cells, drawn at random (had one in 10 changed, such a draw would show it with a probability of 91 %)."
     )
-    assert text == (EARLIER + sentence if says else EARLIER)
+    assert text == (sentence if says else EARLIER)
     assert made_by(SimpleNamespace(sources=digest_for("golden"), hardware="golden"), path) == []
 
 

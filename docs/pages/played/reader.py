@@ -14,5 +14,6 @@ def page() -> str:
     """The tutorial with today's sentences. Raises ValueError if a mark is missing, or a record cannot be read."""
     made, said = take_home()
     lines = [textwrap.fill(f"- {text}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False) for text in said]
-    block = "\n".join([*lines, "", *(f"{text}\n" for text in made)])
+    notes = [textwrap.fill(text, _WIDTH, break_on_hyphens=False) for text in made]
+    block = "\n".join([*lines, "", *(f"{text}\n" for text in notes)])
     return with_blocks(PAGE, "played.reader", {"what to take home from the map": f"\n{block}\n"})

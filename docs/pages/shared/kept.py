@@ -12,7 +12,8 @@ from t3sim.study.sources import Made, digest_for, is_current
 
 CONFIRMED = "confirmed.json"
 """Beside a record that was confirmed."""
-EARLIER = "**These results are from an earlier version of the simulator.**"
+_EARLIER = "These results are from an earlier version of the simulator"
+EARLIER = f"**{_EARLIER}.**"
 _SHARE = 10
 """One result in so many is supposed to have changed, in the sentence on how likely that would have been seen."""
 
@@ -41,11 +42,11 @@ class Confirmed(StrictRecord):
     def sentence(self) -> str:
         """What a page says of it."""
         if self.drawn == self.total:
-            return f"Today's version gives the same numbers for all {self.total} {self.what}."
+            return f"{_EARLIER}; today's gives the same numbers for all {self.total} {self.what}."
         return (
-            f"Today's version gives the same numbers for {self.drawn} of the {self.total} {self.what}, drawn at "
-            f"random; had one in {_SHARE} changed, such a draw would show it with a probability of "
-            f"{int(100 * self.chance)} %."
+            f"{_EARLIER}; today's gives the same numbers for {self.drawn} of the {self.total} {self.what}, drawn at "
+            f"random (had one in {_SHARE} changed, such a draw would show it with a probability of "
+            f"{int(100 * self.chance)} %)."
         )
 
 
@@ -71,4 +72,4 @@ def made_by(record: Made, path: Path) -> list[str]:
     if is_current(record):
         return []
     found = confirmed(record, path)
-    return [EARLIER if found is None else f"{EARLIER} {found.sentence}"]
+    return [EARLIER if found is None else found.sentence]

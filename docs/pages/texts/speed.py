@@ -3,12 +3,12 @@
 HEAD = """\
 # Speed of the simulation
 
-What a run costs, and where the time goes. Seconds belong to a computer and its load: these are of a virtual machine
-with two cores of an AMD EPYC and little beside the run. Ratios carry over better. The page is written by
+What a run costs, and where the time goes. Seconds belong to a computer and its load: these are of {computer}, a virtual
+machine, and little beside the run. Ratios carry over better. The page is written by
 `python -m docs.pages speed` from `docs/results/speed`, which
 
     t3 bench --ring --out docs/results/speed/ring
-    t3 bench --scaling --out docs/results/speed/scaling
+    t3 bench --scaling{settings} --out docs/results/speed/scaling
 
 made. The workload is FC-2 of T-NLG on 8 GPUs under t3-mca, on compiled RTL and one thread, one GPU mirrored; *the ring*
 is all eight GPUs.
@@ -41,12 +41,13 @@ By part, with the time that so many evaluations take in a loop of their own:
 
 CHARTED = """\
 One mirrored GPU, on one thread: real time, and bytes that the state of a GPU takes in memory. A burst is up to eight
-lines of 32 bytes. With more GPUs the GEMM of each is smaller, and the ring exchanges more, smaller chunks.
+lines of 32 bytes. With more GPUs the GEMM of each is smaller, and the ring exchanges more, smaller chunks. The settings
+in the command above give the hardware room for 65,536 tokens, 7 chunks that are tracked; the machine as it is refuses
+that size.
 
 ![Real time and state of one simulated GPU, over GPUs of the ring and over tokens](speed/scaling/scaling.png)
 """
 
 LEFT_OUT = """\
-The hardware of this machine refuses the sizes below. The largest ran beside it with room for early updates (`--set
-link.rx_buffer_kib=262144`): 65,536 tokens took 95 s.
+The hardware refuses the sizes below.
 """

@@ -18,6 +18,7 @@ from t3sim.run.provenance import Provenance
 from t3sim.run.request import RunRequest, RunResult
 from t3sim.run.result import Contention, Result
 
+from .computer import computer
 from .speed import HbmLoad, PartSpeed, hbm_requests_per_second, part_speed, simulator_cycles_per_second
 
 NETWORK = ("leaf", "root", "tracker")
@@ -89,7 +90,8 @@ class PartBench:
 @dataclass(frozen=True, kw_only=True)
 class Bench:
     """The result. ``evaluated_share``: evaluated part-cycles over all. Seconds are those of the t3-mca run.
-    ``hardware``: version and netlist that were measured. ``contention_ratios``: wall time with contention observed over
+    ``hardware``: version and netlist that were measured; ``computer``: whose seconds these are, None in records from
+    before it was kept. ``contention_ratios``: wall time with contention observed over
     without, of each pair of runs (empty in records from before they were kept, of one pair)."""
 
     targets: list[Target]
@@ -102,6 +104,7 @@ class Bench:
     golden_seconds: float
     provenance: Provenance
     hardware: dict[str, str] | None = None
+    computer: str | None = None
     contention_ratios: tuple[float, ...] = ()
 
     @property
@@ -210,6 +213,7 @@ def summarise(request: RunRequest, runs: Runs) -> Bench:
         golden_seconds=runs.golden.wall.simulate,
         provenance=Provenance.of(request.machine),
         hardware=hardware_identity(),
+        computer=computer(),
         contention_ratios=contention_ratios,
     )
 

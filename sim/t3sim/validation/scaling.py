@@ -14,6 +14,7 @@ from t3sim.run.request import RunRequest
 from t3sim.run.sizes import Sizes
 
 from .bench import compile_kernels
+from .computer import computer
 
 GPUS = tuple(1 << i for i in range(1, 7))
 TOKENS = tuple(1024 << i for i in range(7))
@@ -37,13 +38,15 @@ class ScalingPoint:
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
     """All points: over ``gpus`` for the workload's tokens, and over ``tokens`` for its GPUs. ``left_out``: sizes that
-    the machine cannot run, each with the reason. ``hardware``: version and netlist that were measured."""
+    the machine cannot run, each with the reason. ``hardware``: version and netlist that were measured;
+    ``computer``: whose seconds these are, None in records from before it was kept."""
 
     points: tuple[ScalingPoint, ...]
     left_out: tuple[str, ...] = ()
     workload: str
     provenance: Provenance
     hardware: dict[str, str] | None = None
+    computer: str | None = None
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -86,6 +89,7 @@ def measure_scaling(
         workload=work.title,
         provenance=Provenance.of(request.machine),
         hardware=hardware_identity(),
+        computer=computer(),
     )
 
 
