@@ -41,13 +41,12 @@ By part, with the time that so many evaluations take in a loop of their own:
 
 CHARTED = """\
 One mirrored GPU, on one thread: real time, and bytes that the state of a GPU takes in memory. A burst is up to eight
-lines of 32 bytes. With more GPUs the GEMM of each is smaller, and the ring exchanges more, smaller chunks. The settings
-in the command above give the hardware room for 65,536 tokens, 7 chunks that are tracked; the machine as it is refuses
-that size.
+lines of 32 bytes. With more GPUs the GEMM of each is smaller, and the ring exchanges more, smaller chunks.
 
 ![Real time and state of one simulated GPU, over GPUs of the ring and over tokens](speed/scaling/scaling.png)
 """
 
 LEFT_OUT = """\
-The hardware refuses the sizes below.
+The hardware of this machine refuses the sizes below. With room for them (`--set hardware.chunk_window=8 --set
+hardware.tile_marks=32768`) the command measures them, too.
 """
