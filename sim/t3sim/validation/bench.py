@@ -91,8 +91,8 @@ class PartBench:
 class Bench:
     """The result. ``evaluated_share``: evaluated part-cycles over all. Seconds are those of the t3-mca run.
     ``hardware``: version and netlist that were measured; ``computer``: whose seconds these are, None in records from
-    before it was kept. ``contention_ratios``: wall time with contention observed over
-    without, of each pair of runs (empty in records from before they were kept, of one pair)."""
+    before it was kept. ``contention_ratios``: wall time with contention observed over without, of each pair of runs
+    (empty in records from before they were kept, of one pair)."""
 
     targets: list[Target]
     costs: list[Cost]

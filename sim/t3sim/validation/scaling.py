@@ -38,8 +38,8 @@ class ScalingPoint:
 @dataclass(frozen=True, kw_only=True)
 class Scaling:
     """All points: over ``gpus`` for the workload's tokens, and over ``tokens`` for its GPUs. ``left_out``: sizes that
-    the machine cannot run, each with the reason. ``hardware``: version and netlist that were measured;
-    ``computer``: whose seconds these are, None in records from before it was kept."""
+    the machine cannot run, each with the reason. ``hardware``: version and netlist that were measured; ``computer``:
+    whose seconds these are, None in records from before it was kept."""
 
     points: tuple[ScalingPoint, ...]
     left_out: tuple[str, ...] = ()
