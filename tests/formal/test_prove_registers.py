@@ -53,12 +53,13 @@ def test_a_disarm_that_drops_what_is_pending_is_found():
 
 
 def test_a_range_that_turns_stores_into_reads_is_found():
-    """Seeded: of the operations that are no updates, READ is let through."""
+    """Seeded: READ is taken for an update, and STORE is not."""
     expect_failure(
         "registers.rules",
         lambda text: in_cell(
             text, module="top.dut", having=r"connect \A \bus_data [15:13]", old="cell $ge ", new="cell $ne "
         ),
+        "an error: a range in use with an operation of no update, or a context that does not exist",
         "nothing else is an error",
     )
 
