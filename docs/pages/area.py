@@ -1,12 +1,10 @@
 """How large the hardware is, and how deep: ``python -m docs.pages area`` writes the page again, after a change."""
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 
 from amaranth.hdl import Shape
-from opent3.options import usable_cores
 from t3hdl.config import PRESETS, T3Config
 from t3hdl.export.depth import BUDGET, budget
 from t3hdl.export.synthesis import Area, area, yosys_version
@@ -16,8 +14,11 @@ from t3hdl.tracker.entry_table import entry_layout
 
 from docs.pages import REFERENCE, RESULTS
 from docs.pages.shared.markdown import paragraph, table
+from docs.pages.shared.sizes import Design, digest_of, kept_sizes, measure
 
 PAGE = REFERENCE / "area.md"
+KEPT = RESULTS / "area" / "measured.json"
+"""Sizes of all parts on the page."""
 _BEFORE = RESULTS / "area" / "before.json"
 """Parts of ``paper`` before accesses were bursts: the Verilog that its commit wrote, measured by today's ``area``."""
 SHOWN = ("paper", "paper-fit", "small", "fpga")
@@ -92,10 +93,20 @@ def instances(config: T3Config) -> dict[str, int]:
     }
 
 
+def designs() -> list[Design]:
+    """Every part of every configuration on the page, once; elaborating them takes minutes."""
+    configs = [*(PRESETS[name] for name in SHOWN), replace(PRESETS["paper"], protect=True)]
+    return sorted({_design(config, name) for config in configs for name in instances(config)})
+
+
 def page() -> str:
-    """The text of :data:`PAGE`; takes minutes. Raises SynthesisError if Yosys is missing."""
-    shown, paper = [PRESETS[name] for name in SHOWN], PRESETS["paper"]
-    _measure(*shown, replace(paper, protect=True))
+    """The text of :data:`PAGE`. Parts that changed since :data:`KEPT` was written are measured, and kept there.
+
+    Takes minutes, or most of an hour if all parts changed. Raises SynthesisError if Yosys is missing, and ValueError
+    if what is kept cannot be read.
+    """
+    measure(designs(), KEPT)
+    paper = PRESETS["paper"]
     sections = [_HEAD.format(version=yosys_version())]
     sections += [f"## {name}\n\n{sizes_table(PRESETS[name])}" for name in SHOWN]
     return "\n".join(
@@ -167,29 +178,17 @@ def sizes_table(config: T3Config) -> str:
     return table(_COLUMNS, [*rows, _row("**unit**", "", total)])
 
 
-def _measure(*configs: T3Config) -> None:
-    """Measure all parts of some configurations, one on each core; :func:`_size` then finds them."""
-    designs = {_design(config, name) for config in configs for name in instances(config)}
-    with ThreadPoolExecutor(usable_cores()) as pool:  # Yosys is a process of its own
-        list(pool.map(lambda design: _area_of(*design), sorted(designs)))
-
-
 def _size(config: T3Config, name: str) -> Area:
-    """Of one instance of a part."""
-    return _area_of(*_design(config, name))
+    """Of one instance of a part: what is kept, or measured now."""
+    design = _design(config, name)
+    return kept_sizes(KEPT).get(digest_of(design)) or area(*design)
 
 
 @cache
-def _design(config: T3Config, name: str) -> tuple[str, str]:
-    """Verilog and name of a part."""
+def _design(config: T3Config, name: str) -> Design:
+    """Of a part."""
     top = f"t3_{name}"
     return write_verilog(PARTS[name](config), top), top
-
-
-@cache
-def _area_of(verilog: str, top: str) -> Area:
-    """Presets share parts."""
-    return area(verilog, top)
 
 
 def _row(name: str, number: str, size: Area) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from t3hdl.export.verilog import PARTS, generate
 from t3hdl.interface import rdl
 
 from docs.pages import area
+from docs.pages.shared.sizes import digest_of, kept_sizes
 
 SMALL = preset("small")
 NEEDS_YOSYS = pytest.mark.skipif(
@@ -206,11 +208,17 @@ def test_no_unknown_output_under_icarus(folder, tmp_path, name):
 @NEEDS_YOSYS
 @pytest.mark.slow
 def test_area_page():
-    """docs/reference/area.md is what the hardware and this version of Yosys make of it."""
+    """docs/reference/area.md is of today's Verilog; two of the parts, drawn at random, have the sizes that it says."""
     text = area.PAGE.read_text()
     if f"Yosys {synthesis.yosys_version()} counts" not in text:
         pytest.skip(f"docs/reference/area.md was made by another Yosys than {synthesis.yosys_version()}")
+    kept, designs = kept_sizes(area.KEPT), {digest_of(design): design for design in area.designs()}
+    assert kept.keys() == designs.keys(), "python -m docs.pages area"
     assert text == area.page(), "python -m docs.pages area"
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    for digest in random.Random(seed).sample(sorted(designs), 2):
+        assert synthesis.area(*designs[digest]) == kept[digest], designs[digest][1]
 
 
 def test_unit_is_the_sum_of_its_parts():
