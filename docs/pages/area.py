@@ -33,10 +33,11 @@ _HEAD = """\
 
 What each part comes to, before a technology is chosen: two-input gates, flip-flops, and memories, which stay macros
 with one read and one write port (each is a module of its own in the Verilog). Yosys {version} counts, with
-`abc -g gates`; `python -m docs.pages area` writes this page, and a test compares it with the hardware. The unit's row
-is the sum of its parts. It leaves out the little logic between them: ORs of faults, counts and the first of refusals,
-and `idle` and `wake_at`, the earliest of all slices. Nor is that logic in *depth*. Each bank group of the memory has
-one `nmc`; `crossing` is needed only for a host bus with a clock of its own.
+`abc -g gates`. `python -m docs.pages area` writes this page, and keeps each size with a digest of the Verilog that it
+is of (`docs/results/area/measured.json`), which a test compares with the hardware. The unit's row is the sum of its
+parts. It leaves out the little logic between them: ORs of faults, counts and the first of refusals, and `idle` and
+`wake_at`, the earliest of all slices. Nor is that logic in *depth*. Each bank group of the memory has one `nmc`;
+`crossing` is needed only for a host bus with a clock of its own.
 
 *Depth* is the longest way from a register, a memory or an input to the next one, in gates, of a second netlist: of the
 same logic, mapped for few gates in a row (`abc -g gates -script "+strash;if,-g;st;balance;map"`) as a synthesis for a
