@@ -11,6 +11,9 @@ from t3hdl.interface.words import pack
 from tb.lockstep import Lockstep
 from tb.stimulus.base import TILES, Stimulus
 
+_TOO_MANY = ((63, 1), (1, 63), (42, 2), (2, 42), (25, 4), (9, 12))
+"""Last row and column of 128 to 130 blocks: without their highest bit, 0 to 2."""
+
 
 class Trigger(Stimulus):
     """Chunks of few blocks; pulses of the slots that were loaded, and some strays; credits that come back late."""
@@ -56,9 +59,11 @@ class Trigger(Stimulus):
             row_shift, col_shift = min(3, row_shift + 1), min(3, col_shift + 1)
         log = last_row.bit_length()
         if self.chance(0.2):
-            places = [last_row, last_col, log]
-            places[rng.randrange(3)] = rng.choice((rng.randrange(16), rng.randrange(16), 1 << rng.randrange(6), 63))
-            last_row, last_col, log = places[0], places[1], places[2] & 15
+            places = [last_row, last_col, log, row_shift, col_shift]
+            places[rng.randrange(5)] = rng.choice((rng.randrange(16), rng.randrange(16), 1 << rng.randrange(6), 63))
+            last_row, last_col, log, row_shift, col_shift = *places[:2], *(place & 15 for place in places[2:])
+        elif self.chance(0.05):
+            last_row, last_col = rng.choice(_TOO_MANY)
         end = row + row1
         if 1 << self.config.share_bits >= TILES * TILES and self.chance(0.05):
             end = 4095  # slots have marks for all that a rectangle has: only this is too large
@@ -168,6 +173,6 @@ class Trigger(Stimulus):
             chunk = pack(ChunkDone, slot=slot, overflowed=self.chance(0.95))
         self.pulse("tile_done", tile)
         self.pulse("chunk_done", chunk)
-        self.bench.set("poison_valid", self.chance(max(beside / 4, 0.005 * self.activity)))
+        self.bench.set("poison_valid", self.chance(max(beside / 2, 0.005 * self.activity)))
         self.bench.set("poison_slot", self.slot())
         self.accept("command")
