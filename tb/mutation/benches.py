@@ -25,7 +25,7 @@ from tb.stimulus.trigger_marks import TriggerMarks
 
 _CYCLES, _MORE_CYCLES = 8000, {"registers": 24000}
 """Cycles of random traffic, after a reset that ends a shorter run: more where one access at a time is all there is."""
-_RUNS = {"tracker": 4, "trigger": 3}
+_RUNS = {"tracker": 4, "trigger": 4}
 """Runs with successive seeds, one otherwise: tiles, thresholds, limits and floods are those of one plan for most of a
 run."""
 _DIRECTED: dict[str, dict[type[Stimulus], int]] = {

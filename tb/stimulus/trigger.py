@@ -68,7 +68,8 @@ class Trigger(Stimulus):
         if 1 << self.config.share_bits >= TILES * TILES and self.chance(0.05):
             end = 4095  # slots have marks for all that a rectangle has: only this is too large
         kind = rng.choice((ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, ChunkKind.DMA, *ChunkKind))
-        counts = (1, 2, 3) if self.chance(0.7) else (4, 20, *(rng.getrandbits(16) for _ in range(3)))
+        high = (1 + rng.randrange(2) + (1 << rng.randrange(16)) & 0xFFFF for _ in range(2))  # small without one bit
+        counts = (1, 2, 3) if self.chance(0.7) else (4, 20, rng.getrandbits(16), *high)
         tiles = {f"tiles_{place}": rng.choice(counts) for place in ("inner", "bottom", "right", "corner")}
         return (
             pack(regs.DESCRIPTOR_LAYOUTS[0], row0=row + row0, row1=end, col0=col + col0, col1=col + col1,
