@@ -150,7 +150,7 @@ def examine_all(
 @click.argument("components", nargs=-1, type=click.Choice(list(SHARES)))
 @click.option("--mutants", default=340, show_default=True, type=click.IntRange(20), help="In all parts together.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(1))
-@click.option("--limit", "limit_s", default=5, show_default=True, type=click.IntRange(1), help="Seconds per question.")
+@click.option("--limit", "limit_s", default=12, show_default=True, type=click.IntRange(1), help="Seconds per question.")
 @click.option(
     "--proofs",
     default="rest",

@@ -90,7 +90,9 @@ class Trigger(Stimulus):
     def act(self) -> None:
         if self.chance(0.2):  # short limits, so that it asks and finds
             self.writes.append((regs.WATCHDOG, self.rng.choice((1, 20, 100))))
-        if self.windows and self.chance(0.15):
+        if self.bench.get("command.valid") and self.chance(0.05):
+            self.disarm()
+        elif self.windows and self.chance(0.15):
             self.abort()
         elif not self.quiesced and self.chance(0.05):
             self.quiesce()

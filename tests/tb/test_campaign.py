@@ -24,7 +24,7 @@ def kept(tmp_path: Path) -> Path:
     path = tmp_path / "mutation.json"
     found = [outcome(part, "earlier") for part in campaign.SHARES]
     parameters = {"hardware": hardware_identity(), "changes": campaign.CHANGES}
-    path.write_text(json.dumps(record(found, **parameters, seed=1, limit_s=5, proofs="rest")))
+    path.write_text(json.dumps(record(found, **parameters, seed=1, limit_s=12, proofs="rest")))
     return path
 
 
@@ -72,7 +72,7 @@ def test_parts_that_are_not_asked_for_stay(monkeypatch, kept):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "made"), [("--seed", "2", "1"), ("--limit", "9", "5"), ("--proofs", "all", "rest")]
+    ("option", "value", "made"), [("--seed", "2", "1"), ("--limit", "9", "12"), ("--proofs", "all", "rest")]
 )
 def test_a_file_of_other_options_is_refused_and_stays(monkeypatch, kept, option, value, made):
     monkeypatch.setattr(campaign, "examine_all", finishes("axi"))
