@@ -90,7 +90,7 @@ map: $(READY)  ## docs/results/map-results.md: where arbitration gains time (hou
 	$(BIN)/t3 map --models t-nlg --sublayers fc2 --tp 8 --out docs/results/pairs/paper
 	$(BIN)/t3 map --axes rule --out docs/results/rules/paper
 	$(BIN)/t3 map --axes cost --models t-nlg --sublayers fc2 --tp 8 --random 40 --out docs/results/costs/random
-	$(BIN)/t3 map --axes cost --models palm --sublayers op --tp 32 --out docs/results/costs/palm-op-tp-32
+	$(BIN)/t3 map --axes cost --models palm,mt-nlg --sublayers op,ip --tp 32 --out docs/results/costs/palm-mt-nlg-tp-32
 	$(BIN)/python -m docs.pages map played.reader
 
 confirm: $(READY)  ## whether today's simulator gives what kept records of an earlier one say, by results drawn at random

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from t3sim.inputs.workload import CUSTOM
 from t3sim.report.provenance import map_command, shell
@@ -15,6 +16,7 @@ from t3sim.study.suite import OVERLAPPED
 from docs.pages import RESULTS
 from docs.pages.shared.kept import made_by
 from docs.pages.shared.markdown import paragraph, table
+from docs.pages.texts.map import CANDIDATES, COSTS, GAINS, HEAD, HOLD_OUT, MOST, NOISE, PAIRS, TAKE_HOME
 
 PAGE = RESULTS / "map-results.md"
 FILE = "map.json"
@@ -28,69 +30,10 @@ KEPT_RULES = RESULTS / "rules"
 """Folders of ``t3 map --axes rule``: candidates for the rule of arbitration."""
 KEPT_COSTS = RESULTS / "costs"
 """Folders of ``t3 map --axes cost``: what keeps GEMMs from their bound."""
-
-HEAD = """\
-# Where arbitration pays: what was measured
-
-[`t3 map`](../guides/map.md) on machines whose records are beside this page. *GEMM* is its time over the sequential
-GEMM's; *gain* is the time of the sublayer under t3 over that under t3-mca; the other speedups are over `sequential`.
-The bound is `ideal-overlap`: the sequential run's max(GEMM, reduce-scatter) + all-gather. Near-memory reduction spares
-the reduce-scatter its reads, so a sublayer whose reduce-scatter is the longer part may be below it. Waits of CUs are in
-percent of the sequential GEMM's time, under sequential → t3 → t3-mca. Waits of streams are memory clocks at the memory
-slices for each line, under t3 → t3-mca.
-
-`make map` measures all of it again, and what keeps GEMMs from their bound (*What else costs*: a section that appears
-when its records are made), and writes this page: hours of one core, in runs of seconds. Finished runs are kept, so that
-the same command goes on where it was interrupted; `--jobs` or `--scheduler` of each command shares it among cores or
-computers.
-"""
-
-TAKE_HOME = """\
-When arbitration is needed and when it is not, by this project's rule; how near the map comes to the published
-speedups; and, for comparison, what the paper's rule does. A pair is a GEMM on a machine; each sentence names the
-machines that its pairs are of. `paper-accelsim` has the paper's rule, so the first two sentences are not about it.
-"""
-
-GAINS = """\
-The machine as it is, with this project's rule (`arbiter.mca = backlog`), on sublayers of the paper's models and on
-random GEMMs: is t3-mca ever slower than t3, and is it within 2 % of the bound?
-
-A GEMM of few stages cannot reach the bound, which lets GEMM and reduce-scatter overlap completely: the reduce-scatter
-has nothing to send before the first stage is over, and sends that of the last one after the GEMM. A pipeline of the
-GEMM's stages takes max(GEMM, reduce-scatter) + min(GEMM, reduce-scatter) / stages + all-gather; the tables have both.
-What is left is a GEMM that takes longer: the last columns say how much longer its CUs wait for loads and stores under
-t3-mca than in the sequential run, in percent of the sequential GEMM. On `paper` at TP 32 and 64 that is most of what is
-left, by the order in which DRAM serves ([published results](validation.md#published-results)), which no choice between
-the two streams before it changes. Where the rule lets nobody go first, t3-mca is t3. Worst first; measured by
-"""
-
-HOLD_OUT = """\
-No rule was chosen by the {count} random GEMMs: they were drawn after the rule was last changed. Of them: {verdict}
-"""
-
-NOISE = """\
-How much of this means nothing: every run was made {launches} times, the GEMM launched some ns later in each, which is a
-ten-thousandth of its time. Half of the {count} GEMMs that arbitration changes then gain by {middle} % (standard
-deviation of one launch) more or less, {where} by {most} %: which line a DRAM row closes for is chaotic. A gain or loss
-of that size in one run is none.
-"""
-
-CANDIDATES = """\
-What other rules gain, on the paper's sublayers at TP 8 and 16, from which the rule was chosen. `base` is the rule as it
-is. Gain in percent; measured by
-"""
-
-PAIRS = """\
-Every pair of changes of different axes, on one GEMM: the {count} where the sublayer gains most by arbitration, and
-where it gains least. The picture has all, by what the GEMM alone gains. Measured by
-"""
 EXTREMES = 8
 """Rows of either end."""
-
-COSTS = """\
-For GEMMs that are more than 2 % above their bound, how much nearer to it they are, in percent of it, with one cost
-taken away at a time; measured by
-"""
+MOST_COSTS = 3
+"""Costs that are named because they are the largest."""
 
 
 def _kept(folder: Path) -> dict[str, ArbitrationMap]:
@@ -123,7 +66,7 @@ def page() -> str:
         "\n\n".join(["## What to take home", *(paragraph(text).strip() for text in made), f"{TAKE_HOME}\n{items}\n"]),
         *_section("Does arbitration ever cost time?", GAINS, KEPT_GAINS, gains_of),
         *_section("Which rule", CANDIDATES, KEPT_RULES, _candidates),
-        *_section("What else costs", COSTS, KEPT_COSTS, _costs),
+        *_section("What else costs", COSTS, KEPT_COSTS, costs_of),
         *(_machine(name, record) for name, record in maps.items()),
         *_section("Pairs of changes", PAIRS.format(count=EXTREMES), KEPT_PAIRS, pairs_of),
     ]
@@ -223,19 +166,44 @@ def pairs_of(name: str, record: ArbitrationMap) -> str:
     )
 
 
-def _costs(name: str, record: ArbitrationMap) -> str:
-    """Of every GEMM that is not near its bound, how far it is from it, with each cost taken away."""
+def costs_of(name: str, record: ArbitrationMap) -> str:
+    """Of every GEMM that is not near its bound, how far it is from it, and how much less with each cost taken away."""
     base, *others = record.machines
-    found = []
-    for index, title in enumerate(record.titles):
-        cell = base.cells[index]
-        if cell.above_bound <= NEAR:
-            continue
-        moved = (f"{100 * (machine.cells[index].above_bound - cell.above_bound):+.1f}" for machine in others)
-        t3 = cell.ideal / cell.policies["t3"].speedup - 1
-        found.append((title, f"{100 * t3:+.1f}", f"{100 * cell.above_bound:+.1f}", *moved))
-    heads = ("GEMM", "t3:", "t3-mca:", *(f"{machine.name.removeprefix('cost-')}:" for machine in others))
-    return table(heads, found)
+    far = [index for index, cell in enumerate(base.cells) if cell.above_bound > NEAR]
+    if not far:
+        return paragraph("No GEMM is that far above its bound.")
+    moved = {_cost(machine): [_moved(machine, base, index) for index in far] for machine in others}
+    heads = ("GEMM", "t3:", "t3-mca:", *(f"{cost}:" for cost in moved))
+    figures = (
+        (record.titles[index], *map(_points, (_above_under_t3(base.cells[index]), base.cells[index].above_bound)),
+         *(_points(points[row]) for points in moved.values()))
+        for row, index in enumerate(far)
+    )  # fmt: skip
+    means = sorted((fmean(points), cost) for cost, points in moved.items())
+    most = ", ".join(f"`{cost}` ({_points(mean)})" for mean, cost in means[:MOST_COSTS] if mean < 0)
+    said = paragraph(MOST.format(changes=most)) if most else ""
+    whys = "".join(f"- `{_cost(machine)}`: {_settings(machine)}. {machine.why}\n" for machine in others)
+    return f"{table(heads, figures)}\n{said}{whys}"
+
+
+def _cost(machine: MappedMachine) -> str:
+    return machine.name.removeprefix("cost-")
+
+
+def _settings(machine: MappedMachine) -> str:
+    return ", ".join(f"`{key}={value}`" for key, value in machine.settings.items())
+
+
+def _moved(machine: MappedMachine, base: MappedMachine, index: int) -> float:
+    return machine.cells[index].above_bound - base.cells[index].above_bound
+
+
+def _above_under_t3(cell: Cell) -> float:
+    return cell.ideal / cell.policies["t3"].speedup - 1
+
+
+def _points(fraction: float) -> str:
+    return f"{100 * fraction:+.1f}"
 
 
 def _machine(name: str, record: ArbitrationMap) -> str:

@@ -4,7 +4,7 @@ from t3sim.inputs.workload import custom_workload
 from t3sim.run.result import WorkloadRecord
 from t3sim.study.arbitration.record import ArbitrationMap
 
-from docs.pages.map import gains_of, pairs_of
+from docs.pages.map import costs_of, gains_of, pairs_of
 from tests.support.sample_map import sample_gains, sample_map
 
 
@@ -55,3 +55,34 @@ def test_pairs_of_changes_are_listed_and_single_changes_are_not():
         ["| `dispatch-stage + order-age`", "t-nlg op TP 8", "1.010", "1.010"],
     ]
     assert rows[0].endswith("| +1.5 |") and rows[1].endswith("| +0.0 |")
+
+
+def costly(*above: tuple[float, float]) -> ArbitrationMap:
+    """A machine and a change of each cost; the speedups of t3-mca on both GEMMs are such that the bound, 2, is that far
+    away."""
+    record = sample_map()
+    machines = []
+    names = ["base", *(f"cost-{number}" for number in range(1, len(above)))]
+    for name, pair in zip(names, above, strict=True):
+        cells = []
+        for cell, share in zip(record.machines[0].cells, pair, strict=True):
+            mca = cell.policies["t3-mca"].model_copy(update={"speedup": 2 / (1 + share)})
+            t3 = cell.policies["t3"].model_copy(update={"speedup": 2 / (1.1 + share)})
+            policies = cell.policies | {"t3": t3, "t3-mca": mca}
+            cells.append(cell.model_copy(update={"ideal": 2.0, "policies": policies}))
+        why = record.machines[1].why
+        update = {"name": name, "settings": {"a.b": 1} if name != "base" else {}, "why": why, "cells": cells}
+        machines.append(record.machines[0].model_copy(update=update))
+    return record.model_copy(update={"machines": machines})
+
+
+def test_costs_are_points_of_the_bound_of_gemms_that_are_far_from_it():
+    text = costs_of("name", costly((0.15, 0.01), (0.05, 0.0), (0.2, 0.0)))
+    rows = [line for line in text.splitlines() if line.startswith("| t-nlg")]
+    assert rows == ["| t-nlg fc2 TP 8 | +25.0 | +15.0 | -10.0 | +5.0 |"], "the other is within 2 %"
+    assert "with `1` (-10.0)." in text, "the change that makes it worse takes nothing away"
+    assert "- `1`: `a.b=1`. A reason." in text
+
+
+def test_costs_of_gemms_at_their_bound_are_none():
+    assert costs_of("name", costly((0.01, 0.0), (0.0, 0.0))) == "No GEMM is that far above its bound.\n\n"
