@@ -36,8 +36,11 @@ from t3sim.study.sweep import Sweep, SweepRecord, Variant
 
 from docs.pages.shared.kept import CONFIRMED, Confirmed, confirmed, digest_of
 
-_ORIGIN = {"schema_version", "opent3", "provenance", "workload"}
-"""Fields of a run's record that say what made it, and for what. The sizes of the workload are those it is run with."""
+_NO_RESULT: dict[str, Any] = dict.fromkeys(("schema_version", "opent3", "provenance", "workload"), True) | {
+    "rtl": {"cycles_evaluated", "cycles_skipped", "evaluated_by_part"}
+}
+"""Fields of a run's record that say what made it, for what, and with how many evaluations of the RTL. The sizes of the
+workload are those it is run with."""
 
 
 class Rerun(Protocol):
@@ -133,8 +136,8 @@ class RunRerun:
         """Where its record would be another one. What does not add up is part of it."""
         found = store.get(self.experiment)
         assert found is not None
-        kept = self.kept.model_dump(exclude_unset=True, exclude=_ORIGIN)
-        return list(_differences(kept, found.record.model_dump(exclude=_ORIGIN), self.title))
+        kept = self.kept.model_dump(exclude_unset=True, exclude=_NO_RESULT)
+        return list(_differences(kept, found.record.model_dump(exclude=_NO_RESULT), self.title))
 
 
 def _differences(kept: Any, again: Any, where: str) -> Iterator[str]:

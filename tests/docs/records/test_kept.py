@@ -69,9 +69,16 @@ def test_a_machine_with_changed_settings_comes_out_again(records, tmp_path):
 
 
 def test_runs_in_rtl_come_out_again(records, tmp_path):
+    """How often the RTL was evaluated for it is no result; how long its clock ran is one."""
+
+    def rtl(content):
+        return next(run["result"]["rtl"] for run in content["variants"][0]["runs"] if run["result"]["rtl"])
+
     opent3.sweep(opent3.on_machines(["toy"]), POINTS[:1], ("t3",), hardware="rtl", out=records / "rtl")
-    folder = earlier(records, tmp_path, "rtl")
+    folder = earlier(records, tmp_path, "rtl", lambda content: rtl(content).update(cycles_evaluated=1))
     assert confirm.confirm(folder, 99)[1] == [] and kept(folder).sources == digest_for("rtl")
+    earlier(records, tmp_path, "rtl", lambda content: rtl(content).update(cycles=1))
+    assert "rtl, cycles: kept 1, now" in confirm.confirm(folder, 99)[1][0]
 
 
 @pytest.mark.parametrize("name", ["reproduction", "reproduction-accelsim"])
