@@ -30,9 +30,9 @@ has nothing to send before the first stage is over, and sends that of the last o
 GEMM's stages takes max(GEMM, reduce-scatter) + min(GEMM, reduce-scatter) / stages + all-gather; the tables have both.
 What is left is a GEMM that takes longer: the last columns say how much longer its CUs wait for loads and stores under
 t3-mca than in the sequential run, in percent of the sequential GEMM. On `paper` at TP 32 and 64 that is most of what is
-left, by the order in which DRAM serves ([what else costs](#what-else-costs), [published
-results](validation.md#published-results)), which no choice between the two streams before it changes. Where the rule
-lets nobody go first, t3-mca is t3. Worst first; measured by
+left; at TP 32 by the order in which DRAM serves ([what else costs](#what-else-costs), [published
+results](validation.md#published-results)), which no choice between the two streams before it changes; at TP 64 the
+cause was not measured. Where the rule lets nobody go first, t3-mca is t3. Worst first; measured by
 """
 
 HOLD_OUT = """\
