@@ -13,7 +13,7 @@ from t3sim.validation.scaling import AXES, Scaling
 from docs.pages import RESULTS
 from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.texts.speed import BEFORE, CHARTED, CONTENTION, EVENTS, HEAD, LEFT_OUT, PARTS
+from docs.pages.texts.speed import BEFORE, CHARTED, CONTENTION, EVENTS, HEAD, LEFT_OUT, PARTS, START, WHY
 
 PAGE = RESULTS / "speed.md"
 KEPT = RESULTS / "speed" / "ring" / "bench.json"
@@ -22,6 +22,8 @@ SCALING = RESULTS / "speed" / "scaling" / "scaling.json"
 """That of ``t3 bench --scaling --out``."""
 EARLIER_COMPUTER = "2 cores of an AMD EPYC"
 """Of records from before they said it."""
+MIRRORED, DRAM = "one mirrored GPU, s", "HBM model, requests/s on "
+"""Rows of the targets: by name, by how their names begin."""
 _Record = TypeVar("_Record")
 
 
@@ -54,6 +56,7 @@ def text(bench: Bench, scaling: Scaling) -> str:
     return (
         f"{head}\n{measured_on(bench.hardware, scaling.hardware)}"
         f"## Targets\n\n{paragraph(verdict)}{_contention(bench)}{_targets(bench)}"
+        f"\n{_why(bench)}## From nothing\n\n{START}"
         f"\n## Before bursts\n\n{BEFORE}"
         f"\n## Evaluations of the RTL\n\n{EVENTS}\n{_events(bench)}\n{PARTS}\n{_parts(bench)}"
         f"\n## Over GPUs and tokens\n\n{CHARTED}\n{tables}" + (f"\n{LEFT_OUT}{left_out}\n" if left_out else "")
@@ -77,6 +80,19 @@ def _targets(bench: Bench) -> str:
         for row in bench.targets
     )  # fmt: skip
     return table(("figure", "measured:", "target:", ""), rows)
+
+
+def _why(bench: Bench) -> str:
+    """What one mirrored GPU's time is spent on, beside its target."""
+    target = next(row for row in bench.targets if row.name == MIRRORED)
+    rates = [row.measured for row in bench.targets if row.name.startswith(DRAM)]
+    least, most = bench.lines / max(rates), bench.lines / min(rates)
+    return paragraph(
+        WHY.format(
+            all=bench.simulate_seconds, limit=target.limit, rtl=bench.rtl_seconds, golden=bench.golden_seconds,
+            lines=bench.lines / 1e6, slow=min(rates) / 1e6, fast=max(rates) / 1e6, least=least, most=most,
+        )
+    )  # fmt: skip
 
 
 def _contention(bench: Bench) -> str:

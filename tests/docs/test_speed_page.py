@@ -10,11 +10,24 @@ from docs.pages.speed import KEPT, SCALING
 
 def test_a_missed_target_is_named_and_counted():
     bench, scaling = speed.read()
-    first = bench.targets[0]
+    first, *others = bench.targets
     for limit, missed in ((first.measured * 2, True), (first.measured / 2, False)):
-        target = dataclasses.replace(first, limit=limit, ceiling=False)
-        text = speed.text(dataclasses.replace(bench, targets=[target]), scaling)
-        assert ("**missed**" in text) is missed and f"1 figures with a target, {int(missed)} missed." in text
+        targets = [dataclasses.replace(first, limit=limit, ceiling=False), *others]
+        text = speed.text(dataclasses.replace(bench, targets=targets), scaling)
+        (row,) = (line for line in text.splitlines() if line.startswith(f"| {first.name} |"))
+        assert ("**missed**" in row) is missed
+        count = sum(not target.ok for target in targets)
+        assert f"{len(targets)} figures with a target, {count} missed." in text
+
+
+def test_what_keeps_a_run_from_its_target_is_of_the_record():
+    bench, scaling = speed.read()
+    rates = [row for row in bench.targets if row.name.startswith("HBM model, ")]
+    targets = [row for row in bench.targets if row not in rates]
+    targets += [dataclasses.replace(rates[0], measured=bench.lines / seconds) for seconds in (2.0, 5.0)]
+    text = " ".join(speed.text(dataclasses.replace(bench, targets=targets), scaling).split())
+    assert f"the RTL's evaluations alone, in a loop of their own, take {bench.rtl_seconds:.1f} s." in text
+    assert "a second in the rows of the table: 2.0 to 5.0 s." in text
 
 
 def test_a_ratio_of_contention_says_of_how_many_pairs_it_is():
@@ -30,10 +43,17 @@ def test_a_ratio_of_contention_says_of_how_many_pairs_it_is():
 def test_all_sizes_are_there():
     _, scaling = speed.read()
     assert [point.value for point in scaling.of("gpus")] == [2, 4, 8, 16, 32, 64]
-    assert [point.value for point in scaling.of("tokens")] == [1024 << i for i in range(6)]
+    assert [point.value for point in scaling.of("tokens")] == [1024 << i for i in range(7)]
+    assert scaling.left_out == ()
     text = speed.text(*speed.read())
-    assert [size in text for size in scaling.left_out] == [True] and scaling.left_out[0].startswith("65536 tokens: ")
     assert all(f"| {point.value:,} | {point.seconds:.1f} |" in text for point in scaling.points)
+
+
+def test_sizes_without_room_are_named():
+    bench, scaling = speed.read()
+    assert "refuses the sizes below" not in speed.text(bench, scaling)
+    text = speed.text(bench, dataclasses.replace(scaling, left_out=("65536 tokens: no room",)))
+    assert "refuses the sizes below" in text and "\n- 65536 tokens: no room\n" in text
 
 
 @pytest.mark.parametrize("name", ["KEPT", "SCALING"])

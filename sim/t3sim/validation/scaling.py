@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, StrMethodFormatter
 from t3hdl.export.identity import hardware_identity
 
 from t3sim.inputs.workload import custom_workload
@@ -125,6 +126,8 @@ def scaling_figure(scaling: Scaling) -> Figure:
         panel.set_xlabel(title)
         panel.set_xticks(values, [f"{value}" for value in values])
         panel.minorticks_off()
+        panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # less than a decade has numbers, too
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.grid(alpha=0.3)
         panel.legend(fontsize="small")
     return figure

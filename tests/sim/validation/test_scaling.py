@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,16 @@ def test_the_table_has_a_row_for_each_value(measured):
     for axis, values in (("gpus", GPUS), ("tokens", TOKENS)):
         table = scaling_table(measured, axis)
         assert table.row_count == len(values)
+
+
+def test_an_axis_of_less_than_a_decade_has_numbers(measured):
+    points = tuple(replace(point, seconds=12.0 + i, state_bytes=30_000_000) for i, point in enumerate(measured.points))
+    figure = scaling.scaling_figure(replace(measured, points=points))
+    figure.canvas.draw()
+    for panel in figure.axes:
+        low, high = panel.get_ylim()
+        shown = [tick.get_text() for tick in panel.get_yticklabels() if low <= tick.get_position()[1] <= high]
+        assert len(shown) > 1 and all(low <= float(text) <= high for text in shown)
 
 
 def test_what_the_machine_cannot_run_is_left_out_and_named(monkeypatch, measured):
