@@ -11,6 +11,7 @@ from t3hdl.export.synthesis import Area, area, yosys_version
 from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.parts import TABLE
 from t3hdl.tracker.entry_table import entry_layout
+from t3sim.validation.memory_rate.measure import DEEPER
 
 from docs.pages import REFERENCE, RESULTS
 from docs.pages.shared.markdown import paragraph, table
@@ -84,6 +85,11 @@ instead (`abc -g gates` alone), the Verilog of then has 63 in a row in the slice
 and 97 in the trigger; the tracker was not mapped so."""
 
 
+_QUEUES = """\
+At the memory's rate short bursts of two contexts can fill the token queues of `paper`, of {depth} tokens, and then wait
+([tracker waits](../results/tracker-waits.md#deeper-token-queues)). With deeper ones, one slice of {slices}:"""
+
+
 def instances(config: T3Config) -> dict[str, int]:
     """Instances of each part in the unit; 0 for parts outside it. Without parts that are made of parts alone."""
     wholes = {name for name, part in TABLE.items() if part.wires}
@@ -97,7 +103,8 @@ def instances(config: T3Config) -> dict[str, int]:
 def designs() -> list[Design]:
     """Every part of every configuration on the page, once; elaborating them takes minutes."""
     configs = [*(PRESETS[name] for name in SHOWN), replace(PRESETS["paper"], protect=True)]
-    return sorted({_design(config, name) for config in configs for name in instances(config)})
+    deeper = {_design(config, "slice") for config in with_deeper_queues(PRESETS["paper"])}
+    return sorted({_design(config, name) for config in configs for name in instances(config)} | deeper)
 
 
 def page() -> str:
@@ -111,7 +118,14 @@ def page() -> str:
     sections = [_HEAD.format(version=yosys_version())]
     sections += [f"## {name}\n\n{sizes_table(PRESETS[name])}" for name in SHOWN]
     return "\n".join(
-        [*sections, depth_section(), protect_section(paper), before_section(paper), tracker_section(paper)]
+        [
+            *sections,
+            depth_section(),
+            protect_section(paper),
+            queues_section(paper),
+            before_section(paper),
+            tracker_section(paper),
+        ]
     )
 
 
@@ -142,6 +156,24 @@ def protect_section(plain: T3Config) -> str:
     heads = ("part", "gates:", "flip-flops:", "memory bits:", "depth:", "budget:", "")
     rows.append(("**unit**", *_pairs(sums), "", ""))
     return f"## What `protect` costs\n\n{paragraph(_PROTECT)}{table(heads, rows)}"
+
+
+def with_deeper_queues(plain: T3Config) -> list[T3Config]:
+    """The configurations of :func:`queues_section` beside the plain one."""
+    return [replace(plain, token_queue=depth) for depth in DEEPER]
+
+
+def queues_section(plain: T3Config) -> str:
+    """What a slice comes to with deeper token queues."""
+    rows = []
+    for config in (plain, *with_deeper_queues(plain)):
+        one = _size(config, "slice")
+        verdict = "met" if one.depth <= (most := budget("slice")) else f"**missed** by {one.depth - most}"
+        sizes = (one.gates, one.flip_flops, one.depth, most)
+        rows.append((config.token_queue, *(f"{size:,}" for size in sizes), verdict))
+    heads = ("`token_queue`:", "gates:", "flip-flops:", "depth:", "budget:", "")
+    text = _QUEUES.format(depth=plain.token_queue, slices=plain.slices)
+    return f"## Deeper token queues\n\n{paragraph(text)}{table(heads, rows)}"
 
 
 def before_section(config: T3Config) -> str:

@@ -10,7 +10,7 @@ from t3sim.validation.memory_rate.record import TrackerWaits, Waits
 from docs.pages import RESULTS
 from docs.pages.shared.hardware import measured_on
 from docs.pages.shared.markdown import paragraph, table
-from docs.pages.texts.tracker_waits import AIM, BEFORE, HEAD, OTHERS, SIMULATED, STREAMS, WHY
+from docs.pages.texts.tracker_waits import AIM, BEFORE, DEEPER, HEAD, OTHERS, SIMULATED, STREAMS, WHY
 
 PAGE = RESULTS / "tracker-waits.md"
 KEPT = RESULTS / "tracker" / "tracker.json"
@@ -26,32 +26,34 @@ def page() -> str:
 
 def text(record: TrackerWaits) -> str:
     """The page of this record."""
-    streams = [row for row in record.rows if not row.command]
-    simulated = [row for row in record.rows if row.command]
-    blocked = [row for row in record.rows if row.blocked]
+    rows = [row for row in record.rows if not row.settings]
+    streams = [row for row in rows if not row.command]
+    simulated = [row for row in rows if row.command]
+    blocked = [row for row in rows if row.blocked]
     causes = [(row.where, row.regime, f"{row.blocked:,}", row.cause) for row in blocked]
     why = (
         f"\n## Why some waited\n\n{WHY}\n" + table(("where", "regime", "blocked:", "cause"), causes) if blocked else ""
     )
+    deeper = _deeper([row for row in record.rows if not row.command])
     return (
-        f"{HEAD}\n{measured_on(record.hardware)}{_verdict(record)}\n## Two contexts\n\n{STREAMS}\n{_table(streams)}"
+        f"{HEAD}\n{measured_on(record.hardware)}{_verdict(rows)}\n## Two contexts\n\n{STREAMS}\n{_table(streams)}"
         f"\n## Co-simulated GEMMs\n\n{SIMULATED}\n{_table(simulated)}"
-        f"\n## Before bursts\n\n{_before(simulated, json.loads(_BEFORE.read_text(encoding='utf-8')))}{why}"
+        f"\n## Before bursts\n\n{_before(simulated, json.loads(_BEFORE.read_text(encoding='utf-8')))}{why}{deeper}"
     )
 
 
-def _verdict(record: TrackerWaits) -> str:
+def _verdict(rows: Sequence[Waits]) -> str:
     """How many regimes have no wait, as was the aim, and the others with their waits on each hardware."""
-    simulated = [row for row in record.rows if row.command]
+    simulated = [row for row in rows if row.command]
     blocked = {
         (row.regime, row.what): [
-            other for other in record.rows if (other.regime, other.what) == (row.regime, row.what) and other.blocked
+            other for other in rows if (other.regime, other.what) == (row.regime, row.what) and other.blocked
         ]
-        for row in record.rows
+        for row in rows
         if row.blocked
     }
     aim = AIM.format(
-        regimes=len(record.rows), free=sum(not row.blocked for row in record.rows), simulated=len(simulated),
+        regimes=len(rows), free=sum(not row.blocked for row in rows), simulated=len(simulated),
         simulated_free=sum(not row.blocked for row in simulated),
     )  # fmt: skip
     items = (
@@ -61,17 +63,30 @@ def _verdict(record: TrackerWaits) -> str:
     return paragraph(f"{aim}{OTHERS if blocked else ''}") + "".join(items)
 
 
+def _deeper(streams: Sequence[Waits]) -> str:
+    """What waits on `paper` with the token queue as it is, and with deeper ones; nothing where these were not made."""
+    settings = list(dict.fromkeys(row.settings for row in streams if row.settings))
+    if not settings:
+        return ""
+    blocked = {(row.regime, row.settings): row.blocked for row in streams if row.where == "paper"}
+    waiting = [regime for (regime, where), cycles in blocked.items() if not where and cycles]
+    rows = [(regime, *(f"{blocked[regime, where]:,}" for where in ("", *settings))) for regime in waiting]
+    heads = ("regime", "`paper` as it is:", *(f"`{where}`:" for where in settings))
+    return f"\n## Deeper token queues\n\n{DEEPER}\n" + table(heads, rows)
+
+
 def _before(today: Sequence[Waits], before: dict[str, Any]) -> str:
-    """Cycles of both streams then and now, for the regimes that were measured then."""
-    now = {row.regime: row.blocked for row in today}
+    """Cycles of both streams then and now."""
+    now = {(row.where, row.regime): row.blocked for row in today}
     rows = [
         (
+            row["where"],
             row["regime"],
-            *(f"{cycles:,}" for cycles in (row["compute"], row["communication"], now[row["regime"]])),
+            *(f"{cycles:,}" for cycles in (row["compute"], row["communication"], now[row["where"], row["regime"]])),
         )
         for row in before["rows"]
     ]
-    heads = ("regime", "compute blocked before:", "communication blocked before:", "both since:")
+    heads = ("where", "regime", "compute blocked before:", "communication blocked before:", "both since:")
     return BEFORE.format(**before) + "\n" + table(heads, rows)
 
 

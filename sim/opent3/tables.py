@@ -137,7 +137,7 @@ def tracker_table(found: TrackerWaits) -> FittedTable:
     table = FittedTable("regime", "where", "lines", "chunks overflowed", "cycles blocked", "cause")
     for row in found.rows:
         table.add_row(
-            row.regime, row.where, f"{row.lines}", f"{row.overflowed_chunks}", f"{row.blocked}", row.cause or "-"
+            row.regime, row.hardware, f"{row.lines}", f"{row.overflowed_chunks}", f"{row.blocked}", row.cause or "-"
         )
     return table
 

@@ -237,14 +237,14 @@ def validate_tracker(
     of how many. Raises ValueError for another hardware, and BuildError if RTL cannot be compiled.
     """
     from t3sim.validation.memory_rate.contexts import CONTEXTS
-    from t3sim.validation.memory_rate.measure import LARGE, SMALL, measure
+    from t3sim.validation.memory_rate.measure import LARGE, SMALL, hardware_of, measure
     from t3sim.validation.memory_rate.regimes import REGIMES
 
     if hardware not in BACKENDS:
         raise ValueError(f"--hardware must be one of {', '.join(BACKENDS)}, not {hardware!r}")
     presets = SMALL if quick else (*LARGE, *SMALL)
     regimes = [regime for regime in REGIMES if not quick or regime.machine == "toy"]
-    total, tell = len(presets) * len(CONTEXTS) + len(regimes), on_regime or _ignore
+    total, tell = len(hardware_of(presets)) * len(CONTEXTS) + len(regimes), on_regime or _ignore
     with output_folder(arguments.path_of("out", out)) as folder:
         tell(0, total)
         found = measure(hardware, presets, regimes, lambda done: tell(done, total))

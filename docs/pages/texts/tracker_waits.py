@@ -38,14 +38,20 @@ stage, and keep their places until their stores are in memory. The command repea
 
 BEFORE = """\
 The same commands in the last commit before bursts ({commit}, program {version}), in which every line was an access with
-a token of its own, and the tracker had 4 banks. The record is `docs/results/tracker/before.json`. Not every regime has
-a row. *Overflowed chunks* on `paper` has none because that commit does not take `hardware.tracker_sets`, the key of its
-command. Two contexts have none because `t3 validate tracker` is younger, and makes them of bursts, which the slices of
-that commit do not take. The others were not measured there.
+a token of its own, and the tracker had 4 banks. The record is `docs/results/tracker/before.json`. That commit does not
+take `hardware.tracker_sets` and `hardware.tracker_ways`: for *overflowed chunks* its preset was changed in the program.
+Two contexts have no row, because `t3 validate tracker` is younger, and makes them of bursts, which the slices of that
+commit do not take.
 """
 
 WHY = """\
 By rates, averaged over all bursts; *as made* by those of the sources, and of memory while it takes what has gathered in
-its queues. Near what is counted at most, or above it, token queues fill, sooner if many of the bursts are for one bank;
-which of both it is was not told apart by a further measurement.
+its queues. Near what is counted at most, or above it, token queues fill, sooner if many of the bursts are for one bank.
+"""
+
+DEEPER = """\
+With more room in each slice's token queue (`hardware.token_queue`) on `paper`: where fewer tokens come than the banks
+count on average, a deeper queue takes in what comes at once. *64 columns* at the memory's rate is more than 8 banks
+count, so that no queue is deep enough for long. [What it costs](../reference/area.md#deeper-token-queues) in gates is
+measured. The presets stay as they are: no co-simulated GEMM waits.
 """

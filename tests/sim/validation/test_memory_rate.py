@@ -9,8 +9,8 @@ from t3hdl.config import preset
 from t3sim.cli import main as cli
 from t3sim.validation.memory_rate import measure
 from t3sim.validation.memory_rate.contexts import CONTEXTS
-from t3sim.validation.memory_rate.measure import SMALL, cause_of, simulated, streamed
-from t3sim.validation.memory_rate.record import TrackerWaits
+from t3sim.validation.memory_rate.measure import LARGE, SMALL, cause_of, hardware_of, simulated, streamed
+from t3sim.validation.memory_rate.record import TrackerWaits, Waits
 from t3sim.validation.memory_rate.regimes import REGIMES
 from t3sim.validation.memory_rate.streams import Streamed, stream
 
@@ -54,6 +54,27 @@ def test_the_papers_banks_count_what_the_papers_machine_makes(contexts):
     assert (row.blocked > 0) == too_short
     cause = "the sources make" if contexts.paced else "memory can take"
     assert row.cause.startswith(cause) == too_short
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["unaligned", "short rows", "64 columns, as made"])
+def test_a_deeper_token_queue_takes_in_what_comes_at_once(name):
+    """Where the banks count more than comes on average, a queue of 32 tokens is deep enough."""
+    *_, (where, settings, config) = hardware_of(["paper"])
+    assert (where, settings, config.token_queue) == ("paper", "token_queue=32", 32)
+    row = streamed(BY_NAME[name], "paper", config, stream(config, BY_NAME[name].jobs(config), "golden"))
+    assert (row.blocked, row.cause) == (0, "") and row.lines > 500_000
+
+
+def test_deeper_token_queues_are_measured_of_the_papers_hardware_alone():
+    assert [(where, settings) for where, settings, _ in hardware_of(SMALL)] == [(preset, "") for preset in SMALL]
+    settings = [settings for where, settings, _ in hardware_of(LARGE) if where == "paper"]
+    assert settings == ["", "token_queue=16", "token_queue=32"]
+    row = Waits(
+        regime="a", what="b", where="paper", settings="token_queue=16", command="", lines=1, overflowed_chunks=0,
+        blocked=0, cause="",
+    )  # fmt: skip
+    assert (row.hardware, row.model_copy(update={"settings": ""}).hardware) == ("paper, token_queue=16", "paper")
 
 
 def test_what_paced_sources_make_is_less_than_what_memory_takes_of_its_queues():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 
 from t3hdl.config import PRESETS, T3Config
 from t3hdl.export.identity import hardware_identity
@@ -17,16 +18,28 @@ from .streams import Streamed, stream
 LARGE, SMALL = ("paper", "paper-fit"), ("small", "fpga")
 """Presets with two contexts at least: of the paper's size, and smaller."""
 
+DEEPER = (16, 32)
+"""Depths of a slice's token queue with which `paper` is measured, too: what it takes until no access waits."""
+
+
+def hardware_of(presets: Sequence[str]) -> list[tuple[str, str, T3Config]]:
+    """The hardware on which two contexts store: a preset, settings beside it, and what both come to."""
+    found = [(preset, "", PRESETS[preset]) for preset in presets]
+    if "paper" in presets:
+        paper = PRESETS["paper"]
+        found += [("paper", f"token_queue={depth}", replace(paper, token_queue=depth)) for depth in DEEPER]
+    return found
+
 
 def measure(
     hardware: Backend, presets: Sequence[str], regimes: Sequence[Regime], done: Callable[[int], object]
 ) -> TrackerWaits:
     """All contexts on ``presets``, and the co-simulated ``regimes``; ``done`` is told how many rows there are."""
     rows: list[Waits] = []
-    for preset in presets:
+    for preset, settings, config in hardware_of(presets):
         for contexts in CONTEXTS:
-            config = PRESETS[preset]
-            rows.append(streamed(contexts, preset, config, stream(config, contexts.jobs(config), hardware)))
+            row = streamed(contexts, preset, config, stream(config, contexts.jobs(config), hardware))
+            rows.append(row.model_copy(update={"settings": settings}))
             done(len(rows))
     for regime in regimes:
         rows.append(simulated(regime, hardware))

@@ -8,7 +8,7 @@ from t3sim import __version__
 
 
 class Waits(BaseModel):
-    """A regime on one configuration of the hardware.
+    """A regime on one configuration of the hardware: a preset, with ``settings`` (empty: as it is).
 
     ``command``: repeats it alone; empty for streams, which `t3 validate tracker` alone makes. ``lines``: that were
     tracked. ``blocked``: cycles, of all channels together, in which an access waited for the tracker and for nothing
@@ -19,11 +19,17 @@ class Waits(BaseModel):
     regime: str
     what: str
     where: str
+    settings: str = ""
     command: str
     lines: int
     overflowed_chunks: int
     blocked: int
     cause: str
+
+    @property
+    def hardware(self) -> str:
+        """The preset or machine, and its settings."""
+        return f"{self.where}, {self.settings}" if self.settings else self.where
 
 
 class TrackerWaits(BaseModel):
