@@ -11,7 +11,7 @@ from t3hdl.export.synthesis import Area, area, yosys_version
 from t3hdl.export.verilog import PARTS, write_verilog
 from t3hdl.interface.parts import TABLE
 from t3hdl.tracker.entry_table import entry_layout
-from t3sim.validation.memory_rate.measure import DEEPER
+from t3sim.validation.memory_rate.record import DEEPER
 
 from docs.pages import REFERENCE, RESULTS
 from docs.pages.shared.markdown import paragraph, table
@@ -87,7 +87,8 @@ and 97 in the trigger; the tracker was not mapped so."""
 
 _QUEUES = """\
 At the memory's rate short bursts of two contexts can fill the token queues of `paper`, of {depth} tokens, and then wait
-([tracker waits](../results/tracker-waits.md#deeper-token-queues)). With deeper ones, one slice of {slices}:"""
+([tracker waits](../results/tracker-waits.md#deeper-token-queues)). With deeper ones, one of the {slices} slices, and
+the unit with them. Tracker and registers hold numbers that grow with the depth, too; they were not measured."""
 
 
 def instances(config: T3Config) -> dict[str, int]:
@@ -165,13 +166,15 @@ def with_deeper_queues(plain: T3Config) -> list[T3Config]:
 
 def queues_section(plain: T3Config) -> str:
     """What a slice comes to with deeper token queues."""
-    rows = []
+    unit = sum(_size(plain, name).gates * number for name, number in instances(plain).items())
+    rows, before = [], _size(plain, "slice").gates
     for config in (plain, *with_deeper_queues(plain)):
         one = _size(config, "slice")
         verdict = "met" if one.depth <= (most := budget("slice")) else f"**missed** by {one.depth - most}"
-        sizes = (one.gates, one.flip_flops, one.depth, most)
-        rows.append((config.token_queue, *(f"{size:,}" for size in sizes), verdict))
-    heads = ("`token_queue`:", "gates:", "flip-flops:", "depth:", "budget:", "")
+        more = (one.gates - before) * plain.slices
+        whole = f"{unit + more:,} (+{more / unit:.0%})" if more else f"{unit:,}"
+        rows.append((config.token_queue, f"{one.gates:,}", f"{one.flip_flops:,}", one.depth, most, verdict, whole))
+    heads = ("`token_queue`:", "gates:", "flip-flops:", "depth:", "budget:", "", "gates of the unit:")
     text = _QUEUES.format(depth=plain.token_queue, slices=plain.slices)
     return f"## Deeper token queues\n\n{paragraph(text)}{table(heads, rows)}"
 

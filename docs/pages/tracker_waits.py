@@ -16,7 +16,7 @@ PAGE = RESULTS / "tracker-waits.md"
 KEPT = RESULTS / "tracker" / "tracker.json"
 """The file of ``t3 validate tracker --out`` that is kept beside the page."""
 _BEFORE = KEPT.parent / "before.json"
-"""Cycles blocked before accesses were bursts, by regime and stream: typed from the records of those runs."""
+"""Cycles blocked before accesses were bursts, by machine, regime and stream: typed from the records of those runs."""
 
 
 def page() -> str:
@@ -65,13 +65,13 @@ def _verdict(rows: Sequence[Waits]) -> str:
 
 def _deeper(streams: Sequence[Waits]) -> str:
     """What waits on `paper` with the token queue as it is, and with deeper ones; nothing where these were not made."""
-    settings = list(dict.fromkeys(row.settings for row in streams if row.settings))
-    if not settings:
-        return ""
     blocked = {(row.regime, row.settings): row.blocked for row in streams if row.where == "paper"}
-    waiting = [regime for (regime, where), cycles in blocked.items() if not where and cycles]
-    rows = [(regime, *(f"{blocked[regime, where]:,}" for where in ("", *settings))) for regime in waiting]
-    heads = ("regime", "`paper` as it is:", *(f"`{where}`:" for where in settings))
+    regimes, settings = (list(dict.fromkeys(keys)) for keys in zip(*blocked, strict=True)) if blocked else ([], [])
+    if settings in ([], [""]):
+        return ""
+    waiting = [regime for regime in regimes if any(blocked[regime, where] for where in settings)]
+    rows = [(regime, *(f"{blocked[regime, where]:,}" for where in settings)) for regime in waiting]
+    heads = ("regime", "`paper` as it is:", *(f"`{where}`:" for where in settings[1:]))
     return f"\n## Deeper token queues\n\n{DEEPER}\n" + table(heads, rows)
 
 

@@ -231,7 +231,8 @@ def validate_tracker(
     on_regime: Callable[[int, int], None] | None = None,
     out: str | Path | None = None,
 ) -> TrackerWaits:
-    """Cycles in which an access waits for the tracker, a row for each regime, with the reason.
+    """Cycles in which an access waits for the tracker, a row for each regime, with the reason; of the paper's hardware
+    with deeper token queues, too (``settings`` of a row).
 
     ``quick``: small hardware and the toy machine alone. ``on_regime``: called with how many regimes are measured, and
     of how many. Raises ValueError for another hardware, and BuildError if RTL cannot be compiled.

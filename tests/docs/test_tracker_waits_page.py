@@ -20,17 +20,27 @@ def row(regime: str, settings: str, blocked: int) -> Waits:
 @pytest.fixture
 def simulated() -> list[Waits]:
     """Of the kept record: rows of GEMMs, which the page holds beside those of before."""
-    return [kept for kept in read_record(tracker_waits.KEPT, TrackerWaits).rows if kept.command]
+    rows = [kept for kept in read_record(tracker_waits.KEPT, TrackerWaits).rows if kept.command]
+    return [kept.model_copy(update={"blocked": 0}) for kept in rows]
 
 
 def test_deeper_queues_are_beside_what_waits_and_not_in_the_verdict(simulated):
-    rows = [row("a", "", 7), row("b", "", 0), row("a", "token_queue=16", 2), row("b", "token_queue=16", 0)]
+    rows = [
+        row("a", "", 7),
+        row("b", "", 0),
+        row("c", "", 0),
+        row("a", "token_queue=16", 2),
+        row("b", "token_queue=16", 0),
+    ]
+    rows.append(row("c", "token_queue=16", 1))
     text = tracker_waits.text(TrackerWaits(hardware=MACHINE, rows=[*rows, *simulated]))
-    assert f"{len(simulated) + 1} of {len(simulated) + 2} regimes have no cycle" in " ".join(text.split())
+    assert f"{len(simulated) + 2} of {len(simulated) + 3} regimes on the presets as they are have no cycle" in " ".join(
+        text.split()
+    )
     assert "| paper | a | short | 9 | 0 | 7 |" in text and "| paper | a | short | 9 | 0 | 2 |" not in text
     deeper = text.partition("## Deeper token queues")[2]
     assert "| regime | `paper` as it is | `token_queue=16` |" in deeper
-    assert "| a | 7 | 2 |" in deeper and "| b |" not in deeper
+    assert "| a | 7 | 2 |" in deeper and "| c | 0 | 1 |" in deeper and "| b |" not in deeper
     (cause,) = (line for line in text.splitlines() if "too many" in line)
     assert cause == "| paper | a | 7 | too many |"
 

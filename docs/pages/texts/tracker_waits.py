@@ -15,8 +15,8 @@ network](../hardware/token_network.md), [tracker](../hardware/tracker.md).
 """
 
 AIM = """\
-The aim was that no access waits in any regime. {free} of {regimes} regimes have no cycle in which one did, among them
-{simulated_free} of {simulated} co-simulated GEMMs.
+The aim was that no access waits in any regime. {free} of {regimes} regimes on the presets as they are have no cycle in
+which one did, among them {simulated_free} of {simulated} co-simulated GEMMs.
 """
 OTHERS = """\
 The others have such cycles, here of all channels together:
@@ -38,20 +38,21 @@ stage, and keep their places until their stores are in memory. The command repea
 
 BEFORE = """\
 The same commands in the last commit before bursts ({commit}, program {version}), in which every line was an access with
-a token of its own, and the tracker had 4 banks. The record is `docs/results/tracker/before.json`. That commit does not
-take `hardware.tracker_sets` and `hardware.tracker_ways`: for *overflowed chunks* its preset was changed in the program.
-Two contexts have no row, because `t3 validate tracker` is younger, and makes them of bursts, which the slices of that
-commit do not take.
+a token of its own, and the tracker of `paper` had 4 banks. The record is `docs/results/tracker/before.json`. There the
+keys are `hardware.overrides.tracker_sets` and `hardware.overrides.tracker_ways`; for both rows of *overflowed chunks*
+the preset was changed to the same values instead. Two contexts have no row, because `t3 validate tracker` is younger,
+and makes them of bursts, which the slices of that commit do not take.
 """
 
 WHY = """\
 By rates, averaged over all bursts; *as made* by those of the sources, and of memory while it takes what has gathered in
-its queues. Near what is counted at most, or above it, token queues fill, sooner if many of the bursts are for one bank.
+its queues. Where less comes on average than is counted at most, it is what comes at once that waits: on `paper` deeper
+queues show it ([below](#deeper-token-queues)); on `fpga` that was not measured.
 """
 
 DEEPER = """\
 With more room in each slice's token queue (`hardware.token_queue`) on `paper`: where fewer tokens come than the banks
-count on average, a deeper queue takes in what comes at once. *64 columns* at the memory's rate is more than 8 banks
-count, so that no queue is deep enough for long. [What it costs](../reference/area.md#deeper-token-queues) in gates is
-measured. The presets stay as they are: no co-simulated GEMM waits.
+count on average, a deeper queue takes in what comes at once. At *64 columns*, at the memory's rate, more tokens come
+than 8 banks count, so that a queue of any depth fills. [What a slice costs with
+them](../reference/area.md#deeper-token-queues) is measured. The presets stay as they are: no co-simulated GEMM waits.
 """

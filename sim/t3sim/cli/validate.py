@@ -148,9 +148,9 @@ def _rates(text: str) -> tuple[float, ...]:
 def validate_tracker(quick: bool, hardware: opent3.Backend, out: Path | None) -> None:
     """Count the cycles in which an access waits for the tracker.
 
-    Two contexts at the memory's rate on hardware of several sizes, and GEMMs whose stores come fast, unaligned, short,
-    or of chunks that have overflowed. Nothing is held against a bound: every regime in which an access waited is
-    shown with the reason.
+    Two contexts at the memory's rate on hardware of several sizes, and with deeper token queues; GEMMs whose stores
+    come fast, unaligned, short, or of chunks that have overflowed. Nothing is held against a bound: every regime in
+    which an access waited is shown with the reason.
     """
     with count_progress(Console(stderr=True), "tracker", "regimes") as show:
         found = opent3.validate_tracker(quick=quick, hardware=hardware, on_regime=show, out=out)

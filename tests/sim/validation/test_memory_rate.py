@@ -1,16 +1,19 @@
 """No access waits for the tracker at the memory's rate, nor when GEMMs store fast; one that does is seen."""
 
+import io
 import json
 from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from opent3.tables import tracker_table
+from rich.console import Console
 from t3hdl.config import preset
 from t3sim.cli import main as cli
 from t3sim.validation.memory_rate import measure
 from t3sim.validation.memory_rate.contexts import CONTEXTS
 from t3sim.validation.memory_rate.measure import LARGE, SMALL, cause_of, hardware_of, simulated, streamed
-from t3sim.validation.memory_rate.record import TrackerWaits, Waits
+from t3sim.validation.memory_rate.record import TrackerWaits
 from t3sim.validation.memory_rate.regimes import REGIMES
 from t3sim.validation.memory_rate.streams import Streamed, stream
 
@@ -70,11 +73,25 @@ def test_deeper_token_queues_are_measured_of_the_papers_hardware_alone():
     assert [(where, settings) for where, settings, _ in hardware_of(SMALL)] == [(preset, "") for preset in SMALL]
     settings = [settings for where, settings, _ in hardware_of(LARGE) if where == "paper"]
     assert settings == ["", "token_queue=16", "token_queue=32"]
-    row = Waits(
-        regime="a", what="b", where="paper", settings="token_queue=16", command="", lines=1, overflowed_chunks=0,
-        blocked=0, cause="",
-    )  # fmt: skip
-    assert (row.hardware, row.model_copy(update={"settings": ""}).hardware) == ("paper, token_queue=16", "paper")
+
+
+def test_every_hardware_has_a_row_for_each_regime_with_its_settings(monkeypatch):
+    tracked = dict.fromkeys(("updates", "overflowed", "unmatched", "over_count", "over_total"), 0) | {"updates": 6}
+    depths, seen = [], []
+
+    def streamed_at_once(config, jobs, hardware):
+        depths.append(config.token_queue)
+        return Streamed(cycles=9, bursts=2, lines=6, held=0, left=0, tracked=tracked)
+
+    monkeypatch.setattr(measure, "stream", streamed_at_once)
+    found = measure.measure("golden", LARGE, [], seen.append)
+    wanted = [(where, settings) for where, settings, _ in hardware_of(LARGE) for _ in CONTEXTS]
+    assert [(row.where, row.settings) for row in found.rows] == wanted
+    assert seen == list(range(1, len(wanted) + 1))
+    assert depths == [depth for depth in (8, 8, 16, 32) for _ in CONTEXTS]
+    shown = io.StringIO()
+    Console(width=200, file=shown).print(tracker_table(found))
+    assert "  paper, token_queue=16  " in shown.getvalue()
 
 
 def test_what_paced_sources_make_is_less_than_what_memory_takes_of_its_queues():

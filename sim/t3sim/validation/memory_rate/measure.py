@@ -11,15 +11,12 @@ from t3sim.run.policies import run_policies
 from t3sim.run.request import Backend
 
 from .contexts import CONTEXTS, Contexts, made_bursts, memory_bursts
-from .record import TrackerWaits, Waits
+from .record import DEEPER, TrackerWaits, Waits
 from .regimes import Regime
 from .streams import Streamed, stream
 
 LARGE, SMALL = ("paper", "paper-fit"), ("small", "fpga")
 """Presets with two contexts at least: of the paper's size, and smaller."""
-
-DEEPER = (16, 32)
-"""Depths of a slice's token queue with which `paper` is measured, too: what it takes until no access waits."""
 
 
 def hardware_of(presets: Sequence[str]) -> list[tuple[str, str, T3Config]]:
@@ -34,7 +31,8 @@ def hardware_of(presets: Sequence[str]) -> list[tuple[str, str, T3Config]]:
 def measure(
     hardware: Backend, presets: Sequence[str], regimes: Sequence[Regime], done: Callable[[int], object]
 ) -> TrackerWaits:
-    """All contexts on ``presets``, and the co-simulated ``regimes``; ``done`` is told how many rows there are."""
+    """All contexts on ``presets``, and on `paper` with deeper token queues, too, and the co-simulated ``regimes``;
+    ``done`` is told how many rows there are."""
     rows: list[Waits] = []
     for preset, settings, config in hardware_of(presets):
         for contexts in CONTEXTS:

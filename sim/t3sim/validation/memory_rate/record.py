@@ -6,6 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
 
+DEEPER = (16, 32)
+"""Depths of a slice's token queue with which `paper` is measured, too: what takes in tokens that come at once."""
+
 
 class Waits(BaseModel):
     """A regime on one configuration of the hardware: a preset, with ``settings`` (empty: as it is).
