@@ -136,8 +136,7 @@ def depth_section() -> str:
     for name in instances(PRESETS["paper"]):
         depths = [_size(PRESETS[shown], name).depth for shown in SHOWN]
         most, deepest = budget(name), max(_size(PRESETS[shown], name).depth for shown in HELD)
-        verdict = "met" if deepest <= most else f"**missed** by {deepest - most}"
-        rows.append((name, *depths, most, verdict))
+        rows.append((name, *depths, most, _verdict(deepest, most)))
     presets = " and ".join(f"`{name}`" for name in HELD)
     text = _BUDGET.format(budget=BUDGET, presets=presets, small=PRESETS["small"].nmc_latency)
     heads = ("part", *(f"{name}:" for name in SHOWN), "budget:", "")
@@ -152,8 +151,7 @@ def protect_section(plain: T3Config) -> str:
         sums = [total + one * number for total, one in zip(sums, sizes, strict=True)]
         if sizes[0] != sizes[1]:
             most = budget(name)
-            verdict = "met" if sizes[1].depth <= most else f"**missed** by {sizes[1].depth - most}"
-            rows.append((name, *_pairs(sizes), str(most), verdict))
+            rows.append((name, *_pairs(sizes), str(most), _verdict(sizes[1].depth, most)))
     heads = ("part", "gates:", "flip-flops:", "memory bits:", "depth:", "budget:", "")
     rows.append(("**unit**", *_pairs(sums), "", ""))
     return f"## What `protect` costs\n\n{paragraph(_PROTECT)}{table(heads, rows)}"
@@ -170,10 +168,10 @@ def queues_section(plain: T3Config) -> str:
     rows, before = [], _size(plain, "slice").gates
     for config in (plain, *with_deeper_queues(plain)):
         one = _size(config, "slice")
-        verdict = "met" if one.depth <= (most := budget("slice")) else f"**missed** by {one.depth - most}"
+        depth = (one.depth, budget("slice"))
         more = (one.gates - before) * plain.slices
         whole = f"{unit + more:,} (+{more / unit:.0%})" if more else f"{unit:,}"
-        rows.append((config.token_queue, f"{one.gates:,}", f"{one.flip_flops:,}", one.depth, most, verdict, whole))
+        rows.append((config.token_queue, f"{one.gates:,}", f"{one.flip_flops:,}", *depth, _verdict(*depth), whole))
     heads = ("`token_queue`:", "gates:", "flip-flops:", "depth:", "budget:", "", "gates of the unit:")
     text = _QUEUES.format(depth=plain.token_queue, slices=plain.slices)
     return f"## Deeper token queues\n\n{paragraph(text)}{table(heads, rows)}"
@@ -196,6 +194,10 @@ def before_section(config: T3Config) -> str:
     )  # fmt: skip
     heads = ("part", "gates:", "flip-flops:", "memory bits:", "depth:")
     return f"## Before bursts\n\n{paragraph(text)}{table(heads, rows)}"
+
+
+def _verdict(depth: int, most: int) -> str:
+    return "met" if depth <= most else f"**missed** by {depth - most}"
 
 
 def _pairs(sizes: list[Area]) -> list[str]:

@@ -58,7 +58,7 @@ def _read(path: Path, record: type[_Record]) -> _Record:
     except ValidationError as error:
         first = error.errors()[0]
         reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-        raise ValueError(f"{path.name} is of another version ({reason}): run `t3 bench` again") from error
+        raise ValueError(f"{path.name} is of another version ({reason}): measure again what it holds") from error
 
 
 def text(bench: Bench, scaling: Scaling, start: Start) -> str:
@@ -106,7 +106,7 @@ def _targets(targets: Iterable[Target]) -> str:
 
 
 def _why(bench: Bench) -> str:
-    """What one mirrored GPU's time is spent on, beside its target. Raises ValueError if the record has neither."""
+    """What one mirrored GPU's time is spent on, beside its target. Raises ValueError if the record lacks either."""
     target = next((row for row in bench.targets if row.name == MIRRORED), None)
     rates = [row.measured for row in bench.targets if row.name.startswith(DRAM)]
     if target is None or not rates:

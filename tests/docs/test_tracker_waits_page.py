@@ -31,8 +31,8 @@ def test_deeper_queues_are_beside_what_waits_and_not_in_the_verdict(simulated):
         row("c", "", 0),
         row("a", "token_queue=16", 2),
         row("b", "token_queue=16", 0),
+        row("c", "token_queue=16", 1),
     ]
-    rows.append(row("c", "token_queue=16", 1))
     text = tracker_waits.text(TrackerWaits(hardware=MACHINE, rows=[*rows, *simulated]))
     assert f"{len(simulated) + 2} of {len(simulated) + 3} regimes on the presets as they are have no cycle" in " ".join(
         text.split()
