@@ -14,7 +14,7 @@ SEEDS ?= 1
 CYCLES ?= 4000
 CASES ?= 10000
 SEED ?= 1
-SHARD ?= 1/8
+SHARD ?= 1/12
 # One worker per core, 8 at most: each holds compiled kernels of its own. A file's tests share what they build, so they
 # stay together.
 WORKERS ?= auto

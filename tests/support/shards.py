@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 SECONDS = {
     r"test_boards_netlist.*ecp5": 600,
+    r"test_area_page": 500,
     r"test_boards_netlist.*hx8k": 300,
     r"test_boards_netlist": 200,
     r"test_tb.py::test_every_bin": 150,
