@@ -48,10 +48,13 @@ def test_output(built, tmp_path):
     assert t3("fpga", "--board", "icebreaker", "--out", str(tmp_path / "out")).exit_code == 0, "takes its place"
 
 
-def test_a_missed_target_is_said(built, tmp_path):
-    built["target_mhz"] = 24
+@pytest.mark.parametrize(
+    ("target", "said"), [(24, "missed"), (21, "met by the bitstream, missed by the median"), (20.5, "met")]
+)
+def test_whether_the_target_is_met_is_said(built, tmp_path, target, said):
+    built["target_mhz"] = target
     result = t3("fpga", "--board", "icebreaker", "--out", str(tmp_path / "out"))
-    assert result.exit_code == 0 and "target 24: missed" in result.output
+    assert result.exit_code == 0 and f"target {target}: {said}\n" in result.output
 
 
 def test_an_oscillator_that_is_too_fast_is_exit_code_1(built, tmp_path):

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -213,6 +213,15 @@ def combined(record: Record, other: Record) -> Record:
         "fmax_mhz": {seed: fmax[seed] for seed in sorted(fmax, key=int)},
         "median_fmax_mhz": statistics.median(fmax.values()),
     }
+
+
+def verdict(record: Mapping[str, Any]) -> str:
+    """Whether the bitstream that is kept, of the fastest seed, reaches its target, and whether the seeds' median does,
+    which says what to expect after the next change."""
+    target = record["target_mhz"]
+    if record["median_fmax_mhz"] >= target:
+        return "met"
+    return "met by the bitstream, missed by the median" if max(record["fmax_mhz"].values()) >= target else "missed"
 
 
 def _of(record: Record, build: Record, seeds: Sequence[int]) -> bool:

@@ -86,6 +86,8 @@ def _keep(work: Path, folder: Path, record: Mapping[str, Any]) -> None:
 
 
 def _print(record: Mapping[str, Any], board: "Board", out: Path) -> None:
+    from t3fpga.build.build import verdict
+
     console = plain_console()
     device = f"{record['device']}, speed grade {record['speed_grade']}"
     console.print(
@@ -97,8 +99,7 @@ def _print(record: Mapping[str, Any], board: "Board", out: Path) -> None:
         table.add_row(resource.replace("_", " "), f"{number['used']:,}", f"{number['available']:,}", share)
     console.print(table)
     speeds = ", ".join(f"{fmax:g} (seed {seed})" for seed, fmax in record["fmax_mhz"].items())
-    met = "met" if record["median_fmax_mhz"] >= record["target_mhz"] else "missed"
-    median = f"median {record['median_fmax_mhz']:g}, target {record['target_mhz']:g}: {met}"
+    median = f"median {record['median_fmax_mhz']:g}, target {record['target_mhz']:g}: {verdict(record)}"
     console.print(f"Fmax in MHz: {speeds}; {median}", soft_wrap=True, highlight=False)
     path = record["critical_path"]
     length = f"{path['logic_ns']:g} ns of logic and {path['routing_ns']:g} ns of routing"
