@@ -78,6 +78,7 @@ def test_what_cannot_be_explained_is_a_value_error(tmp_path):
         opent3.explain(3)  # type: ignore[arg-type]
 
 
+@pytest.mark.long
 def test_a_report_is_the_commands(comparison, tmp_path):
     comparison.save(tmp_path / "out")
     assert opent3.report(tmp_path / "out") == tmp_path / "out" / "report.html"

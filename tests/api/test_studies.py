@@ -36,6 +36,7 @@ def printed(table) -> str:
     return capture.get()
 
 
+@pytest.mark.long
 def test_a_model_is_the_commands_and_its_frames_add_up():
     result = opent3.model("t-nlg", 8, "prompt", jobs=1)
     assert printed(result.table()) in t3("model", "--phase", "prompt")
@@ -125,6 +126,7 @@ def nothing_kept(monkeypatch, tmp_path):
     monkeypatch.setattr(many, "Store", lambda: Store(tmp_path / "results"))
 
 
+@pytest.mark.long
 def test_every_result_is_told_once_kept_ones_first(nothing_kept):
     seen: list[opent3.Finished] = []
     machines = opent3.vary({"link.gb_s": [11, 12]})
@@ -136,6 +138,7 @@ def test_every_result_is_told_once_kept_ones_first(nothing_kept):
     assert {item.record.workload.model for item in seen} == {"t-nlg"}, "not the names under which they are kept"
 
 
+@pytest.mark.long
 def test_what_is_raised_on_a_result_ends_the_work_and_what_is_finished_is_kept(nothing_kept):
     machines = opent3.vary({"link.gb_s": [21, 22]})
 

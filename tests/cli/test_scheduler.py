@@ -55,6 +55,7 @@ def test_a_sweep_is_the_same_on_this_computer_and_on_a_cluster(tmp_path):
     assert texts[0] == texts[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [SWEEP, ("faults", "--faults", "8"), ("reproduce", "--hardware", "golden")])
 def test_no_scheduler_is_one_message(tmp_path, command):
     config = ("--hf", write_config(tmp_path, "llama-3-8b", **TINY)) if command is SWEEP else ()

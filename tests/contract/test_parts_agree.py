@@ -91,6 +91,7 @@ def compared_under(stimulus: type[Stimulus], name: str) -> Iterator[Lockstep]:
     golden.close()
 
 
+@pytest.mark.long
 def test_backends_agree_on_high_counts():
     """As many tiles as bit 11 of TILES needs, in chunks that use the highest bit of their counters."""
     with compared_under(TrackerTiles, "tracker") as bench:

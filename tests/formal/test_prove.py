@@ -202,6 +202,7 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path):
     assert result.exit_code == 2 and list(tmp_path.iterdir()) == [tmp_path / "precious"]
 
 
+@pytest.mark.long
 def test_a_run_that_is_ended_leaves_no_program_behind(tmp_path):
     """Whoever ends ``t3 prove`` also ends its workers and their ABC, which may have long to go."""
     command = [sys.executable, "-m", "t3sim.cli.main", "prove", "trigger.as-naive", "--jobs", "2"]

@@ -105,6 +105,7 @@ TIGHT = preset("small", node_inputs=4, token_queue=16)
 turns."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("config", [
     TIGHT,

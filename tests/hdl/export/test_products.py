@@ -42,6 +42,7 @@ def described_ports(folder: Path, module: str) -> list[Port]:
     ]
 
 
+@pytest.mark.long
 def test_files(folder):
     assert sorted(path.name for path in folder.iterdir()) == [
         "t3.core", "t3.f", "t3.json", "t3.rdl", "t3.sdc", "t3_assertions.sv", "t3_crossing.v", "t3_nmc.v",
@@ -221,6 +222,7 @@ def test_area_page():
         assert synthesis.area(*designs[digest]) == kept[digest], designs[digest][1]
 
 
+@pytest.mark.long
 def test_unit_is_the_sum_of_its_parts():
     """Each part counts as often as it is in the unit."""
     config = preset("paper")

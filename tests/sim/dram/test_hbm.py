@@ -326,6 +326,7 @@ def test_statistics_add_up():
     assert counts["refreshes"] == (commands[:, 1] == REFRESH).sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bank_hash", BankHash)
 @pytest.mark.parametrize("order", LineOrder)
 def test_dram_address_is_a_bijection(order, bank_hash):

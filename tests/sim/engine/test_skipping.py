@@ -50,6 +50,7 @@ def run_awake(system):
             job()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("policy", "overrides"), [("sequential", {}), ("t3", {}), ("t3-mca", {}), ("t3-mca", THRESHOLDS)]
 )

@@ -289,6 +289,7 @@ def test_slow_is_not_stuck(slow, settings):
     assert result.record.time_ns.total > 10 * run(ODD, "t3").record.time_ns.total, slow
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["sequential", "t3"])
 def test_a_slower_link_never_gives_a_faster_run(policy):
     rates = (0.0004, 0.0015, 0.002, 1)

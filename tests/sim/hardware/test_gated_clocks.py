@@ -19,6 +19,7 @@ NARROW = preset(
 CONFIGS = {"small": preset("small"), "narrow": NARROW}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", GATED)
 @pytest.mark.parametrize("size", CONFIGS)
 def test_gated_clocks_change_nothing(name, size):

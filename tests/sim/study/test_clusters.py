@@ -122,6 +122,7 @@ def test_a_cluster_that_adapts_grows_for_the_runs_and_gives_the_same(finished, t
     assert kept_rows(tmp_path) == kept_rows(finished[0])
 
 
+@pytest.mark.long
 def test_processes_of_this_computer_end_when_there_is_no_work_left_for_them():
     long, short = (
         Task(function=time.sleep, arguments=(seconds,), label=f"{seconds}", priority=seconds) for seconds in (6, 0)

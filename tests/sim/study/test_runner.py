@@ -44,6 +44,7 @@ def finished(tmp_path_factory) -> tuple[Path, list[Status]]:
     return folder, seen
 
 
+@pytest.mark.long
 def test_progress_goes_from_nothing_to_all(finished):
     first, last = finished[1][0], finished[1][-1]
     assert (first.done, first.total, last.done, last.running) == (0, 2, 2, ())
@@ -172,6 +173,7 @@ def test_a_run_of_changed_sources_is_refused(tmp_path, monkeypatch):
     assert not list(tmp_path.rglob("*.sqlite"))
 
 
+@pytest.mark.long
 def test_a_failed_run_is_named_and_the_others_are_kept(tmp_path):
     store = Store(tmp_path)
     bad = toy(machine=load_machine("toy", LARGEST), mirror=False)

@@ -40,6 +40,7 @@ def test_values_and_names_do(tmp_path, old, new):
     assert code(tmp_path, MODULE.replace(old, new)) != code(tmp_path, MODULE)
 
 
+@pytest.mark.long
 def test_a_golden_run_does_not_depend_on_the_rtl_of_the_parts(monkeypatch):
     code = sources._code
 

@@ -53,6 +53,7 @@ def test_a_task_that_kills_its_workers_is_named_and_an_error_is_the_task_s():
     assert isinstance(found[2][1], ValueError)
 
 
+@pytest.mark.long
 def test_what_another_scheduler_runs_is_the_same(address, finished, tmp_path):
     assert run_missing([toy("sequential"), toy("t3")], Store(tmp_path), 1, no_report, address) == 2
     assert kept_rows(tmp_path) == kept_rows(finished[0])
@@ -76,6 +77,7 @@ def test_workers_of_many_threads_are_refused():
         results_of(pool, [quick(3)])
 
 
+@pytest.mark.long
 def test_the_end_of_a_scheduler_is_one_message():
     with cluster(1) as found, workers(1, found.scheduler_address) as pool:
         results = pool.results([quick(600, time.sleep)])
