@@ -52,7 +52,8 @@ queues show it ([below](#deeper-token-queues)); on `fpga` that was not measured.
 
 DEEPER = """\
 With more room in each slice's token queue (`hardware.token_queue`) on `paper`: where fewer tokens come than the banks
-count on average, a deeper queue takes in what comes at once. At *64 columns*, at the memory's rate, more tokens come
-than 8 banks count, so that a queue of any depth fills. [What a slice costs with
-them](../reference/area.md#deeper-token-queues) is measured. The presets stay as they are: no co-simulated GEMM waits.
+count on average, a deeper queue takes in what comes at once. With one entry more no access waits at the sources' rate
+(*as made*). At *64 columns*, at the memory's rate, more tokens come than 8 banks count, so that a queue of any depth
+fills. [What a slice costs with them](../reference/area.md#deeper-token-queues) is measured. The presets stay as they
+are: no co-simulated GEMM waits.
 """

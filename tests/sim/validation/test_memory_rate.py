@@ -60,11 +60,12 @@ def test_the_papers_banks_count_what_the_papers_machine_makes(contexts):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["unaligned", "short rows", "64 columns, as made"])
-def test_a_deeper_token_queue_takes_in_what_comes_at_once(name):
-    """Where the banks count more than comes on average, a queue of 32 tokens is deep enough."""
-    *_, (where, settings, config) = hardware_of(["paper"])
-    assert (where, settings, config.token_queue) == ("paper", "token_queue=32", 32)
+@pytest.mark.parametrize(("depth", "name"), [(9, "64 columns, as made"), (32, "unaligned"), (32, "short rows")])
+def test_a_deeper_token_queue_takes_in_what_comes_at_once(depth, name):
+    """Where the banks count more than comes on average, a queue of 32 tokens is deep enough; at the sources' rate one
+    entry more is."""
+    (config,) = (config for _, settings, config in hardware_of(["paper"]) if settings == f"token_queue={depth}")
+    assert config == preset("paper", token_queue=depth)
     row = streamed(BY_NAME[name], "paper", config, stream(config, BY_NAME[name].jobs(config), "golden"))
     assert (row.blocked, row.cause) == (0, "") and row.lines > 500_000
 
@@ -72,7 +73,7 @@ def test_a_deeper_token_queue_takes_in_what_comes_at_once(name):
 def test_deeper_token_queues_are_measured_of_the_papers_hardware_alone():
     assert [(where, settings) for where, settings, _ in hardware_of(SMALL)] == [(preset, "") for preset in SMALL]
     settings = [settings for where, settings, _ in hardware_of(LARGE) if where == "paper"]
-    assert settings == ["", "token_queue=16", "token_queue=32"]
+    assert settings == ["", "token_queue=9", "token_queue=16", "token_queue=32"]
 
 
 def test_every_hardware_has_a_row_for_each_regime_with_its_settings(monkeypatch):
@@ -88,7 +89,7 @@ def test_every_hardware_has_a_row_for_each_regime_with_its_settings(monkeypatch)
     wanted = [(where, settings) for where, settings, _ in hardware_of(LARGE) for _ in CONTEXTS]
     assert [(row.where, row.settings) for row in found.rows] == wanted
     assert seen == list(range(1, len(wanted) + 1))
-    assert depths == [depth for depth in (8, 8, 16, 32) for _ in CONTEXTS]
+    assert depths == [depth for depth in (8, 8, 9, 16, 32) for _ in CONTEXTS]
     shown = io.StringIO()
     Console(width=200, file=shown).print(tracker_table(found))
     assert "  paper, token_queue=16  " in shown.getvalue()

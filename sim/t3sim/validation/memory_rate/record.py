@@ -6,8 +6,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from t3sim import __version__
 
-DEEPER = (16, 32)
-"""Depths of a slice's token queue with which `paper` is measured, too: what takes in tokens that come at once."""
+DEEPER = (9, 16, 32)
+"""Depths of a slice's token queue with which `paper` is measured, too: what takes in tokens that come at once. With 9,
+one more than `paper` has, no access of two contexts waits at their sources' rate."""
 
 
 class Waits(BaseModel):
