@@ -86,8 +86,9 @@ and 97 in the trigger; the tracker was not mapped so."""
 
 
 _QUEUES = """\
-At the memory's rate short bursts of two contexts can fill the token queues of `paper`, of {depth} tokens, and then wait
-([tracker waits](../results/tracker-waits.md#deeper-token-queues)). With deeper ones, one of the {slices} slices, and
+Short bursts of two contexts can fill the token queues of `paper`, of {depth} tokens, and then wait: at the memory's
+rate, and in one regime at their sources' rate, too ([tracker
+waits](../results/tracker-waits.md#deeper-token-queues)). With deeper ones, one of the {slices} slices, and
 the unit with them. Tracker and registers hold numbers that grow with the depth, too; they were not measured."""
 
 

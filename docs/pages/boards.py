@@ -39,11 +39,13 @@ HEAD = """\
 # Boards: area, clock, and what limits it
 
 What [the self-test](../guides/boards.md) came to on each board. `make fpga` builds all of them and writes this page;
-*Fmax* is nextpnr's, from the slow corner of its timing model, for seeds from 1 on. The fastest seed's bitstream is the
-one that is kept, and what a build uses is that seed's. A target is met if the median of the seeds reaches it; where the
-kept bitstream alone does, it may be loaded, but the next change of the design may cost that. `SelfTest` is a whole
-unit, `TrackerTest` is [tracker and trigger alone](../guides/boards.md#tracker-and-trigger-alone), `TrackerOnlyTest`
-[the tracker alone](../guides/boards.md#the-tracker-alone). Records: `docs/results/fpga`.
+*Fmax* is nextpnr's, from the slow corner of its timing model, for seeds from 1 on. What a build uses, and its longest
+path, are those of its fastest seed, whose bitstream `t3 fpga` keeps. A target is met if the median of the seeds reaches
+it, with one seed if that one does. *Met by the fastest seed, missed by the median*: most placements do not reach it,
+and after the next change of the design none may. A board runs at its oscillator, and a bitstream is fast enough to be
+loaded if its Fmax is at least that. `SelfTest` is a whole unit, `TrackerTest` is [tracker and trigger
+alone](../guides/boards.md#tracker-and-trigger-alone), `TrackerOnlyTest` [the tracker
+alone](../guides/boards.md#the-tracker-alone). Records: `docs/results/fpga`.
 """
 
 BEFORE_TEXT = (

@@ -49,7 +49,6 @@ def site(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.long
 def test_every_page_of_the_manual_is_a_page_of_the_site(site):
     sources = [path for kind in ("*.md", "*.ipynb") for path in (ROOT / "docs").rglob(kind)]
     assert len(sources) > 30

@@ -97,5 +97,5 @@ def test_page():
     assert "**Not built for this hardware yet**: ULX3S-85F `fpga`." in text
     today, _, before = text.partition("## Before bursts")
     assert "| 10.0 | 10.0 | 12 | **missed** |" in before and "| 12 | **missed** |" not in today
-    assert "| 20.5, 21.2, 19.0 | 20.5 | 21 | met by the bitstream, **missed** by the median |" in today
+    assert "| 20.5, 21.2, 19.0 | 20.5 | 21 | met by the fastest seed, **missed** by the median |" in today
     assert "iCEBreaker 5,000 (95%)" in text and "`tracker.a` 47.0" in text

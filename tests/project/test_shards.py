@@ -12,7 +12,7 @@ SLOWEST, OTHERS = "test_boards_netlist.py::test_a_netlist[ecp5]", [f"test_part.p
 TESTS = [SLOWEST, *OTHERS]
 
 
-@pytest.mark.parametrize("count", [1, 2, 8, len(TESTS)])
+@pytest.mark.parametrize("count", [1, 2, 12, len(TESTS)])
 def test_every_test_is_in_one_share_and_no_share_is_empty(count):
     shards = shard_of(TESTS, count)
     assert shards.keys() == set(TESTS)
@@ -20,7 +20,7 @@ def test_every_test_is_in_one_share_and_no_share_is_empty(count):
 
 
 def test_shares_do_not_depend_on_the_order_of_collection():
-    assert shard_of(reversed(TESTS), 8) == shard_of(TESTS, 8)
+    assert shard_of(reversed(TESTS), 12) == shard_of(TESTS, 12)
 
 
 def test_no_share_is_longer_than_the_others_by_more_than_a_test():

@@ -10,7 +10,7 @@ SECONDS = {
     r"test_boards_netlist": 200,
     r"test_tb.py::test_every_bin": 150,
     r"test_tb.py": 120,
-    r"test_faults|test_reproduce|test_integration_example|test_validate_alu|test_products": 120,
+    r"test_faults|test_reproduce|test_integration_example|test_validate_alu": 120,
     r"test_core_rtl|test_system|test_end_to_end|test_verilog": 80,
     r"test_prove": 60,
     r"test_parts_agree.*(paper|wide)": 30,

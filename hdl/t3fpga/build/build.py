@@ -216,12 +216,12 @@ def combined(record: Record, other: Record) -> Record:
 
 
 def verdict(record: Mapping[str, Any]) -> str:
-    """Whether the bitstream that is kept, of the fastest seed, reaches its target, and whether the seeds' median does,
-    which says what to expect after the next change."""
+    """Whether the fastest seed, whose bitstream is kept, reaches the target, and whether the seeds' median does, which
+    says what to expect after the next change."""
     target = record["target_mhz"]
     if record["median_fmax_mhz"] >= target:
         return "met"
-    return "met by the bitstream, missed by the median" if max(record["fmax_mhz"].values()) >= target else "missed"
+    return "met by the fastest seed, missed by the median" if max(record["fmax_mhz"].values()) >= target else "missed"
 
 
 def _of(record: Record, build: Record, seeds: Sequence[int]) -> bool:

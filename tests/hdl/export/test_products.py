@@ -42,7 +42,6 @@ def described_ports(folder: Path, module: str) -> list[Port]:
     ]
 
 
-@pytest.mark.long
 def test_files(folder):
     assert sorted(path.name for path in folder.iterdir()) == [
         "t3.core", "t3.f", "t3.json", "t3.rdl", "t3.sdc", "t3_assertions.sv", "t3_crossing.v", "t3_nmc.v",

@@ -44,7 +44,6 @@ def finished(tmp_path_factory) -> tuple[Path, list[Status]]:
     return folder, seen
 
 
-@pytest.mark.long
 def test_progress_goes_from_nothing_to_all(finished):
     first, last = finished[1][0], finished[1][-1]
     assert (first.done, first.total, last.done, last.running) == (0, 2, 2, ())

@@ -58,7 +58,6 @@ def case(request, tmp_path_factory) -> tuple[RunResult, list[ReadTrack]]:
     return result, traced(tmp_path_factory.mktemp("traces") / "run.pftrace", result)
 
 
-@pytest.mark.long
 def test_slices_of_a_track_follow_each_other(case):
     _, tracks = case
     for track in tracks:

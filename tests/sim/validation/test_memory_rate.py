@@ -62,8 +62,8 @@ def test_the_papers_banks_count_what_the_papers_machine_makes(contexts):
 @pytest.mark.slow
 @pytest.mark.parametrize(("depth", "name"), [(9, "64 columns, as made"), (32, "unaligned"), (32, "short rows")])
 def test_a_deeper_token_queue_takes_in_what_comes_at_once(depth, name):
-    """Where the banks count more than comes on average, a queue of 32 tokens is deep enough; at the sources' rate one
-    entry more is."""
+    """Where the banks count more than comes on average, a queue of 32 tokens is deep enough; at the sources' rate,
+    one of 9."""
     (config,) = (config for _, settings, config in hardware_of(["paper"]) if settings == f"token_queue={depth}")
     assert config == preset("paper", token_queue=depth)
     row = streamed(BY_NAME[name], "paper", config, stream(config, BY_NAME[name].jobs(config), "golden"))

@@ -8,7 +8,7 @@ from t3sim import __version__
 
 DEEPER = (9, 16, 32)
 """Depths of a slice's token queue with which `paper` is measured, too: what takes in tokens that come at once. With 9,
-one more than `paper` has, no access of two contexts waits at their sources' rate."""
+one more than `paper` has, no access of two contexts waits at the sources' rate."""
 
 
 class Waits(BaseModel):
