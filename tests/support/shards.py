@@ -5,18 +5,20 @@ from collections.abc import Iterable
 
 SECONDS = {
     r"test_boards_netlist.*ecp5": 600,
-    r"test_area_page": 500,
+    r"compiled_alu_adds_every_pair": 600,
+    r"test_area_page|test_a_board_is_built": 500,
     r"test_boards_netlist.*hx8k": 300,
-    r"test_boards_netlist": 200,
-    r"test_tb.py::test_every_bin": 150,
-    r"test_tb.py": 120,
-    r"test_faults|test_reproduce|test_integration_example|test_validate_alu": 120,
-    r"test_core_rtl|test_system|test_end_to_end|test_verilog": 80,
-    r"test_prove": 60,
-    r"test_parts_agree.*(paper|wide)": 30,
+    r"test_make_run_gives|test_wheel": 250,
+    r"test_boards_netlist|test_depth.py.*tracker|test_lint_paper|test_boards_selftest.*fpga": 200,
+    r"test_parts_agree.*for_long.paper-tracker": 150,
+    r"test_tb.py::test_every_bin|test_depth.py.*trigger|test_chunks_overflow_side": 120,
+    r"test_tb.py": 80,
+    r"test_faults|test_reproduce|test_integration_example|test_validate_alu": 80,
+    r"test_system|test_end_to_end|test_boards_selftest|test_prove_tracker|test_prove_linked": 50,
+    r"test_parts_agree.*(paper|wide)|test_core_rtl|test_alu_rtl|test_timing_of_other_sizes": 20,
 }
 """About how long the longest tests take on one idle core: a pattern of their names, from the start of the file's."""
-OTHER = 10
+OTHER = 8
 """Seconds for every other slow test."""
 
 
