@@ -17,7 +17,8 @@ SECONDS = {
     r"test_system|test_end_to_end|test_boards_selftest|test_prove_tracker|test_prove_linked": 50,
     r"test_parts_agree.*(paper|wide)|test_core_rtl|test_alu_rtl|test_timing_of_other_sizes": 20,
 }
-"""About how long the longest tests take on one idle core: a pattern of their names, from the start of the file's."""
+"""About how long the longest tests take beside one other, from a run of the tier on two cores, where those of netlists
+and of the area page are estimates: a pattern of their names, from the start of the file's."""
 OTHER = 8
 """Seconds for every other slow test."""
 

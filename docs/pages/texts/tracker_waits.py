@@ -55,6 +55,6 @@ With more room in each slice's token queue (`hardware.token_queue`) on `paper`, 
 come than the banks count on average, a queue that is deep enough takes in what comes at once. That is one of 9 entries
 at the sources' rate (*as made*), of 16 for *unaligned* and of 32 for *short rows* at the memory's rate. At *64
 columns*, at the memory's rate, more tokens come than 8 banks count, so that a queue of any depth fills; why one entry
-more gives a few cycles more there was not looked into. [What a slice costs with
+more makes 1,299 cycles more wait there was not looked into. [What a slice costs with
 them](../reference/area.md#deeper-token-queues) is measured. The presets stay as they are: no co-simulated GEMM waits.
 """
